@@ -1,0 +1,43 @@
+# One command each; every target sets up what it needs by itself.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: setup run test check bench format lock clean
+
+setup: $(VENV)/.ready
+
+# The stamp is newer than both files as long as the environment matches them.
+$(VENV)/.ready: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "socialpub needs Python 3.11 or newer: make PYTHON=python3.12 setup")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+run: setup
+	$(BIN)/socialpub demo
+
+test: setup
+	$(BIN)/python -m pytest
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup
+	$(BIN)/python -m tests.bench
+
+# Needs uv; writes the one file of locked requirements anew.
+lock:
+	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-emit-index-url --no-emit-find-links --group dev pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""socialpub: publishes to X, TikTok and Pinterest through one HTTP API."""

@@ -1,0 +1,44 @@
+"""Time is asked for, never taken.
+
+Everything that needs the time holds a clock and asks it; tests hold one that they turn by hand. Instants are aware
+UTC, and wherever they are written down they have exactly one form (`stamp`), so that sorting text sorts time.
+"""
+
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """What the rest of the house asks."""
+
+    def now(self) -> datetime:
+        """The wall clock's time, aware, UTC. It may jump in either direction."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds of a clock that never goes back; only differences mean anything, only inside one process."""
+        ...
+
+
+class SystemClock:
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+def stamp(instant: datetime) -> str:
+    """`2026-11-21T11:30:00.000Z`: RFC 3339, UTC, milliseconds (contract 1.2); the form in answers and in the database."""
+    return instant.astimezone(UTC).isoformat(timespec="milliseconds")[:23] + "Z"
+
+
+def parse(text: str) -> datetime:
+    """The instant of a `stamp`."""
+    return datetime.fromisoformat(text)
+
+
+def after(text: str, seconds: float) -> str:
+    """The stamp `seconds` later."""
+    return stamp(parse(text) + timedelta(seconds=seconds))

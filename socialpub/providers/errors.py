@@ -1,0 +1,77 @@
+"""What can become of a call to a network.
+
+    ProviderError
+      NotSent          nothing left this machine: try again
+      Unavailable      it left, no usable answer: it may have happened
+      RateLimited      told when to return
+      AuthExpired      refresh, then ask the owner to reconnect
+      Rejected         answered and refused
+      AppRefused       answered and refused for the whole app: no post of this network would fare better
+
+They speak about the call; outcomes (`base.py`) speak about the post. Messages are safe to show: no token, no query
+string, no body.
+"""
+
+
+class ProviderError(Exception):
+    """`message` may be shown to the owner; `code` is the network's own, `request_id` what its support asks for."""
+
+    def __init__(self, message: str, *, code: str | None = None, request_id: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.request_id = request_id
+
+
+class NotSent(ProviderError):
+    """Nothing left this machine (name not found, connection refused): the call certainly did not happen."""
+
+
+class Unavailable(ProviderError):
+    """It left and no usable answer came (5xx, time-out, cut, unreadable): it may have happened."""
+
+
+class RateLimited(ProviderError):
+    """Refused for now (429). `retry_after_seconds` is what the network named, never shortened; None: it named none."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        retry_after_seconds: float | None = None,
+        endpoint: str = "",
+        code: str | None = None,
+        request_id: str | None = None,
+    ) -> None:
+        super().__init__(message, code=code, request_id=request_id)
+        self.retry_after_seconds = retry_after_seconds
+        self.endpoint = endpoint
+
+
+class AuthExpired(ProviderError):
+    """The access token is not accepted (401): refresh once, else the owner must reconnect."""
+
+
+class Rejected(ProviderError):
+    """Answered and refused for good. `status` is the HTTP status.
+
+    From an OAuth refresh it means an `invalid_grant`-class answer when `reauth` is set, else a fault of the app's
+    credentials, after which the account's tokens are kept.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int = 0,
+        reauth: bool = False,
+        code: str | None = None,
+        request_id: str | None = None,
+    ) -> None:
+        super().__init__(message, code=code, request_id=request_id)
+        self.status = status
+        self.reauth = reauth
+
+
+class AppRefused(ProviderError):
+    """Refused for the whole app (402, not approved, capped): hold the network's lane and probe slowly."""

@@ -1,0 +1,176 @@
+"""What an owner may say about a post beyond its text and media: one table per network, one reader for all.
+
+The reader guesses nothing and drops nothing in silence: a misspelt key, a wrong type or a value outside the list is
+a problem that names its field, because a misspelt privacy level must never publish publicly.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from socialpub.providers.base import Options, Problem, nearest
+
+
+class Shape(StrEnum):
+    """What a value must look like; JSON types only, and `"5"` is not 5."""
+
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    """A whole number from `Option.minimum` to `Option.maximum`."""
+    TEXT = "text"
+    """A string that is not blank, at most `Option.maximum` UTF-16 units."""
+    DIGITS = "digits"
+    """An id of the network: a string of digits."""
+    CHOICE = "choice"
+    """One of `Option.values`, spelt exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One key. Its snake_case spelling is accepted too, and so is every name in `aliases`.
+
+    `hint` is added to the message when the value is wrong; `check` may find more wrong with a value of the right shape
+    and answers with the rest of the sentence "<key> …", or None."""
+
+    name: str
+    shape: Shape
+    values: tuple[str, ...] = ()
+    minimum: int = 0
+    maximum: int | None = None
+    aliases: tuple[str, ...] = ()
+    hint: str = ""
+    check: Callable[[Any], str | None] | None = None
+    spellings: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", self.name).lower()
+        object.__setattr__(self, "spellings", frozenset({self.name, snake, *self.aliases}))
+
+
+Table = tuple[Option, ...]
+
+MAX_KEYS = 50
+"""More than any table has in all spellings."""
+
+
+def read(provider: str, table: Table, given: Mapping[str, Any]) -> tuple[Options, list[Problem]]:
+    """The options under their canonical names, and what is wrong with the given ones.
+
+    `null` stands for "not given", so that a post can take back a stored default. A value with a problem is left out
+    of the options. Paths are `("providerOptions", provider, <key as given>)`.
+    """
+    options: Options = {}
+    spelt: dict[str, str] = {}
+    problems: list[Problem] = []
+    if len(given) > MAX_KEYS:
+        # Looking for the nearest name costs time, and a caller may send a hundred thousand keys.
+        return {}, [Problem(("providerOptions", provider), f"At most {MAX_KEYS} options, not {len(given)}.")]
+    for key, value in given.items():
+        path = ("providerOptions", provider, key)
+        option = _find(table, key)
+        if option is None:
+            problems.append(Problem(path, _unknown(table, key)))
+        elif option.name in spelt:
+            problems.append(Problem(path, f"{key} says the same as {spelt[option.name]}: give only one of the two."))
+        else:
+            spelt[option.name] = key
+            wrong = None if value is None else _wrong(option, value)
+            if wrong:
+                problems.append(Problem(path, " ".join(filter(None, (f"{key} {wrong}.", option.hint)))))
+            elif value is not None:
+                options[option.name] = value
+    return options, problems
+
+
+def merge(table: Table, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
+    """Stored defaults under a post's own keys, which win in whatever spelling they come. Nothing is judged here."""
+
+    def canonical(given: Mapping[str, Any]) -> Iterator[str]:
+        for key in given:
+            option = _find(table, key)
+            yield option.name if option else key
+
+    taken = set(canonical(own))
+    kept = {key: stored[key] for key, name in zip(stored, canonical(stored), strict=True) if name not in taken}
+    return {**kept, **own}
+
+
+def utf16_units(text: str) -> int:
+    """How long networks that count UTF-16 code units find a text: characters beyond the basic plane count twice."""
+    return len(text) + sum(character > "\uffff" for character in text)
+
+
+def _find(table: Table, key: str) -> Option | None:
+    return next((option for option in table if key in option.spellings), None)
+
+
+def _unknown(table: Table, key: str) -> str:
+    close = _close(key, (spelling for option in table for spelling in (*sorted(option.spellings), option.name)))
+    shown = key if len(key) <= 60 else key[:59] + "…"
+    if close:
+        return f"{shown} is not a known option; did you mean {close}?"
+    return f"{shown} is not a known option; known are {', '.join(option.name for option in table)}."
+
+
+def _wrong(option: Option, value: Any) -> str | None:
+    """The rest of the sentence "<key> …" when the value does not fit."""
+    match option.shape:
+        case Shape.BOOLEAN:
+            fault = None if isinstance(value, bool) else f"must be true or false, not {_show(value)}"
+        case Shape.INTEGER:
+            fault = _wrong_integer(option, value)
+        case Shape.TEXT:
+            fault = _wrong_text(option, value)
+        case Shape.DIGITS:
+            digits = isinstance(value, str) and re.fullmatch(r"[0-9]+", value) is not None
+            fault = None if digits else f"must be a string of digits, not {_show(value)}"
+        case Shape.CHOICE:
+            fault = None if value in option.values else _not_among(option.values, value)
+    return fault or (option.check(value) if option.check else None)
+
+
+def _wrong_integer(option: Option, value: Any) -> str | None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        return f"must be a whole number, not {_show(value)}"
+    if value < option.minimum:
+        return f"must be at least {option.minimum}, not {_show(value)}"
+    if option.maximum is not None and value > option.maximum:
+        return f"must be at most {option.maximum}, not {_show(value)}"
+    return None
+
+
+def _wrong_text(option: Option, value: Any) -> str | None:
+    if not isinstance(value, str):
+        return f"must be a text, not {_show(value)}"
+    if not value.strip():
+        return "must not be empty"
+    units = utf16_units(value)
+    if option.maximum is not None and units > option.maximum:
+        return f"may have at most {option.maximum} characters and has {units}"
+    return None
+
+
+def _not_among(values: tuple[str, ...], value: Any) -> str:
+    said = f"must be one of {', '.join(values)}, not {_show(value)}"
+    close = _close(value, values) if isinstance(value, str) else None
+    return f"{said} (did you mean {close}?)" if close else said
+
+
+def _close(word: str, known: Iterable[str]) -> str | None:
+    """The nearest known word, whatever the case it was written in."""
+    cased = {name.casefold(): name for name in known}
+    match = nearest(word.casefold(), cased)
+    return cased[match] if match else None
+
+
+def _show(value: Any) -> str:
+    """The found value, short, in JSON's words; never a whole document."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        return f'"{value}"' if len(value) <= 60 else f'"{value[:59]}…"'
+    if isinstance(value, int | float):
+        return repr(value) if isinstance(value, float) or abs(value) < 10**20 else "a number out of range"
+    return "a list" if isinstance(value, list | tuple) else "an object"

@@ -1,0 +1,116 @@
+"""Builds the parts of the house once; passed around as `rt`.
+
+Every process has one, and so has every test, with a clock that it turns by hand and networks played by the sandbox.
+"""
+
+import asyncio
+import secrets as random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from socialpub import crypto
+from socialpub.clock import Clock, SystemClock, stamp
+from socialpub.crypto import Secrets
+from socialpub.providers import registry
+from socialpub.providers.base import Provider
+from socialpub.providers.http import Http
+from socialpub.settings import Settings
+from socialpub.store import views
+from socialpub.store.binding import bind_secret
+from socialpub.store.database import Database, Reader, Tx
+from socialpub.store.files import Files
+from socialpub.store.locks import Owner
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Doorbell(Protocol):
+    """Rings the worker. A ring may be lost: the sweep rings again."""
+
+    def ring(self, delivery_id: str) -> None: ...
+
+
+class NoDoorbell:
+    """For processes and tests that leave the ringing to the sweep."""
+
+    def ring(self, delivery_id: str) -> None:
+        pass
+
+
+@dataclass(slots=True)
+class Runtime:
+    settings: Settings
+    clock: Clock
+    db: Database
+    secrets: Secrets
+    files: Files
+    providers: dict[str, Provider]
+    http: Http
+    owner: Owner
+    doorbell: Doorbell = field(default_factory=NoDoorbell)
+
+    @property
+    def reader(self) -> Reader:
+        """This thread's read-only connection."""
+        return self.db.reader
+
+    def now(self) -> datetime:
+        return self.clock.now()
+
+    def stamp(self) -> str:
+        return stamp(self.clock.now())
+
+    def write(self, fn: "Callable[Concatenate[Runtime, Tx, P], T]", *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `fn(rt, tx, *args)` in a transaction; returns when it is on the disk. Not from the event loop."""
+        return self.db.write(lambda tx: fn(self, tx, *args, **kwargs))
+
+    def write_soon(
+        self, fn: "Callable[Concatenate[Runtime, Tx, P], T]", *args: P.args, **kwargs: P.kwargs
+    ) -> Awaitable[T]:
+        """The same for the event loop."""
+        return self.db.write_soon(lambda tx: fn(self, tx, *args, **kwargs))
+
+    async def read_aside(self, fn: Callable[[Reader], T]) -> T:
+        """Run a read that may take long on a thread of its own, so that it holds nobody up."""
+        return await asyncio.to_thread(lambda: fn(self.db.reader))
+
+    def close(self) -> None:
+        self.http.close()
+        self.db.close()
+        self.owner.close()
+
+
+def build(
+    settings: Settings,
+    *,
+    clock: Clock | None = None,
+    http: Http | None = None,
+    role: str = "process",
+    **parts: Any,
+) -> Runtime:
+    """Open everything. Raises OwnerError when something only the owner can mend stands in the way."""
+    clock = clock or SystemClock()
+    secrets = crypto.load(settings.secret_key_file)
+    db = Database(
+        settings.database_file,
+        settings.run_dir,
+        clock,
+        busy_seconds=settings.database.busy_timeout.total_seconds(),
+    )
+    bind_secret(db, secrets.check_value)
+    files = Files(settings.media_dir)
+    views.offer_functions(db, settings, secrets, clock)
+    return Runtime(
+        settings=settings,
+        clock=clock,
+        db=db,
+        secrets=secrets,
+        files=files,
+        providers=registry.build(settings.providers),
+        http=http or Http(),
+        owner=Owner(settings.run_dir / "owners", f"{role}-{random.token_hex(6)}"),
+        **parts,
+    )

@@ -1,0 +1,1 @@
+"""What survives a restart: rows, files, locks. Knows no network and no request."""

@@ -1,0 +1,119 @@
+"""Locks between processes, held by the kernel: a process that dies lets go at once, whatever the clock says.
+
+`Owner` ends a lease the honest way: a running row names its owner, and is free only when that owner's file is.
+`Turnstile` lets the processes that write queue fairly: SQLite's own busy handler polls and starves one side.
+"""
+
+import fcntl
+import os
+import time
+from pathlib import Path
+from types import TracebackType
+
+
+class FileLock:
+    """One exclusive flock on one file. Not reentrant; a second opening in the same process counts as another holder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._fd: int | None = None
+
+    def try_acquire(self) -> bool:
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            return False
+        self._fd = fd
+        return True
+
+    def acquire(self) -> None:
+        """Wait as long as it takes."""
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        self._fd = fd
+
+    def release(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def __enter__(self) -> "FileLock":
+        self.acquire()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+class Owner:
+    """This process, as rows name it. Alive exactly as long as the kernel holds its lock."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.folder = folder
+        self.name = name
+        self._lock = FileLock(folder / f"{name}.lock")
+        if not self._lock.try_acquire():
+            raise RuntimeError(f"owner {name} exists already")
+
+    def is_alive(self, name: str) -> bool:
+        """Whether the process that a row names still lives (stopped or suspended counts as living)."""
+        if name == self.name:
+            return True
+        path = self.folder / f"{name}.lock"
+        if not path.exists():
+            return False
+        lock = FileLock(path)
+        if not lock.try_acquire():
+            return True
+        # Nobody holds it: its process is gone, and names are never used twice.
+        path.unlink(missing_ok=True)
+        lock.release()
+        return False
+
+    def close(self) -> None:
+        self._lock.path.unlink(missing_ok=True)
+        self._lock.release()
+
+
+class Turnstile:
+    """Two locks: whoever waits for its turn holds the gate, so that nobody who just had a turn passes it by."""
+
+    POLL_SECONDS = 0.0002
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._gate = os.open(folder / "turnstile.gate", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._turn = os.open(folder / "turnstile.turn", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def enter(self, patience_seconds: float) -> bool:
+        """Wait for this process's turn. False when it did not come in time."""
+        give_up_at = time.monotonic() + patience_seconds
+        if not self._take(self._gate, give_up_at):
+            return False
+        try:
+            return self._take(self._turn, give_up_at)
+        finally:
+            fcntl.flock(self._gate, fcntl.LOCK_UN)
+
+    def leave(self) -> None:
+        fcntl.flock(self._turn, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        os.close(self._gate)
+        os.close(self._turn)
+
+    def _take(self, fd: int, give_up_at: float) -> bool:
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            except BlockingIOError:
+                # A blocking flock cannot be given up, and a stopped process may hold it for minutes.
+                if time.monotonic() >= give_up_at:
+                    return False
+                time.sleep(self.POLL_SECONDS)

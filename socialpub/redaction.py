@@ -8,22 +8,22 @@ import re
 
 MASK = "****"
 
-_SECRET_WORDS = (
+_WORDS = (
     r"(?:access|refresh|id|upload|oauth|bearer)[_-]?token|token_secret|(?:client|app|consumer)[_-]?secret"
     r"|code[_-]?verifier|signature|password|passwd|authorization|api[_-]?key"
 )
-_SECRET_NAME = re.compile(rf"(?:{_SECRET_WORDS}|token|secret|cookie|set-cookie)", re.IGNORECASE)
+_SECRET_NAME = re.compile(rf"(?:{_WORDS}|token|secret|cookie|set-cookie)", re.IGNORECASE)
 
-_BEARER = re.compile(r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=%|:-]{6,}", re.IGNORECASE)
+_BEARER = re.compile(r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=%|:-]{8,}", re.IGNORECASE)
 _API_KEY = re.compile(r"\bspk_[A-Za-z0-9_-]+")
 _USER_INFO = re.compile(r"(?<=://)[^/\s?#@\"'<>]{1,512}@")
 _QUERY = re.compile(r"(?<=[\w/.~%)\]-])\?[^\s\"'<>?=]*=[^\s\"'<>]*")
 _URL_QUERY = re.compile(r"(\bhttps?://[^\s?\"'<>]{1,2048})\?[^\s\"'<>]+", re.IGNORECASE)
-# A name, perhaps in (escaped) quotes, then = or :, then a quoted value or a bare word.
+# A name, perhaps in quotes, then = or :, then a value: quoted, quoted inside a quoted text (\\"), or a bare word.
 _NAMED = re.compile(
-    rf"((?:{_SECRET_WORDS})\\{{0,3}}[\"']?\s{{0,8}}[:=]\s{{0,8}})"
-    rf"(?:\\{{0,3}}(?:\"(?:[^\"\\]|\\[^\"])*\\{{0,3}}\"?|'(?:[^'\\]|\\[^'])*\\{{0,3}}'?)|[^\s&,;(){{}}\[\]\"']+)",
-    re.IGNORECASE,
+    rf"((?:{_WORDS})\\{{0,3}}[\"']?\s{{0,8}}[:=]\s{{0,8}})"
+    r"(?:\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'?|\\{1,3}\"[^\"]*\"?|(?:(?:bearer|basic)\s+)?[^\s&,;(){}\[\]\"']+)",
+    re.IGNORECASE | re.DOTALL,
 )
 
 
@@ -37,10 +37,9 @@ def redact(text: str) -> str:
         text = _USER_INFO.sub(f"{MASK}@", text)
     if "spk_" in text:
         text = _API_KEY.sub(f"spk_{MASK}", text)
-    text = _BEARER.sub(rf"\1 {MASK}", text)
     if ":" in text or "=" in text:
         text = _NAMED.sub(rf"\1{MASK}", text)
-    return text
+    return _BEARER.sub(rf"\1 {MASK}", text)
 
 
 def is_secret_name(name: str) -> bool:

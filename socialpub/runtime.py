@@ -5,12 +5,13 @@ Every process has one, and so has every test, with a clock that it turns by hand
 
 import asyncio
 import secrets as random
+import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from socialpub import crypto
+from socialpub import crypto, signing
 from socialpub.clock import Clock, SystemClock, stamp
 from socialpub.crypto import Secrets
 from socialpub.providers import registry
@@ -51,6 +52,10 @@ class Runtime:
     http: Http
     owner: Owner
     doorbell: Doorbell = field(default_factory=NoDoorbell)
+    stopping: threading.Event = field(default_factory=threading.Event)
+    """Set when this process takes up nothing new."""
+    pulse: dict[str, float] = field(default_factory=dict)
+    """When this process last asked about a delivery, on the monotonic clock: a guard against a wall clock that jumps."""
 
     @property
     def reader(self) -> Reader:
@@ -102,7 +107,9 @@ def build(
     )
     bind_secret(db, secrets.check_value)
     files = Files(settings.media_dir)
-    views.offer_functions(db, settings, secrets, clock)
+    views.offer_functions(
+        db, lambda key: None if key is None else signing.media_url(settings, secrets, str(key), clock.now())
+    )
     return Runtime(
         settings=settings,
         clock=clock,

@@ -304,6 +304,10 @@ class Provider(Protocol):
         """Canonical options and what is wrong with the given ones (paths start with `providerOptions`)."""
         ...
 
+    def merge_options(self, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
+        """Stored defaults under a post's own keys, which win in whatever spelling they come."""
+        ...
+
     def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
         """Everything about this post that the network would refuse. Pure; used by `validate` and just before sending."""
         ...

@@ -140,7 +140,7 @@ class Database:
         self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         with upgrade.exclusive(run_dir):
             upgrade.apply(self._peewee)
-        self._connection: sqlite3.Connection = self._peewee.connection()
+        self._connection: sqlite3.Connection = self._peewee.connection()  # type: ignore[no-untyped-call]
         self._connection.row_factory = sqlite3.Row
         self._writer = threading.Thread(target=self._write_forever, name="writer", daemon=True)
         self._writer.start()

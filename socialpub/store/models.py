@@ -119,3 +119,95 @@ class Profile:
             row["refresh_expires_at"],
             row["reason"],
         )
+
+
+@dataclass(slots=True)
+class Progress:
+    """What the engine itself remembers of a delivery between its steps; `memo` is the network's."""
+
+    tries: int = 0
+    """Failures in a row that a retry may mend; reset by anything that goes forward."""
+    commits: int = 0
+    """How often the commit was sent with an outcome that stayed unknown."""
+    reading_back: bool = False
+    looks: int = 0
+    """Answered looks at the account since the last unknown outcome."""
+    unknown: str | None = None
+    """Why the outcome is not known."""
+    stopped: bool = False
+    """The owner wants no further call made; what was sent is still read back."""
+    again: dict[str, int] = field(default_factory=dict)
+    """How often the delivery went back to an earlier step, per reason."""
+
+
+@dataclass(slots=True)
+class Delivery:
+    """One post on its way to one profile, as claimed."""
+
+    id: str
+    post_id: str
+    profile_id: str
+    provider: str
+    account_id: str
+    state: State
+    options: dict[str, Any]
+    due_at: str
+    run_at: str
+    started_at: str | None
+    owner: str | None
+    plan: list[tuple[str, str]] | None
+    """Names and kinds of the steps; None until the first start."""
+    step: int
+    memo: dict[str, Any]
+    progress: Progress
+    committed_at: str | None
+    """Set before the commit is sent, cleared when it certainly did not happen."""
+    content_key: str
+
+    COLUMNS: ClassVar[str] = (
+        "id, post_id, profile_id, provider, account_id, state, options, due_at, run_at, started_at, owner, plan, step, "
+        "memo, progress, committed_at, content_key"
+    )
+
+    @classmethod
+    def of(cls, row: sqlite3.Row) -> "Delivery":
+        plan = json.loads(row["plan"]) if row["plan"] else None
+        return cls(
+            row["id"],
+            row["post_id"],
+            row["profile_id"],
+            row["provider"],
+            row["account_id"],
+            State(row["state"]),
+            json.loads(row["options"]),
+            row["due_at"],
+            row["run_at"],
+            row["started_at"],
+            row["owner"],
+            None if plan is None else [(name, kind) for name, kind in plan],
+            row["step"],
+            json.loads(row["memo"]),
+            Progress(**json.loads(row["progress"])),
+            row["committed_at"],
+            row["content_key"],
+        )
+
+    @property
+    def step_name(self) -> str:
+        """The step that runs next, as attempts show it."""
+        if self.progress.reading_back:
+            return "read_back"
+        return self.plan[self.step][0] if self.plan else "start"
+
+    @property
+    def step_kind(self) -> str:
+        return self.plan[self.step][1] if self.plan else "prepare"
+
+    @property
+    def commits_next(self) -> bool:
+        return not self.progress.reading_back and self.step_kind == "commit"
+
+    @property
+    def past_commit(self) -> bool:
+        """Whether something may be public already: the commit was announced, or lies behind."""
+        return self.committed_at is not None

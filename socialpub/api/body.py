@@ -1,0 +1,61 @@
+"""JSON bodies: bytes in, plain values out, and an error that names the field whenever there is one to name."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import orjson
+
+from socialpub.errors import FieldError, InvalidRequest
+
+
+def parse(body: bytes) -> Any:
+    """The value of a JSON text. Raises InvalidRequest; text that is no Unicode is named with its field."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        _explain(body, error)
+
+
+def _explain(body: bytes, error: orjson.JSONDecodeError) -> NoReturn:
+    if not body.strip():
+        raise InvalidRequest.at(message="The body is empty; a JSON object is needed.")
+    # The standard library reads lone surrogates ("\ud800"): they are the one fault of a single field.
+    try:
+        found = [
+            FieldError(path, "is no valid Unicode text: it holds half of a surrogate pair")
+            for path in _lone_surrogates(json.loads(body, parse_constant=_refuse), ())
+        ]
+    except (ValueError, RecursionError):
+        found = []
+    if found:
+        raise InvalidRequest("The body holds text that is no valid Unicode.", found) from None
+    raise InvalidRequest.at(message=f"The body is not valid JSON: {error}.") from None
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+def _lone_surrogates(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+    if isinstance(value, str):
+        if not _is_unicode(value):
+            yield path
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _lone_surrogates(item, (*path, index))
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            # A name that cannot be written down cannot be in a path either: its parent is named.
+            if _is_unicode(key):
+                yield from _lone_surrogates(item, (*path, key))
+            else:
+                yield path
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,181 @@
+"""`endpoint`: what happens to every request before its handler, in the order that the contract names.
+
+401, 429, 403, 415, the 404 of a path resource, 400, then the handler with its 409. A handler gets a caller that may, a
+resource that is there and a body that has the right shape, and returns an `Answer`.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from socialpub import idempotency, ids, keys
+from socialpub.api import body as bodies
+from socialpub.api.request import JSON, Answer, ClientGone, Request
+from socialpub.api.shapes import Shape, read_query
+from socialpub.errors import Forbidden, MethodNotAllowed, NotFound, Unauthorized, UnsupportedMediaType
+from socialpub.runtime import Runtime
+
+if TYPE_CHECKING:
+    from socialpub.keys import Caller
+
+__all__ = ["Answer", "ClientGone", "Endpoint", "Methods", "Request", "created", "endpoint"]
+
+Handler = Callable[..., Awaitable[Answer | None]]
+Resource = Callable[[Runtime, "Caller", dict[str, str]], bool]
+Multipart = Callable[[Runtime, "Caller", Request], Awaitable[Answer | None]]
+
+MULTIPART = b"multipart/form-data"
+
+
+class Endpoint:
+    """A handler with everything that stands before it."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        *,
+        scope: str | None,
+        resource: Resource | None,
+        body: type[Shape] | None,
+        query: type[Shape] | None,
+        multipart: Multipart | None,
+        idempotent: bool,
+    ) -> None:
+        self.handler = handler
+        self.scope = scope
+        self.resource = resource
+        self.body = body
+        self.query = query
+        self.multipart = multipart
+        self.idempotent = idempotent
+        self.__name__: str = getattr(handler, "__name__", "endpoint")
+        self.__doc__ = handler.__doc__
+
+    async def __call__(self, request: Request) -> Answer | None:
+        rt = request.app.rt
+        if self.scope is None:
+            return await self.handler(rt, None, request)
+        caller = request.caller = authenticate(request)
+        if self.scope == "write" and caller.scope != "write":
+            raise Forbidden("This key may only read. Use one with the scope write.")
+        as_form = False
+        if self.body is not None:
+            as_form = self._is_form(request)
+        if request.path_params:
+            _check_ids(request.path_params)
+        if self.resource is not None and not self.resource(rt, caller, request.path_params):
+            raise NotFound("Nothing here has this id, or it is outside of this key's scope.")
+        if self.query is not None:
+            request.query = read_query(self.query, request.query_string)
+        if self.body is None:
+            return await self.handler(rt, caller, request)
+        if as_form:
+            assert self.multipart is not None
+            return await self.multipart(rt, caller, request)
+        value = bodies.parse(await request.read())
+        if not self.idempotent or (key := idempotency.key_of(request.headers.get(b"idempotency-key"))) is None:
+            request.body = self.body.read(value)
+            return await self.handler(rt, caller, request)
+        fingerprint = idempotency.fingerprint(request.path, value)
+        return await bodies.once(rt, request, key, fingerprint, lambda: self._run(rt, caller, request, value))
+
+    async def _run(self, rt: Runtime, caller: "Caller", request: Request, value: Any) -> Answer | None:
+        assert self.body is not None
+        request.body = self.body.read(value)
+        return await self.handler(rt, caller, request)
+
+    def _is_form(self, request: Request) -> bool:
+        kind = request.content_type
+        if kind == JSON:
+            return False
+        if kind == MULTIPART and self.multipart is not None:
+            return True
+        accepted = "application/json or multipart/form-data" if self.multipart else "application/json"
+        raise UnsupportedMediaType(f"Send the body as {accepted}, and say so in Content-Type.")
+
+
+def endpoint(
+    *,
+    scope: str | None = "read",
+    resource: Resource | None = None,
+    body: type[Shape] | None = None,
+    query: type[Shape] | None = None,
+    multipart: Multipart | None = None,
+    idempotent: bool = False,
+) -> Callable[[Handler], Endpoint]:
+    """Make `async def name(rt, caller, request) -> Answer` an endpoint.
+
+    `scope`: `read`, `write`, or None where no key is asked for (`caller` is None then, and the body is left unread).
+    `resource(rt, caller, path_params)` tells whether what the path names is there for this caller. `body` and `query`
+    are shapes; the handler finds them in `request.body` and `request.query`. `multipart(rt, caller, request)` takes
+    over when the body comes as a form. A handler that returns None has answered itself (`request.start`).
+    """
+
+    def make(handler: Handler) -> Endpoint:
+        return Endpoint(
+            handler,
+            scope=scope,
+            resource=resource,
+            body=body,
+            query=query,
+            multipart=multipart,
+            idempotent=idempotent,
+        )
+
+    return make
+
+
+class Methods:
+    """One path: which endpoint answers which method. An ASGI callable for Starlette's `Route`."""
+
+    def __init__(self, **by_method: Endpoint) -> None:
+        self.by_method = by_method
+        self._answering = dict(by_method)
+        if "GET" in by_method:
+            self._answering.setdefault("HEAD", by_method["GET"])
+        self.allow = ", ".join(sorted(self._answering))
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        request: Request = scope["request"]
+        found = self._answering.get(request.method)
+        if found is None:
+            raise MethodNotAllowed(f"This address knows {self.allow}.", headers=(("allow", self.allow),))
+        request.path_params = scope["path_params"]
+        answer = await found(request)
+        if answer is not None:
+            await request.answer(answer)
+
+
+def created(data: bytes, location: str | None = None) -> Answer:
+    """201 with `data` as the resource, and where it lives."""
+    headers = () if location is None else ((b"location", location.encode()),)
+    return Answer(201, b'{"data":' + data + b"}", headers)
+
+
+def authenticate(request: Request) -> "Caller":
+    """Who calls. Raises Unauthorized and RateLimited."""
+    app = request.app
+    header = request.headers.get(b"authorization")
+    if header is None:
+        raise _unauthorized("Send an API key: Authorization: Bearer <API_KEY>.")
+    scheme, _, token = header.partition(b" ")
+    caller = None
+    if scheme.lower() == b"bearer":
+        caller = keys.authenticate(app.rt.reader, token.strip().decode("latin-1"), app.rt.clock.now())
+    if caller is None:
+        app.rates.count_failure(request.client_address)
+        raise _unauthorized("This API key is not known, has expired or was revoked.")
+    app.last_uses.note(caller.key_id)
+    request.rate_headers = app.rates.count(caller.key_id)
+    return caller
+
+
+def _unauthorized(detail: str) -> Unauthorized:
+    return Unauthorized(detail, headers=(("www-authenticate", "Bearer"),))
+
+
+def _check_ids(path_params: dict[str, str]) -> None:
+    for name, text in path_params.items():
+        known = ids.parse(text)
+        if known is None:
+            raise NotFound("Nothing here has this id: it is no UUID.")
+        path_params[name] = known

@@ -1,0 +1,29 @@
+"""Every failure as a problem (RFC 7807): exactly the fields of the specification's section 7, in every corner.
+
+A problem never shows a stack trace, a path of this machine or a secret: `detail` is written for the caller, the cause
+goes to the log.
+"""
+
+import orjson
+
+from socialpub.api.request import Answer, Header
+from socialpub.errors import SocialpubError
+
+PROBLEM_JSON = b"application/problem+json"
+
+
+def render(error: SocialpubError, base_url: str) -> Answer:
+    """The answer that tells this failure."""
+    problem: dict[str, object] = {
+        "type": f"{base_url}/problems/{error.slug}",
+        "title": error.title,
+        "status": error.status,
+        "detail": error.detail,
+        "code": error.code,
+    }
+    if error.status == 400:
+        problem["errors"] = [{"path": list(item.path), "message": item.message} for item in error.errors]
+    headers: list[Header] = [(name.encode(), value.encode()) for name, value in error.headers]
+    if error.retry_after_seconds is not None:
+        headers.append((b"retry-after", b"%d" % error.retry_after_seconds))
+    return Answer(error.status, orjson.dumps(problem), tuple(headers), PROBLEM_JSON)

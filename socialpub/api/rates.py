@@ -1,0 +1,96 @@
+"""How often a key may ask, and how often an address may fail to be one (contract 1.10).
+
+Fixed windows of a minute, counted by a storage of the `limits` library that asks our clock and starts no thread. Each
+web process counts for itself.
+"""
+
+from math import ceil
+
+from limits import RateLimitItemPerMinute
+from limits.storage import Storage
+
+from socialpub.api.request import Header
+from socialpub.clock import Clock
+from socialpub.errors import RateLimited
+from socialpub.sections import RateLimit
+
+_SECONDS = 60
+_MOST_WINDOWS = 10_000
+"""Beyond this many, those that are over are dropped: addresses are the caller's to invent."""
+
+
+class Windows(Storage):
+    """Counters that end. Time is the monotonic clock's: a wall clock that jumps lets nobody in or out."""
+
+    STORAGE_SCHEME = None
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+        self._windows: dict[str, list[float]] = {}
+
+    @property
+    def base_exceptions(self) -> type[Exception]:
+        return ValueError
+
+    def incr(self, key: str, expiry: int, amount: int = 1) -> int:
+        now = self._clock.monotonic()
+        window = self._windows.get(key)
+        if window is None or window[0] <= now:
+            if len(self._windows) >= _MOST_WINDOWS:
+                self._windows = {key: window for key, window in self._windows.items() if window[0] > now}
+            window = self._windows[key] = [now + expiry, 0]
+        window[1] += amount
+        return int(window[1])
+
+    def get(self, key: str) -> int:
+        window = self._windows.get(key)
+        return 0 if window is None or window[0] <= self._clock.monotonic() else int(window[1])
+
+    def get_expiry(self, key: str) -> float:
+        window = self._windows.get(key)
+        return self._clock.monotonic() if window is None else window[0]
+
+    def check(self) -> bool:
+        return True
+
+    def reset(self) -> int | None:
+        count = len(self._windows)
+        self._windows.clear()
+        return count
+
+    def clear(self, key: str) -> None:
+        self._windows.pop(key, None)
+
+
+class Rates:
+    def __init__(self, settings: RateLimit, clock: Clock) -> None:
+        self._clock = clock
+        self._windows = Windows(clock)
+        self._keys = RateLimitItemPerMinute(settings.requests_per_minute, namespace="key")
+        self._failures = RateLimitItemPerMinute(settings.failed_keys_per_minute, namespace="failure")
+
+    def count(self, key_id: str) -> tuple[Header, ...]:
+        """One request of this key: the headers of its answer. Raises RateLimited, which carries them itself."""
+        return self._count(self._keys, key_id, "This key sends too many requests.")
+
+    def count_failure(self, address: str) -> None:
+        """One failed authentication from this address. Raises RateLimited."""
+        self._count(self._failures, address, "Too many wrong keys come from this address.")
+
+    def _count(self, limit: RateLimitItemPerMinute, who: str, complaint: str) -> tuple[Header, ...]:
+        name = limit.key_for(who)
+        used = self._windows.incr(name, _SECONDS)
+        reset = max(1, ceil(self._windows.get_expiry(name) - self._clock.monotonic()))
+        headers = (
+            (b"ratelimit-limit", b"%d" % limit.amount),
+            (b"ratelimit-remaining", b"%d" % max(0, limit.amount - used)),
+            (b"ratelimit-reset", b"%d" % reset),
+        )
+        if used > limit.amount:
+            raise RateLimited(
+                f"{complaint} Try again in {reset} seconds.",
+                retry_after_seconds=reset,
+                headers=tuple((name.decode(), value.decode()) for name, value in headers),
+            )
+        return headers

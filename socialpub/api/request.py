@@ -1,0 +1,189 @@
+"""One request and its answer, as the doors see them.
+
+Slim on purpose: a request that only reads costs a few dozen microseconds, and an object for every header, URL and
+query would be most of that. Headers are read once; the body only when somebody asks.
+"""
+
+import itertools
+import logging
+import re
+import secrets
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from socialpub.errors import PayloadTooLarge
+
+if TYPE_CHECKING:
+    from socialpub.app import App
+    from socialpub.idempotency import Ticket
+    from socialpub.keys import Caller
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Header = tuple[bytes, bytes]
+
+JSON = b"application/json"
+MOST_BODY_BYTES = 1 << 20
+"""A JSON body larger than this is a 413 (contract 1.7)."""
+
+CLOSE: Header = (b"connection", b"close")
+"""On an answer given before the whole body has arrived: the rest is not read."""
+
+log = logging.getLogger("socialpub.requests")
+
+_GIVEN_ID = re.compile(rb"[\x20-\x7e]{1,128}")
+_numbers = itertools.count(1)
+_process = secrets.token_hex(6)
+
+
+class Answer(NamedTuple):
+    """A whole answer. `headers` come on top of those that every answer has."""
+
+    status: int
+    body: bytes = b""
+    headers: tuple[Header, ...] = ()
+    content_type: bytes = JSON
+
+
+class ClientGone(Exception):
+    """The caller closed the connection before its request was whole. Nobody is left to be answered."""
+
+
+class Request:
+    """What came in. `body` and `query` are the shapes that the endpoint asked for, once they were read."""
+
+    __slots__ = (
+        "_receive",
+        "_send",
+        "app",
+        "body",
+        "caller",
+        "headers",
+        "id",
+        "method",
+        "path",
+        "path_params",
+        "query",
+        "query_string",
+        "rate_headers",
+        "scope",
+        "started_at",
+        "status",
+        "ticket",
+    )
+
+    def __init__(self, app: "App", scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        self.app = app
+        self.scope = scope
+        self._receive = receive
+        self._send = send
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        """As the proxy hands it on: without the path of base_url. Percent-escapes are decoded."""
+        self.query_string: bytes = scope["query_string"]
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        """Names in lower case; of a repeated header the last."""
+        given = self.headers.get(b"x-request-id")
+        if given is not None and _GIVEN_ID.fullmatch(given):
+            self.id = given
+        else:
+            self.id = b"%s-%x" % (_process.encode(), next(_numbers))
+        self.path_params: dict[str, str] = {}
+        self.caller: Caller | None = None
+        self.body: Any = None
+        self.query: Any = None
+        self.ticket: Ticket | None = None
+        """The announced Idempotency-Key of this request, when it has one."""
+        self.rate_headers: tuple[Header, ...] = ()
+        self.status = 0
+        """What was answered; 0 as long as nothing was."""
+        self.started_at = app.rt.clock.monotonic()
+
+    # --- what came in ------------------------------------------------------------------------------------------------
+
+    @property
+    def content_type(self) -> bytes:
+        """The media type, lower case, without parameters; empty when none was sent."""
+        return self.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+
+    @property
+    def content_length(self) -> int | None:
+        """The announced number of bytes; None for a chunked body."""
+        text = self.headers.get(b"content-length", b"")
+        return int(text) if text.isdigit() else None
+
+    @property
+    def client_address(self) -> str:
+        """Who asks. A proxy on this machine is believed when it says for whom."""
+        client = self.scope.get("client")
+        address = client[0] if client else ""
+        if address in ("127.0.0.1", "::1"):
+            forwarded = self.headers.get(b"x-forwarded-for")
+            if forwarded:
+                # Each proxy appends whom it heard from: only the last entry was written by ours.
+                return forwarded.rpartition(b",")[2].strip().decode("latin-1")[:64]
+        return address
+
+    def accepts_html(self) -> bool:
+        """Whether a browser asks."""
+        return b"text/html" in self.headers.get(b"accept", b"")
+
+    async def receive(self) -> tuple[bytes, bool]:
+        """The next piece of the body, and whether more follows. Raises ClientGone."""
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        return message.get("body", b""), message.get("more_body", False)
+
+    async def read(self, most_bytes: int = MOST_BODY_BYTES) -> bytes:
+        """The whole body. Raises PayloadTooLarge as soon as it is more than `most_bytes`, and ClientGone."""
+        announced = self.content_length
+        if announced is not None and announced > most_bytes:
+            raise _too_large(most_bytes)
+        body, more = await self.receive()
+        if len(body) > most_bytes:
+            raise _too_large(most_bytes)
+        if not more:
+            return body
+        whole = bytearray(body)
+        while more:
+            body, more = await self.receive()
+            whole += body
+            if len(whole) > most_bytes:
+                raise _too_large(most_bytes)
+        return bytes(whole)
+
+    # --- what goes out -----------------------------------------------------------------------------------------------
+
+    async def answer(self, answer: Answer) -> None:
+        """Send a whole answer."""
+        status, body, headers, content_type = answer
+        if status == 204:
+            first: tuple[Header, ...] = ()
+        else:
+            first = ((b"content-type", content_type), (b"content-length", b"%d" % len(body)))
+        await self.start(status, first + headers)
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def start(self, status: int, headers: tuple[Header, ...]) -> None:
+        """Begin an answer whose body follows piece by piece (`send`). `content-length` is the caller's to give."""
+        self.status = status
+        await self._send(
+            {
+                "type": "http.response.start",
+                "status": status,
+                "headers": [*headers, (b"x-request-id", self.id), *self.rate_headers],
+            }
+        )
+
+    async def send(self, piece: bytes, more: bool) -> None:
+        """A piece of the body; waits while the connection is full."""
+        await self._send({"type": "http.response.body", "body": piece, "more_body": more})
+
+
+def _too_large(most_bytes: int) -> PayloadTooLarge:
+    return PayloadTooLarge(
+        f"The body may have at most {most_bytes} bytes. Media goes to an upload, not into the JSON.",
+        headers=(("connection", "close"),),
+    )

@@ -1,0 +1,51 @@
+"""The command line: results on stdout, everything else on stderr, and every failure says what to do next.
+
+Commands import what they need only when they run: `--help` is quick, and a worker never loads the web server.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from socialpub.cli.admin import admin
+from socialpub.cli.appliance import Appliance
+from socialpub.cli.demo import demo
+from socialpub.cli.failure import as_failure
+from socialpub.cli.init import init
+from socialpub.cli.sandbox import sandbox
+from socialpub.cli.serve import serve, web, worker
+
+
+class Commands(click.Group):
+    """Turns what the rooms below raise into a message and exit code 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            failure = as_failure(error)
+            if failure is None:
+                raise
+            raise failure from error
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(self.commands)  # in the order in which a newcomer needs them
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The configuration. Default: $SOCIALPUB_CONFIG, else ./config.toml, else /etc/socialpub/config.toml.",
+)
+@click.version_option(package_name="socialpub", message="socialpub %(version)s")
+@click.pass_context
+def main(ctx: click.Context, config: Path | None) -> None:
+    """Publish to X through one HTTP API, from a machine of your own."""
+    appliance = ctx.ensure_object(Appliance)
+    appliance.config = config
+
+
+for command in (init, serve, demo, admin, web, worker, sandbox):
+    main.add_command(command)

@@ -1,0 +1,59 @@
+"""The appliance that a command is about: its configuration, and its parts while the command runs."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from socialpub.runtime import Runtime
+    from socialpub.settings import Settings
+
+
+@dataclass
+class Appliance:
+    config: Path | None = None
+    parts: dict[str, Any] = field(default_factory=dict)
+    """Handed to `runtime.build`: a test's clock and networks."""
+
+    def settings(self) -> "Settings":
+        from socialpub import settings
+
+        return settings.load(self.config)
+
+    @contextmanager
+    def open(self, role: str = "admin") -> Iterator["Runtime"]:
+        """The parts, for a command that ends soon. Of the log only warnings are shown."""
+        from socialpub import logs, runtime
+        from socialpub.sections import Logging
+
+        settings = self.settings()
+        logs.configure(Logging(level="warning"))
+        rt = runtime.build(settings, role=role, **self.parts)
+        try:
+            yield rt
+        finally:
+            rt.close()
+
+    @contextmanager
+    def start(self, role: str) -> Iterator["Runtime"]:
+        """The parts, for a process that stays, with the log as it is configured."""
+        import logging
+
+        from socialpub import logs, runtime
+
+        settings = self.settings()
+        logs.configure(settings.logging)
+        for note in settings.notes():
+            logging.getLogger(__name__).warning("%s", note)
+        rt = runtime.build(settings, role=role, **self.parts)
+        try:
+            yield rt
+        finally:
+            rt.close()
+
+
+pass_appliance = click.make_pass_decorator(Appliance, ensure=True)

@@ -1,0 +1,21 @@
+"""`socialpub init`: the folder in which everything begins."""
+
+from pathlib import Path
+
+import click
+
+from socialpub.cli.screen import say
+
+
+@click.command()
+@click.argument("folder", metavar="[DIR]", type=click.Path(file_okay=False, path_type=Path), default=Path())
+def init(folder: Path) -> None:
+    """Write config.toml, the data folder and secret.key into DIR (default: here). Overwrites nothing."""
+    from socialpub import scaffold
+
+    for path in scaffold.create(folder):
+        click.echo(str(path))
+    config = folder / "config.toml"
+    here = "" if folder == Path() else f" --config {config}"
+    say(f"\nNext: fill in [providers.x] in {config}, then start it with: socialpub{here} serve")
+    say("Keep secret.key: without it the stored tokens cannot be read.")

@@ -1,0 +1,53 @@
+"""Versions of a picture that a network takes, made from the stored original and kept until the delivery is settled."""
+
+import shutil
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+from socialpub.errors import Unavailable
+from socialpub.providers.base import ImageLimits, MediaFile, Unfit
+from socialpub.runtime import Runtime
+from socialpub.store import examiner
+from socialpub.store.fitter import CannotFit
+
+
+def fitted(rt: Runtime, delivery_id: str, media: MediaFile, limits: ImageLimits) -> MediaFile:
+    """The media file within the limits: itself, or a version made for this delivery.
+
+    Raises Unfit, FileNotFoundError (the original is gone), Unavailable (it could not be made just now).
+    """
+    name = sha256(f"{media.path.name} {limits}".encode()).hexdigest()[:24]
+    folder = _folder(rt, delivery_id)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    target = folder / name
+    # A version counts once it has its name; what a worker that died left behind is written over.
+    unfinished = target.with_suffix(".part")
+    try:
+        answer = examiner.fit(
+            media.path,
+            unfinished,
+            limits.types,
+            limits.max_bytes,
+            limits.max_width,
+            limits.max_height,
+            limits.max_short_side,
+        )
+    except CannotFit as error:
+        raise Unfit(f"{media.file_name}: {error.reason}") from None
+    except examiner.ExaminerFailed as error:
+        raise Unavailable("The picture could not be made to fit just now.") from error
+    if not answer["changed"]:
+        return media
+    unfinished.rename(target)
+    facts = {**media.facts, "width": answer["width"], "height": answer["height"], "frames": 1}
+    return replace(media, path=target, mime_type=answer["mime_type"], size_bytes=answer["size_bytes"], facts=facts)
+
+
+def forget(rt: Runtime, delivery_id: str) -> None:
+    """Remove the versions of a delivery that is settled."""
+    shutil.rmtree(_folder(rt, delivery_id), ignore_errors=True)
+
+
+def _folder(rt: Runtime, delivery_id: str) -> Path:
+    return rt.settings.run_dir / "fitted" / delivery_id

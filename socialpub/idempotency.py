@@ -1,0 +1,137 @@
+"""Idempotency-Key: the same request sent twice does its work once (contract 1.11).
+
+The first request announces its key, does its work, and keeps its answer in the very write that keeps the work: there is
+no moment at which a crash could leave one without the other. An announcement counts as long as the process that made it
+lives. Only answers that succeeded are kept, for a day.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+from socialpub.clock import stamp
+from socialpub.errors import Conflict, InvalidRequest
+from socialpub.store.database import Reader, Tx
+
+if TYPE_CHECKING:
+    from socialpub.runtime import Runtime
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+KEPT_FOR = timedelta(hours=24)
+HEADER = "Idempotency-Key"
+
+_FORM = re.compile(rb"[\x20-\x7e]{1,255}")
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """An announced request: its key, and what it asks for as a fingerprint."""
+
+    key_id: str
+    key: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An answer from before. Signed URLs in `body` are as they were: whoever replays it signs them anew."""
+
+    status: int
+    location: str | None
+    body: bytes
+
+
+def key_of(header: bytes | None) -> str | None:
+    """The key that a request brings, None when it brings none. Raises InvalidRequest."""
+    if header is None:
+        return None
+    if not _FORM.fullmatch(header):
+        raise InvalidRequest.at(HEADER, message="must have 1 to 255 printable ASCII characters")
+    return header.decode()
+
+
+def fingerprint(path: str, body: Any, parts: Sequence[tuple[str, str, str]] = ()) -> str:
+    """What makes two requests the same: the path, the parsed JSON, and each part's field, declared type and SHA-256."""
+    try:
+        whole = json.dumps([path, body, sorted(parts)], sort_keys=True, separators=(",", ":"))
+    except RecursionError:
+        raise InvalidRequest.at(message="The body is nested too deeply.") from None
+    return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def find(rt: "Runtime", store: Reader | Tx, ticket: Ticket, now: datetime) -> Kept | None:
+    """The kept answer to this request, None when it is the first. Raises Conflict."""
+    row = store.one(
+        "SELECT fingerprint, owner, created_at, status, location, body FROM idempotency WHERE key_id = ? AND key = ?",
+        (ticket.key_id, ticket.key),
+    )
+    if row is None or row["created_at"] <= stamp(now - KEPT_FOR):
+        return None
+    if row["status"] is None and not rt.owner.is_alive(row["owner"]):
+        return None  # it died with its process, before it had done anything
+    if row["fingerprint"] != ticket.fingerprint:
+        raise Conflict(f"This {HEADER} was used for another request. Use a new one for each thing you want done.")
+    if row["status"] is None:
+        raise Conflict(f"The first request with this {HEADER} is still running. Send it again in a moment.")
+    return Kept(row["status"], row["location"], bytes(row["body"]))
+
+
+def begin(rt: "Runtime", tx: Tx, ticket: Ticket) -> Kept | None:
+    """Announce a request; the kept answer when another one was quicker. Raises Conflict."""
+    kept = find(rt, tx, ticket, tx.now)
+    if kept is None:
+        tx.execute(
+            "INSERT OR REPLACE INTO idempotency (key_id, key, fingerprint, owner, created_at) VALUES (?, ?, ?, ?, ?)",
+            (ticket.key_id, ticket.key, ticket.fingerprint, rt.owner.name, tx.stamp),
+        )
+    return kept
+
+
+def keeping(
+    rt: "Runtime",
+    tx: Tx,
+    ticket: Ticket,
+    show: "Callable[[Runtime, Tx, T], Kept]",
+    fn: "Callable[Concatenate[Runtime, Tx, P], T]",
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> T:
+    """Do `fn` and keep the answer that `show` makes of its result, in one write."""
+    result = fn(rt, tx, *args, **kwargs)
+    kept = show(rt, tx, result)
+    tx.execute(
+        "UPDATE idempotency SET status = ?, location = ?, body = ?, owner = NULL WHERE key_id = ? AND key = ?",
+        (kept.status, kept.location, kept.body, ticket.key_id, ticket.key),
+    )
+    return result
+
+
+def forget(rt: "Runtime", tx: Tx, ticket: Ticket) -> None:  # noqa: ARG001
+    """The request failed: the next one with this key is a first one. An answer that was kept stays."""
+    tx.execute(
+        "DELETE FROM idempotency WHERE key_id = ? AND key = ? AND status IS NULL", (ticket.key_id, ticket.key)
+    )
+
+
+def clean(rt: "Runtime", tx: Tx) -> int:  # noqa: ARG001
+    """Remove what is older than a day; how many. For the sweep, about hourly."""
+    return tx.execute("DELETE FROM idempotency WHERE created_at <= ?", (stamp(tx.now - KEPT_FOR),)).rowcount
+
+
+def sign_anew(body: bytes, sign: Mapping[str, Callable[[str], str]]) -> bytes:
+    """The kept body with fresh signatures. `sign` knows for a field's name how to make its URL from the old one."""
+    value = json.loads(body)
+    _sign(value, sign)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _sign(value: Any, sign: Mapping[str, Callable[[str], str]]) -> None:
+    if isinstance(value, list):
+        for item in value:
+            _sign(item, sign)

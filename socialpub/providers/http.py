@@ -1,0 +1,316 @@
+"""The one way out: every call to a network leaves through here, and ends.
+
+Each call has a total deadline of ours on the monotonic clock (a trickling server keeps the client's own time-outs
+alive for ever), and whoever called learns one thing for certain: whether anything left this machine. `NotSent` is
+only raised when nothing did.
+"""
+
+import asyncio
+import base64
+import concurrent.futures
+import json as json_format
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any
+
+import anyio
+import httpx2
+
+from socialpub.providers.bodies import Body, FileBody, FilePart, Multipart, Stream, build
+from socialpub.providers.errors import NotSent, ProviderError, Unavailable
+
+__all__ = ["Answer", "FileBody", "FilePart", "Http"]
+
+MAX_DEADLINE_SECONDS = 120.0
+MAX_ANSWER_BYTES = 4 * 1024 * 1024
+CONNECT_SECONDS = 15.0
+KEEP_ALIVE_SECONDS = 5.0
+"""Short: a reused connection that died unnoticed makes a call ambiguous that would have been a plain `NotSent`."""
+
+NOTHING_LEFT = (
+    httpx2.ConnectError,
+    httpx2.ConnectTimeout,
+    httpx2.PoolTimeout,
+    httpx2.ProxyError,
+    httpx2.UnsupportedProtocol,
+    httpx2.InvalidURL,
+)
+"""What httpx2 raises before the first byte of a request: names, connections, TLS (httpcore2 reports a failed handshake
+as ConnectError), a full pool, a proxy that opens no tunnel. Read in the source of 2.16; every other exception may come
+after bytes have left."""
+
+BROKEN = (
+    httpx2.HTTPError,
+    httpx2.StreamError,
+    anyio.BrokenResourceError,
+    anyio.ClosedResourceError,
+    anyio.EndOfStream,
+    OSError,
+)
+"""Everything else that a connection may end with; httpcore2 lets some of ssl's and anyio's own errors through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back, whole. Header names are lower case."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = field(default=b"", repr=False)
+
+    def json(self) -> Any:
+        """The body as JSON, whole numbers exact. Raises `Unavailable` when it is none."""
+        try:
+            return json_format.loads(self.body)
+        except (ValueError, RecursionError):
+            raise Unavailable(f"The answer (HTTP {self.status}) could not be read.") from None
+
+
+class Http:
+    """One client on one background thread, started by the first call and usable from many threads.
+
+    `mounts` sends what goes to a host (`"http://sandbox.test"`) through another transport. `stall_seconds` is how long
+    a call that sends a file may stand still.
+    """
+
+    def __init__(
+        self,
+        *,
+        user_agent: str = "socialpub/1.0",
+        mounts: Mapping[str, httpx2.AsyncBaseTransport] | None = None,
+        stall_seconds: float = 30.0,
+    ) -> None:
+        self._user_agent = user_agent
+        self._mounts = dict(mounts or {})
+        self._stall_seconds = stall_seconds
+        self._lock = threading.Lock()
+        self._closed = False
+        self._running: tuple[asyncio.AbstractEventLoop, httpx2.AsyncClient, threading.Thread] | None = None
+
+    def call(
+        self,
+        method: str,
+        url: str,
+        *,
+        token: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        params: Mapping[str, str] | None = None,
+        json: Any = None,
+        form: Mapping[str, str] | Sequence[tuple[str, str]] | None = None,
+        auth: tuple[str, str] | None = None,
+        multipart: Multipart | None = None,
+        content: bytes | FileBody | None = None,
+        deadline_seconds: float = 60.0,
+        gate: Callable[[], None] | None = None,
+    ) -> Answer:
+        """Hold one conversation and wait for its end. Not from an event loop: it blocks the calling thread.
+
+        `token` is sent as Bearer, `auth` (id, secret) as Basic. `gate` is asked just before sending and stops the call
+        by raising. The deadline covers everything (two minutes at most); a body with a file is judged by its progress
+        while it is sent, and the deadline begins with its last byte.
+
+        Raises `NotSent` (nothing left), `Unavailable` (no usable answer, it may have happened), FileNotFoundError (a
+        file of the body is gone; nothing left). An answer of any status is returned.
+        """
+        body = build(json=json, form=form, multipart=multipart, content=content)
+        try:
+            if gate is not None:
+                gate()
+            sent = {"user-agent": self._user_agent, **(headers or {})}
+            if token is not None:
+                sent["authorization"] = f"Bearer {token}"
+            if auth is not None:
+                sent["authorization"] = "Basic " + base64.b64encode(":".join(auth).encode()).decode()
+            future = self._submit(
+                lambda client: self._converse(
+                    client, method, url, sent, params, body, min(deadline_seconds, MAX_DEADLINE_SECONDS)
+                )
+            )
+            try:
+                return future.result()
+            except concurrent.futures.CancelledError:
+                raise Unavailable("The call was cut off because the appliance is stopping.") from None
+            except BaseException:
+                future.cancel()
+                raise
+        finally:
+            if body is not None:
+                body.close()
+
+    def close(self) -> None:
+        """Cut off what is still in flight and end the thread. Afterwards every call is `NotSent`."""
+        with self._lock:
+            self._closed = True
+            running, self._running = self._running, None
+        if running is None:
+            return
+        loop, client, thread = running
+        asyncio.run_coroutine_threadsafe(_wind_down(client), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+    def _submit(
+        self, work: Callable[[httpx2.AsyncClient], Coroutine[Any, Any, Answer]]
+    ) -> "concurrent.futures.Future[Answer]":
+        with self._lock:
+            if self._closed:
+                raise NotSent("Nothing is sent any more: the appliance is stopping.")
+            if self._running is None:
+                self._running = self._start()
+            loop, client, _ = self._running
+            return asyncio.run_coroutine_threadsafe(work(client), loop)
+
+    def _start(self) -> tuple[asyncio.AbstractEventLoop, httpx2.AsyncClient, threading.Thread]:
+        loop = asyncio.new_event_loop()
+        mounts: dict[str, httpx2.AsyncBaseTransport | None] = {
+            # A proxy of the environment is for the world, not for a sandbox on this machine.
+            **dict.fromkeys(("all://127.0.0.1", "all://localhost", "all://[::1]")),
+            **{pattern.rstrip("/"): transport for pattern, transport in self._mounts.items()},
+        }
+        client = httpx2.AsyncClient(
+            mounts=mounts,
+            limits=httpx2.Limits(max_connections=200, keepalive_expiry=KEEP_ALIVE_SECONDS),
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+            follow_redirects=False,
+        )
+        thread = threading.Thread(target=loop.run_forever, name="socialpub-http", daemon=True)
+        thread.start()
+        return loop, client, thread
+
+    async def _converse(
+        self,
+        client: httpx2.AsyncClient,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        params: Mapping[str, str] | None,
+        body: Body | None,
+        deadline_seconds: float,
+    ) -> Answer:
+        watch = _Watch()
+        by_progress = body is not None and body.has_file
+        try:
+            host = httpx2.URL(url).host
+            async with asyncio.timeout(self._stall_seconds if by_progress else deadline_seconds) as limit:
+                # Name and handshake each get less than half: cut by the deadline instead, httpcore2 leaks the socket.
+                connect = min(CONNECT_SECONDS, deadline_seconds * 0.45)
+                request = client.build_request(
+                    method,
+                    url,
+                    headers=dict(headers),
+                    params=params,
+                    timeout=httpx2.Timeout(None, connect=connect, pool=connect),
+                    extensions={"trace": watch.note},
+                )
+                if body is not None:
+                    _attach(request, body, limit, self._stall_seconds if by_progress else None, deadline_seconds)
+                response = await client.send(request, stream=True)
+                try:
+                    content = await _read(response, host)
+                finally:
+                    await response.aclose()
+                return Answer(response.status_code, dict(response.headers.items()), content)
+        except ProviderError:
+            raise
+        except NOTHING_LEFT as error:
+            host = "" if isinstance(error, httpx2.InvalidURL) else host
+            raise NotSent(f"{host or 'The address'} could not be reached: {_reason(error)}.") from error
+        except TimeoutError as error:
+            if watch.nothing_left:
+                raise NotSent(f"{host} could not be reached: no connection in time.") from error
+            raise Unavailable(f"{host} did not answer in time.") from error
+        except BROKEN as error:
+            raise Unavailable(f"The connection to {host} broke: {_reason(error)}.") from error
+
+
+class _Watch:
+    """How far a request came, told by the client itself."""
+
+    def __init__(self) -> None:
+        self._connecting = False
+        self._sending = False
+
+    async def note(self, event: str, _: Any) -> None:
+        self._connecting = self._connecting or event == "connection.connect_tcp.started"
+        self._sending = self._sending or "send_request_headers" in event
+
+    @property
+    def nothing_left(self) -> bool:
+        """Certain only when a connection was seen to begin: a transport of a test tells nothing."""
+        return self._connecting and not self._sending
+
+
+def _attach(
+    request: httpx2.Request,
+    body: Body,
+    limit: asyncio.Timeout,
+    stall_seconds: float | None,
+    deadline_seconds: float,
+) -> None:
+    clock = asyncio.get_running_loop().time
+
+    def moved() -> None:
+        if stall_seconds is not None:
+            limit.reschedule(clock() + stall_seconds)
+
+    def ended() -> None:
+        if stall_seconds is not None:
+            limit.reschedule(clock() + deadline_seconds)
+
+    request.stream = Stream(body.stream(moved, ended))
+    request.headers["content-length"] = str(body.length_bytes)
+    if body.content_type is not None:
+        request.headers.setdefault("content-type", body.content_type)
+
+
+async def _read(response: httpx2.Response, host: str) -> bytes:
+    content = bytearray()
+    async for piece in response.aiter_bytes():
+        content += piece
+        if len(content) > MAX_ANSWER_BYTES:
+            raise Unavailable(f"{host} answered with more than {MAX_ANSWER_BYTES} bytes.")
+    return bytes(content)
+
+
+async def _wind_down(client: httpx2.AsyncClient) -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    await client.aclose()
+    await asyncio.get_running_loop().shutdown_asyncgens()
+
+
+def _reason(error: BaseException) -> str:
+    """The kind of failure in a few words; never its own text, which may hold an address."""
+    for kind, words in _PLAIN:
+        if isinstance(error, kind):
+            return words
+    cause: BaseException | None = error
+    while cause is not None:
+        for kind, words in _CAUSES:
+            if isinstance(cause, kind):
+                return words
+        cause = cause.__cause__ or cause.__context__
+    return "no connection" if isinstance(error, httpx2.ConnectError) else "it was cut"
+
+
+_PLAIN: tuple[tuple[type[BaseException], str], ...] = (
+    (httpx2.InvalidURL, "it is not a valid URL"),
+    (httpx2.UnsupportedProtocol, "only http and https are spoken"),
+    (httpx2.ProxyError, "the proxy refused"),
+    (httpx2.TimeoutException, "no answer in time"),
+    (httpx2.ProtocolError, "it ended before the answer was whole"),
+)
+
+_CAUSES: tuple[tuple[type[BaseException], str], ...] = (
+    (socket.gaierror, "its name was not found"),
+    (ConnectionRefusedError, "the connection was refused"),
+    (ssl.SSLCertVerificationError, "its certificate is not valid"),
+    (ssl.SSLError, "no secure connection"),
+)

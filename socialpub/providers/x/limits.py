@@ -1,0 +1,88 @@
+"""What X takes: figures, where they stand, and since when.
+
+Sources: docs.x.com as of 2026-08-22, the media tables as of September 2026 where they changed (best practices,
+media upload), the OpenAPI document 2.167. A figure that X does not state exactly is taken from its generous end when it
+decides about a refusal of ours (X may know better), and from its small end when it decides what we send.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+# --- text: docs.x.com/fundamentals/counting-characters, 2026-08-22 ----------------------------------------------------
+
+TEXT_LENGTH = 280
+LONG_TEXT_LENGTH = 25_000
+"""For subscribers, by API since August 2024. Whether plan Basic counts is not stated: X is asked rather than guessed."""
+SUBSCRIPTIONS = frozenset({"Basic", "Premium", "PremiumPlus"})
+VERIFIED_ORGANIZATIONS = frozenset({"business", "government"})
+CASHTAGS = 1
+"""For self-serve apps, since April 2026."""
+ALT_LENGTH = 1000
+"""OpenAPI 2.167, `alt_text.text`."""
+
+# --- media: docs.x.com/x-api/media/quickstart/best-practices, September 2026 ------------------------------------------
+
+PHOTOS = 4
+IMAGE_BYTES = 5_000_000
+"""Stated as 5 MB; the smaller reading."""
+IMAGE_SIDE = 8192
+"""From a third-party guide only, so images are fitted to it and nothing is refused for it."""
+IMAGE_TYPES = ("image/jpeg", "image/png", "image/webp")
+
+GIF_BYTES = 15_000_000
+GIF_LONG_SIDE, GIF_SHORT_SIDE = 1280, 1080
+GIF_FRAMES = 350
+GIF_PIXELS = 300_000_000
+"""Width × height × frames."""
+
+VIDEO_MIN_SECONDS = 0.5
+VIDEO_MAX_SECONDS = 20 * 60
+VIDEO_MAX_SECONDS_SUBSCRIBED = 125 * 60
+VIDEO_BYTES = 8 * 1024**3
+VIDEO_BYTES_SUBSCRIBED = 16 * 1024**3
+VIDEO_FRAME_RATE = 60
+VIDEO_MIN_SIDE = 32
+VIDEO_ASPECT = 3
+"""From 1:3 to 3:1."""
+VIDEO_SURE_LONG_SIDE, VIDEO_SURE_SHORT_SIDE = 1280, 1024
+"""Above it X takes a video from some accounts only, and says so no earlier than at the post."""
+
+# --- uploads: OpenAPI 2.167 and X's own xurl, 2026-08 -----------------------------------------------------------------
+
+SEGMENTS = 1000
+CHUNK_BYTES = 1024 * 1024
+CHUNK_MAX_BYTES = 4 * 1024 * 1024
+CHUNK_MIN_BYTES = 64 * 1024
+"""Ours: an edge that refuses even this does not want the file."""
+
+PROCESSING_PATIENCE_SECONDS = 60 * 60
+"""X names none; integrators gave up after 7 to 30 minutes, and long videos took the longest of these."""
+SETTLING_SECONDS = 2
+"""Between `succeeded` and the post: X's left hand tells its right a moment later."""
+EXPIRY_MARGIN_SECONDS = 120
+"""Media this close to their end are uploaded again rather than posted."""
+
+# --- prices in USD: docs.x.com/x-api/getting-started/pricing, August 2026 ---------------------------------------------
+
+POST_PRICE = "0.015"
+POST_WITH_URL_PRICE = "0.200"
+
+
+@dataclass(frozen=True, slots=True)
+class Entitlement:
+    """What an account may do beyond the default."""
+
+    text_length: int
+    video_seconds: int
+    video_bytes: int
+
+
+DEFAULT = Entitlement(TEXT_LENGTH, VIDEO_MAX_SECONDS, VIDEO_BYTES)
+SUBSCRIBED = Entitlement(LONG_TEXT_LENGTH, VIDEO_MAX_SECONDS_SUBSCRIBED, VIDEO_BYTES_SUBSCRIBED)
+
+
+def entitlement(facts: Mapping[str, Any]) -> Entitlement:
+    """By what X said about the account when it was connected."""
+    subscribed = facts.get("subscription_type") in SUBSCRIPTIONS
+    return SUBSCRIBED if subscribed or facts.get("verified_type") in VERIFIED_ORGANIZATIONS else DEFAULT

@@ -1,0 +1,59 @@
+"""What an owner may say about a post on X: contract section 6, in X's own values."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from socialpub.providers import options
+from socialpub.providers.base import Options, Problem
+from socialpub.providers.options import Option, Shape
+
+EVERYONE = "everyone"
+"""Ours: X has no such value, it wants the field left out."""
+
+ID_DIGITS = 19
+
+
+def _check_id(value: Any) -> str | None:
+    if len(value) > ID_DIGITS:
+        return f"must have at most {ID_DIGITS} digits and has {len(value)}"
+    return None
+
+
+FROM_THE_ADDRESS = "It is the number at the end of the post's address."
+
+TABLE: options.Table = (
+    Option("replySettings", Shape.CHOICE, values=(EVERYONE, "following", "mentionedUsers", "subscribers", "verified")),
+    Option("madeWithAi", Shape.BOOLEAN),
+    Option("paidPartnership", Shape.BOOLEAN),
+    Option(
+        "inReplyToPostId", Shape.DIGITS, aliases=("in_reply_to_tweet_id",), check=_check_id, hint=FROM_THE_ADDRESS
+    ),
+    Option("quotePostId", Shape.DIGITS, aliases=("quote_tweet_id",), check=_check_id, hint=FROM_THE_ADDRESS),
+    Option("communityId", Shape.DIGITS, check=_check_id, hint="It is the number at the end of the community's address."),
+    Option("shareWithFollowers", Shape.BOOLEAN),
+)
+
+
+def read(given: Mapping[str, Any]) -> tuple[Options, list[Problem]]:
+    """Canonical options and what is wrong with the given ones."""
+    return options.read("x", TABLE, given)
+
+
+def body_fields(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The options as fields of `POST /2/tweets`: what is false or the default is left out (X forbids some of them)."""
+    fields: dict[str, Any] = {}
+    if chosen.get("replySettings", EVERYONE) != EVERYONE:
+        fields["reply_settings"] = chosen["replySettings"]
+    for key, name in (
+        ("madeWithAi", "made_with_ai"),
+        ("paidPartnership", "paid_partnership"),
+        ("shareWithFollowers", "share_with_followers"),
+    ):
+        if chosen.get(key):
+            fields[name] = True
+    for key, name in (("quotePostId", "quote_tweet_id"), ("communityId", "community_id")):
+        if chosen.get(key):
+            fields[name] = chosen[key]
+    if chosen.get("inReplyToPostId"):
+        fields["reply"] = {"in_reply_to_tweet_id": chosen["inReplyToPostId"]}
+    return fields

@@ -1,0 +1,100 @@
+"""The end of a profile's tokens: revoked at the network, then erased here.
+
+After an hour they are erased whatever the network says (contract section 3). While publishing is paused nothing is
+revoked: a restored copy must not end what the original still uses.
+"""
+
+import logging
+from datetime import timedelta
+
+from socialpub import clock, lanes, profiles, tokens
+from socialpub.errors import OwnerError
+from socialpub.providers.errors import AppRefused, NotSent, ProviderError, RateLimited, Unavailable
+from socialpub.runtime import Runtime
+from socialpub.store.database import Tx
+from socialpub.store.models import ProfileStatus
+
+log = logging.getLogger(__name__)
+
+ERASED_AFTER = timedelta(hours=1)
+FIRST_RETRY_SECONDS = 15.0
+LONGEST_RETRY_SECONDS = 600.0
+ENDPOINT = "revoke"
+"""Under this name a failed revocation waits in `not_before`."""
+
+
+def revoke_disconnected(rt: Runtime) -> int:
+    """Revoke and erase the tokens of disconnected profiles; how many were erased.
+
+    Talks to the networks, one profile after the other, so it wants a thread that may wait. A network that does not
+    answer is asked again later, until the hour is over.
+    """
+    now = rt.now()
+    paused = lanes.paused_at(rt.reader) is not None
+    rows = rt.reader.all(
+        """SELECT id, disconnected_at,
+            (SELECT until FROM not_before n WHERE n.profile_id = profile.id AND n.endpoint = ?) AS retry_at
+            FROM profile WHERE status = ? AND (access_token IS NOT NULL OR refresh_token IS NOT NULL)""",
+        (ENDPOINT, ProfileStatus.DISCONNECTED.value),
+    )
+    erased = 0
+    for row in rows:
+        since = now - clock.parse(row["disconnected_at"])
+        waits = paused or (row["retry_at"] is not None and row["retry_at"] > clock.stamp(now))
+        if waits and since < ERASED_AFTER:
+            continue
+        held = tokens.lock(rt, row["id"])
+        if not held.try_acquire():
+            continue  # a refresh is on the wire, and its new pair is the one to revoke
+        try:
+            erased += _end(rt, row["id"], since, ask=not paused)
+        finally:
+            held.release()
+    return erased
+
+
+def _end(rt: Runtime, profile_id: str, since: timedelta, ask: bool) -> bool:
+    try:
+        if ask:
+            _revoke(rt, profile_id)
+    except (NotSent, Unavailable, RateLimited, AppRefused) as error:
+        if since < ERASED_AFTER:
+            rt.write(_ask_later, profile_id, _patience(since, error), error.message)
+            return False
+        log.warning("The tokens of profile %s are erased without being revoked: %s", profile_id, error.message)
+    except (ProviderError, OwnerError) as error:
+        # The network does not know them any more, or they cannot be read: nobody can use them either way.
+        log.info("The tokens of profile %s could not be revoked: %s", profile_id, error.message)
+    rt.write(_erase, profile_id)
+    return True
+
+
+def _revoke(rt: Runtime, profile_id: str) -> None:
+    profile = profiles.find(rt.reader, profile_id)
+    assert profile is not None
+    access = rt.secrets.open(profile.access_token) if profile.access_token else ""
+    refresh = rt.secrets.open(profile.refresh_token) if profile.refresh_token else None
+    rt.providers[profile.provider].oauth.revoke(rt.http, access, refresh)
+
+
+def _patience(since: timedelta, error: ProviderError) -> float:
+    """As long again as it has lasted so far: few calls to a network that is away for the whole hour."""
+    seconds = min(max(since.total_seconds(), FIRST_RETRY_SECONDS), LONGEST_RETRY_SECONDS)
+    named = error.retry_after_seconds if isinstance(error, RateLimited) else None
+    return max(seconds, named or 0.0)
+
+
+def _ask_later(rt: Runtime, tx: Tx, profile_id: str, seconds: float, reason: str) -> None:  # noqa: ARG001
+    lanes.rest(tx, profile_id, ENDPOINT, clock.after(tx.stamp, seconds), reason)
+
+
+def _erase(rt: Runtime, tx: Tx, profile_id: str) -> None:  # noqa: ARG001
+    tx.update(
+        "profile",
+        profile_id,
+        access_token=None,
+        refresh_token=None,
+        access_expires_at=None,
+        refresh_expires_at=None,
+    )
+    tx.execute("DELETE FROM not_before WHERE profile_id = ?", (profile_id,))

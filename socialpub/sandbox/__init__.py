@@ -1,0 +1,11 @@
+"""The three networks, played by us: an HTTP server with memory, for the demo and for every test.
+
+It imports nothing of socialpub. Two readings of the networks' documentation check each other; one reading shared
+would check nothing.
+"""
+
+from socialpub.sandbox.app import create_app
+from socialpub.sandbox.faults import ConnectionCut, Hang
+from socialpub.sandbox.world import World
+
+__all__ = ["ConnectionCut", "Hang", "World", "create_app"]

@@ -1,0 +1,97 @@
+"""All routes of the sandbox on one screen."""
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import Receive, Scope, Send
+
+from socialpub.sandbox import control, feed
+from socialpub.sandbox.call import Answer
+from socialpub.sandbox.endpoint import Endpoint, Handler
+from socialpub.sandbox.pinterest import oauth as pinterest_oauth
+from socialpub.sandbox.pinterest import users as pinterest_users
+from socialpub.sandbox.tiktok import oauth as tiktok_oauth
+from socialpub.sandbox.tiktok import users as tiktok_users
+from socialpub.sandbox.world import World
+from socialpub.sandbox.x import accounts, oauth, posts, uploads
+
+PREFIXES = {"x": "/x/", "tiktok": "/tiktok/", "pinterest": "/pinterest/"}
+
+
+def create_app(world: World) -> Starlette:
+    """One ASGI application for all networks: X below `/x`, TikTok below `/tiktok`, Pinterest below `/pinterest/v5`."""
+
+    def route(network: str, method: str, path: str, name: str, handler: Handler) -> Route:
+        return Route(path, Endpoint(world, network, name, handler), methods=method.split())
+
+    x: list[BaseRoute] = [
+        route("x", "POST", "/2/tweets", "create_post", posts.create),
+        route("x", "GET", "/2/tweets/{id}", "read_post", posts.read),
+        route("x", "DELETE", "/2/tweets/{id}", "delete_post", posts.delete),
+        route("x", "GET", "/2/users/me", "me", accounts.me),
+        route("x", "GET", "/2/users/{id}/tweets", "list_posts", posts.of_user),
+        route("x", "POST", "/2/media/upload", "upload_one_shot", uploads.one_shot),
+        route("x", "GET", "/2/media/upload", "upload_status", uploads.status),
+        route("x", "POST", "/2/media/upload/initialize", "upload_initialize", uploads.initialize),
+        route("x", "POST", "/2/media/upload/{id}/append", "upload_append", uploads.append),
+        route("x", "POST", "/2/media/upload/{id}/finalize", "upload_finalize", uploads.finalize),
+        route("x", "POST", "/2/media/metadata", "metadata", uploads.metadata),
+        route("x", "POST", "/2/oauth2/token", "token", oauth.token),
+        route("x", "POST", "/2/oauth2/revoke", "revoke", oauth.revoke),
+        route("x", "GET POST", "/i/oauth2/authorize", "authorize", oauth.authorize),
+        *feed.routes(),
+    ]
+    tiktok: list[BaseRoute] = [
+        route("tiktok", "POST", "/v2/oauth/token/", "token", tiktok_oauth.token),
+        route("tiktok", "POST", "/v2/oauth/revoke/", "revoke", tiktok_oauth.revoke),
+        route("tiktok", "GET", "/v2/user/info/", "user_info", tiktok_users.info),
+        feed.avatar_route(),
+    ]
+    pinterest: list[BaseRoute] = [
+        route("pinterest", "POST", "/v5/oauth/token", "token", pinterest_oauth.token),
+        route("pinterest", "POST", "/v5/oauth/token/revoke", "revoke", pinterest_oauth.revoke),
+        route("pinterest", "GET", "/v5/user_account", "user_account", pinterest_users.user_account),
+        feed.avatar_route(),
+    ]
+    app = Starlette(
+        routes=[
+            Mount("/x", routes=x),
+            Mount("/tiktok", routes=tiktok),
+            Mount("/pinterest", routes=pinterest),
+            Mount("/_control", routes=control.routes()),
+            *feed.front_routes(),
+        ],
+        exception_handlers={HTTPException: _refuse},
+    )
+    app.router.redirect_slashes = False
+    for mount in app.routes:
+        if isinstance(mount, Mount):
+            inner = mount.app
+            inner.redirect_slashes = False  # type: ignore[attr-defined]
+            inner.default = _nothing_here  # type: ignore[attr-defined]
+    app.state.world = world
+    return app
+
+
+async def _nothing_here(scope: Scope, receive: Receive, send: Send) -> None:
+    raise HTTPException(404)
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    """404 and 405 in the words of the network they happen on."""
+    assert isinstance(error, HTTPException)
+    path = request.scope["path"]
+    world: World = request.app.state.world
+    for name, prefix in PREFIXES.items():
+        if path.startswith(prefix):
+            return as_response(world.networks[name].http_error(error.status_code))
+    return PlainTextResponse(error.detail, error.status_code, headers=error.headers)
+
+
+def as_response(answer: Answer) -> Response:
+    headers = dict(answer.headers)
+    if answer.content_type:
+        headers["content-type"] = answer.content_type
+    return Response(answer.body, answer.status, headers)

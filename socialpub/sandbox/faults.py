@@ -1,0 +1,212 @@
+"""Scripted faults: what the next call of an endpoint will meet, and chaos that a seed repeats.
+
+The one thing that must stay true: a fault says whether the effect happens. "After effect" runs the real handler and
+then spoils its answer; "before effect" leaves the memory untouched.
+"""
+
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, Self
+
+from socialpub.sandbox.call import Answer, Headers, answer_html, answer_json
+
+FOREVER = float("inf")
+NETWORK_BUSY_PAGE = "<!doctype html><html><head><title>{0}</title></head><body><center><h1>{0}</h1></center></body></html>"
+
+
+class ConnectionCut(Exception):
+    """With `world.instant_faults`: the connection broke before an answer."""
+
+
+class Hang(Exception):
+    """With `world.instant_faults`: no answer will ever come, the caller's own deadline is over."""
+
+
+Kind = Literal["answer", "hang", "cut", "trickle", "block"]
+
+
+@dataclass(slots=True)
+class Fault:
+    kind: Kind
+    after_effect: bool = False
+    make: Callable[[], Answer] | None = None
+    """The answer of kind `answer`, made when it is needed (reset times count from then)."""
+    event: Any = None
+    """For kind `block`: something with `wait()`."""
+    left: float = 1
+    skip: int = 0
+
+
+class Refuser(Protocol):
+    """How a network words the refusals that a script can ask for."""
+
+    name: str
+
+    def http_error(self, status: int) -> Answer: ...
+
+    def unauthorized_answer(self) -> Answer: ...
+
+    def rate_limited_answer(self, seconds: float, told_in: str) -> Answer: ...
+
+    def credits_answer(self, shape: int) -> Answer: ...
+
+
+class Upcoming:
+    """`world.x.next("create_post").skipping(1).fails_with(503).times(2)`: reads as it says."""
+
+    def __init__(self, queue: list[Fault], network: Refuser) -> None:
+        self._queue = queue
+        self._network = network
+        self._skip = 0
+        self._fault: Fault | None = None
+
+    def _put(self, fault: Fault) -> Self:
+        fault.skip = self._skip
+        self._fault = fault
+        self._queue.append(fault)
+        return self
+
+    def skipping(self, calls: int) -> Self:
+        """Let that many calls through first."""
+        self._skip = calls
+        return self
+
+    def times(self, count: float) -> Self:
+        """Meet it that often instead of once."""
+        if self._fault is None:
+            raise ValueError("say first what happens, then how often: next(…).fails_with(503).times(2)")
+        self._fault.left = count
+        return self
+
+    def forever(self) -> Self:
+        return self.times(FOREVER)
+
+    def fails_with(
+        self,
+        status: int,
+        body: Any = None,
+        headers: dict[str, str] | None = None,
+        html: bool = False,
+        after_effect: bool = False,
+    ) -> Self:
+        """Answer `status`. `body`: JSON data, text or bytes; None is the network's own words. `html`: the edge's page."""
+        extra: Headers = list((headers or {}).items())
+
+        def make() -> Answer:
+            if html:
+                answer = answer_html(status, body if isinstance(body, str) else NETWORK_BUSY_PAGE.format(status))
+            elif body is None:
+                answer = self._network.http_error(status)
+            elif isinstance(body, bytes | str):
+                answer = Answer(status, body.encode() if isinstance(body, str) else body, "text/plain; charset=utf-8")
+            else:
+                answer = answer_json(status, body)
+            answer.headers = [*answer.headers, *extra]
+            return answer
+
+        return self._put(Fault("answer", after_effect, make))
+
+    def fails_after_effect(self, status: int) -> Self:
+        return self.fails_with(status, after_effect=True)
+
+    def times_out_before_effect(self) -> Self:
+        return self._put(Fault("hang"))
+
+    def times_out_after_effect(self) -> Self:
+        return self._put(Fault("hang", after_effect=True))
+
+    def drops_connection_before_effect(self) -> Self:
+        return self._put(Fault("cut"))
+
+    def drops_connection_after_effect(self) -> Self:
+        return self._put(Fault("cut", after_effect=True))
+
+    def answers_garbage(self, after_effect: bool = True, status: int = 200) -> Self:
+        """A success that nobody can read."""
+        body = b'{"data":{"id":"19\x00\xff'
+        return self._put(Fault("answer", after_effect, lambda: Answer(status, body, "application/json")))
+
+    def trickles(self, after_effect: bool = True) -> Self:
+        """One byte a while, for ever: every read succeeds, the answer never ends."""
+        return self._put(Fault("trickle", after_effect))
+
+    def rate_limited(self, seconds: float, told_in: str = "window") -> Self:
+        """429. `told_in`: `window` (the usual headers), `day` (X's 24-hour headers), `retry-after`, `nothing`."""
+        return self._put(Fault("answer", make=lambda: self._network.rate_limited_answer(seconds, told_in)))
+
+    def credits_depleted(self, shape: int = 1) -> Self:
+        return self._put(Fault("answer", make=lambda: self._network.credits_answer(shape)))
+
+    def unauthorized(self) -> Self:
+        return self._put(Fault("answer", make=self._network.unauthorized_answer))
+
+    def blocks_until(self, event: Any, after_effect: bool = False) -> Self:
+        """Wait for `event.wait()` (a `threading.Event`, or one of the event loop), then go on as usual."""
+        return self._put(Fault("block", after_effect, event=event))
+
+
+FAULTS = (
+    "fails_with",
+    "fails_after_effect",
+    "times_out_before_effect",
+    "times_out_after_effect",
+    "drops_connection_before_effect",
+    "drops_connection_after_effect",
+    "answers_garbage",
+    "trickles",
+    "rate_limited",
+    "credits_depleted",
+    "unauthorized",
+)
+"""What can be asked for by name, over HTTP too."""
+
+CHAOS: dict[str, Callable[[Upcoming], Upcoming]] = {
+    "unavailable": lambda up: up.fails_with(503),
+    "unavailable_after_effect": lambda up: up.fails_with(503, after_effect=True),
+    "internal_error": lambda up: up.fails_with(500, body={"errors": ["internal server error"]}),
+    "bad_gateway_page": lambda up: up.fails_with(502, html=True),
+    "timeout": lambda up: up.times_out_before_effect(),
+    "timeout_after_effect": lambda up: up.times_out_after_effect(),
+    "cut": lambda up: up.drops_connection_before_effect(),
+    "cut_after_effect": lambda up: up.drops_connection_after_effect(),
+    "garbage": lambda up: up.answers_garbage(),
+    "rate_limited": lambda up: up.rate_limited(2),
+}
+
+
+class Chaos:
+    """Draws a fault for a share of the calls; the same seed and the same order of calls give the same faults."""
+
+    def __init__(
+        self, network: Refuser, seed: int, rate: float, kinds: Iterable[str] | None, endpoints: Iterable[str]
+    ) -> None:
+        self.kinds = tuple(CHAOS if kinds is None else kinds)
+        unknown = [kind for kind in self.kinds if kind not in CHAOS]
+        if unknown:
+            raise ValueError(f"no such kind of chaos: {', '.join(unknown)} (known: {', '.join(CHAOS)})")
+        self.endpoints = frozenset(endpoints)
+        self._network = network
+        self._rate = rate
+        self._random = random.Random(seed)
+
+    def draw(self, endpoint: str) -> Fault | None:
+        if endpoint not in self.endpoints or self._random.random() >= self._rate:
+            return None
+        drawn: list[Fault] = []
+        CHAOS[self._random.choice(self.kinds)](Upcoming(drawn, self._network))
+        return drawn[0]
+
+
+def take(queue: list[Fault]) -> Fault | None:
+    """The fault for this call, if its turn has come."""
+    if not queue:
+        return None
+    fault = queue[0]
+    if fault.skip > 0:
+        fault.skip -= 1
+        return None
+    fault.left -= 1
+    if fault.left <= 0:
+        queue.pop(0)
+    return fault

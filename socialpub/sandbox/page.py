@@ -1,0 +1,25 @@
+"""The pages people look at, from templates; everything that a post brings along is escaped."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+HERE = Path(__file__).parent / "templates"
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+
+
+def render(template: str, **facts: Any) -> str:
+    return _environment().get_template(template).render(**facts)
+
+
+@cache
+def stylesheet() -> bytes:
+    return (HERE / "sandbox.css").read_bytes()

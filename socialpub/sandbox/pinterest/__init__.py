@@ -1,0 +1,1 @@
+"""Pinterest, played from its documentation: tokens and who an account is."""

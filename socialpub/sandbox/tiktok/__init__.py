@@ -1,0 +1,1 @@
+"""TikTok, played from its documentation: tokens and who an account is."""

@@ -1,0 +1,134 @@
+"""Access and refresh tokens, with rotation.
+
+A refresh token works once. Every pair that grew out of one consent is a family, and ends together when it is revoked.
+"""
+
+import secrets
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from socialpub.sandbox.world import World
+
+
+@dataclass(slots=True)
+class Token:
+    """One pair. Times are Unix seconds."""
+
+    access: str = field(repr=False)
+    refresh: str | None = field(repr=False)
+    account_id: str
+    scopes: tuple[str, ...]
+    client_id: str | None
+    """None: any app may refresh it (granted by hand)."""
+    family: str
+    expires_at: float
+    refresh_expires_at: float
+    app_only: bool = False
+    spent: bool = False
+    """Its refresh token was used."""
+    dead: bool = False
+    """Its access token no longer works, and neither does its refresh token."""
+
+
+class TokenBook:
+    def __init__(self, network: str, world: "World") -> None:
+        self._network = network
+        self._world = world
+        self._by_access: dict[str, Token] = {}
+        self._by_refresh: dict[str, Token] = {}
+
+    def issue(
+        self,
+        account_id: str,
+        scopes: tuple[str, ...],
+        *,
+        access: str,
+        refresh: str | None,
+        seconds: float,
+        refresh_seconds: float,
+        client_id: str | None = None,
+        family: str | None = None,
+        app_only: bool = False,
+    ) -> Token:
+        now = self._world.now().timestamp()
+        token = Token(
+            access,
+            refresh,
+            account_id,
+            scopes,
+            client_id,
+            family or secrets.token_hex(8),
+            now + seconds,
+            now + refresh_seconds,
+            app_only,
+        )
+        self._keep(token)
+        self._world.write(self._network, "token", **asdict(token))
+        return token
+
+    def _keep(self, token: Token) -> None:
+        self._by_access[token.access] = token
+        if token.refresh is not None:
+            self._by_refresh[token.refresh] = token
+
+    def bearer(self, access: str | None) -> Token | None:
+        """The token an API call carries, while it works."""
+        token = self._by_access.get(access or "")
+        if token is None or token.dead or self._world.now().timestamp() >= token.expires_at:
+            return None
+        return token
+
+    def by_refresh(self, refresh: str) -> Token | None:
+        """Also a spent or dead one."""
+        return self._by_refresh.get(refresh)
+
+    def may_refresh(self, token: Token, client_id: str) -> bool:
+        alive = not token.spent and not token.dead and self._world.now().timestamp() < token.refresh_expires_at
+        return alive and token.client_id in (None, client_id)
+
+    def spend(self, token: Token, *, access_survives: bool) -> None:
+        token.spent = True
+        if not access_survives:
+            token.expires_at = 0
+        self._world.write(self._network, "spent", access=token.access, access_survives=access_survives)
+
+    def end_family(self, family: str) -> None:
+        for token in list(self._by_access.values()):
+            if token.family == family:
+                token.dead = True
+        self._world.write(self._network, "family_ended", family=family)
+
+    def revoke(self, text: str, client_id: str | None = None) -> bool:
+        """Ends the family of an access or refresh token; False when no such token is this app's."""
+        token = self._by_access.get(text) or self._by_refresh.get(text)
+        if token is None or (client_id is not None and token.client_id not in (None, client_id)):
+            return False
+        self.end_family(token.family)
+        return True
+
+    def expire(self, account_id: str) -> None:
+        """The account's access tokens run out now; its refresh tokens still work."""
+        for token in list(self._by_access.values()):
+            if token.account_id == account_id:
+                token.expires_at = 0
+
+    def of(self, account_id: str) -> list[Token]:
+        """All pairs of an account, oldest first."""
+        return [token for token in list(self._by_access.values()) if token.account_id == account_id]
+
+    def recall_token(self, **facts: Any) -> None:
+        facts["scopes"] = tuple(facts["scopes"])
+        self._keep(Token(**facts))
+
+    def recall_spent(self, access: str, access_survives: bool) -> None:
+        token = self._by_access.get(access)
+        if token is not None:
+            token.spent = True
+            if not access_survives:
+                token.expires_at = 0
+
+    def recall_family_ended(self, family: str) -> None:
+        for token in self._by_access.values():
+            if token.family == family:
+                token.dead = True

@@ -1,0 +1,1 @@
+"""X, played from its documentation: OAuth 2.0, posts, media uploads."""

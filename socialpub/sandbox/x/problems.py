@@ -1,0 +1,135 @@
+"""X's refusals, in every shape that X is known to use."""
+
+from typing import TYPE_CHECKING, Any
+
+from socialpub.sandbox.call import Answer, Headers, Refusal, answer_json
+
+if TYPE_CHECKING:
+    from socialpub.sandbox.x.switches import Switches
+
+TITLES = {
+    400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    429: "Too Many Requests",
+    500: "Internal Server Error",
+    502: "Bad Gateway",
+    503: "Service Unavailable",
+    504: "Gateway Timeout",
+}
+
+
+def type_uri(x: "Switches", slug: str) -> str:
+    host = "api.x.com" if x.dialect == "new" else "api.twitter.com"
+    return f"https://{host}/2/problems/{slug}"
+
+
+def problem(status: int, detail: str = "", headers: Headers | None = None) -> Answer:
+    """The plain shape; without a detail it repeats the title."""
+    title = TITLES.get(status, "Error")
+    return answer_json(
+        status, {"title": title, "detail": detail or title, "type": "about:blank", "status": status}, headers
+    )
+
+
+def invalid(x: "Switches", message: str, **parameters: Any) -> Refusal:
+    """400, the validation shape. `parameters`: the names of the fields and what they held (`__` is a dot)."""
+    held = {name.replace("__", "."): [str(value)[:200]] for name, value in parameters.items()}
+    return invalid_fields(x, [(held, message)])
+
+
+def invalid_fields(x: "Switches", errors: list[tuple[dict[str, list[str]], str]]) -> Refusal:
+    return Refusal(
+        answer_json(
+            400,
+            {
+                "errors": [{"parameters": parameters, "message": message} for parameters, message in errors],
+                "title": "Invalid Request",
+                "detail": "One or more parameters to your request was invalid.",
+                "type": type_uri(x, "invalid-request"),
+            },
+        )
+    )
+
+
+def forbidden(detail: str = "") -> Refusal:
+    return Refusal(problem(403, detail))
+
+
+def unauthorized() -> Answer:
+    return problem(401)
+
+
+def app_only(x: "Switches") -> Refusal:
+    return Refusal(
+        answer_json(
+            403,
+            {
+                "title": "Unsupported Authentication",
+                "detail": "Authenticating with OAuth 2.0 Application-Only is forbidden for this endpoint.  Supported "
+                "authentication types are [OAuth 1.0a User Context, OAuth 2.0 User Context].",
+                "type": type_uri(x, "unsupported-authentication"),
+                "status": 403,
+            },
+        )
+    )
+
+
+def suspended(x: "Switches") -> Refusal:
+    return Refusal(
+        answer_json(
+            403,
+            {
+                "title": "Forbidden",
+                "detail": "The user used for authentication is suspended",
+                "type": type_uri(x, "user-suspended"),
+                "status": 403,
+            },
+        )
+    )
+
+
+def not_found(x: "Switches", kind: str, found: str, parameter: str = "id") -> dict[str, Any]:
+    """One member of `errors`, or a whole 404."""
+    resource = ("post" if x.dialect == "new" else "tweet") if kind == "post" else kind
+    return {
+        "value": found,
+        "detail": f"Could not find {resource} with {parameter}: [{found}].",
+        "title": "Not Found Error",
+        "resource_type": resource,
+        "parameter": parameter,
+        "resource_id": found,
+        "type": type_uri(x, "resource-not-found"),
+    }
+
+
+def credits_depleted(shape: int) -> Answer:
+    if shape == 2:
+        return answer_json(
+            402,
+            {
+                "detail": "credits depleted",
+                "status": 402,
+                "title": "Payment Required",
+                "type": "https://api.x.com/2/problems/credits-depleted",
+            },
+        )
+    enrolled = 1500000000000000001
+    return answer_json(
+        402,
+        {
+            "account_id": enrolled,
+            "title": "CreditsDepleted",
+            "detail": f"Your enrolled account [{enrolled}] does not have any credits to fulfill this request.",
+            "type": "https://api.twitter.com/2/problems/credits",
+        },
+    )
+
+
+def oauth(status: int, error: str, description: str) -> Refusal:
+    """The token endpoint's shape."""
+    answer = answer_json(status, {"error": error, "error_description": description})
+    answer.headers.append(("cache-control", "no-store"))
+    return Refusal(answer)

@@ -1,0 +1,100 @@
+"""The sweep: rings everything that is due or orphaned, at start and every second, whatever became of earlier rings.
+
+It is a thread of its own in the worker. It also shows that the worker lives (the heartbeat), and does the housekeeping
+that is due now and then.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from socialpub import artifacts, idempotency, lanes, logs, revocation
+from socialpub.clock import parse
+from socialpub.errors import SocialpubError
+from socialpub.runtime import Runtime
+from socialpub.store.database import Tx
+
+SWEEP_SECONDS = 1.0
+HEARTBEAT_SECONDS = 10.0
+RING_AGAIN_SECONDS = 30.0
+"""A lane that was rung is not rung again for this long, unless its ring was answered: a full house gains nothing."""
+
+log = logging.getLogger("socialpub.sweep")
+
+
+@dataclass(slots=True)
+class Chore:
+    """Something that is due now and then, whether or not anything is published."""
+
+    every_seconds: float
+    do: Callable[[Runtime], object]
+    due_at: float = 0.0
+
+
+class Sweep:
+    def __init__(self, rt: Runtime) -> None:
+        self.rt = rt
+        self._rung: dict[str, float] = {}
+        self._chores = [
+            Chore(HEARTBEAT_SECONDS, lambda rt: rt.write(beat)),
+            Chore(10.0, revocation.revoke_disconnected),
+            Chore(3600.0, artifacts.clean),
+            Chore(3600.0, lambda rt: rt.write(idempotency.forget_old)),
+        ]
+        self._thread = threading.Thread(target=self._run, name="sweep", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def join(self) -> None:
+        self._thread.join(timeout=5)
+
+    def answered(self, delivery_id: str) -> None:
+        """The ring of this delivery has reached a worker thread."""
+        self._rung.pop(delivery_id, None)
+
+    def once(self) -> int:
+        """Ring every lane with something to do, and do the chores that are due; how many were rung."""
+        now = self.rt.clock.monotonic()
+        rung = 0
+        for delivery_id in [] if lanes.paused_at(self.rt.reader) else self._due():
+            if now - self._rung.get(delivery_id, -RING_AGAIN_SECONDS) >= RING_AGAIN_SECONDS:
+                self._rung[delivery_id] = now
+                self.rt.doorbell.ring(delivery_id)
+                rung += 1
+        for chore in self._chores:
+            if now >= chore.due_at:
+                chore.due_at = now + chore.every_seconds
+                chore.do(self.rt)
+        return rung
+
+    def _due(self) -> list[str]:
+        return lanes.due_lanes(self.rt.reader, self.rt.stamp(), self.rt.owner)
+
+    def _run(self) -> None:
+        while not self.rt.stopping.is_set():
+            try:
+                self.once()
+            except SocialpubError as error:
+                logs.event(log, logging.WARNING, "the sweep could not do all of its work", reason=error.detail)
+            except Exception:
+                logs.event(log, logging.ERROR, "the sweep failed and goes on", exc_info=True)
+            self.rt.stopping.wait(self._pause())
+
+    def _pause(self) -> float:
+        """Until the next delivery is due, at most a second."""
+        at = lanes.next_run_at(self.rt.reader, self.rt.stamp())
+        if at is None:
+            return SWEEP_SECONDS
+        return min(max((parse(at) - self.rt.now()).total_seconds(), 0.01), SWEEP_SECONDS)
+
+
+def beat(rt: Runtime, tx: Tx) -> None:
+    """Note that a worker lives and can write. Readiness looks at the age of this."""
+    tx.execute(
+        "INSERT INTO appliance (name, value) VALUES ('heartbeat', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        (tx.stamp,),
+    )
+
+

@@ -1,0 +1,58 @@
+"""The worker process: Huey's consumer answering the doorbell, and the sweep beside it."""
+
+import logging
+
+from huey.consumer import Consumer
+
+from socialpub import logs, publisher
+from socialpub.doorbell import HueyDoorbell
+from socialpub.runtime import Runtime
+from socialpub.sweep import Sweep
+
+SHUTDOWN_SECONDS = 150.0
+"""Longer than the longest commit: dropping a running one would make its outcome unknown. `serve`, which promises to
+end sooner, leaves what is still in flight to recovery."""
+
+log = logging.getLogger("socialpub.worker")
+
+
+class _Consumer(Consumer):  # type: ignore[misc]
+    """Stops taking up work as soon as it is told to stop, and lets what is running end."""
+
+    def __init__(self, rt: Runtime, doorbell: HueyDoorbell) -> None:
+        self._rt = rt
+        self._bell = doorbell.bell
+        super().__init__(
+            doorbell.huey,
+            workers=rt.settings.publishing.workers,
+            periodic=False,
+            scheduler_interval=60,
+            graceful_signal="TERM",
+            shutdown_timeout=SHUTDOWN_SECONDS,
+        )
+
+    def stop(self, graceful: bool = False) -> None:
+        self._rt.stopping.set()
+        for _ in range(self.workers):
+            self._bell.ring()  # whoever waits for a ring looks up and sees that it is over
+        super().stop(graceful=True)
+
+
+def run(rt: Runtime) -> int:
+    """Deliver until told to stop (SIGTERM, SIGINT); the exit code. Wants the main thread."""
+    assert isinstance(rt.doorbell, HueyDoorbell)
+    sweep = Sweep(rt)
+
+    def work(delivery_id: str) -> None:
+        sweep.answered(delivery_id)
+        publisher.work(rt, delivery_id)
+
+    rt.doorbell.answer(work)
+    rt.doorbell.bell.listen()
+    sweep.start()
+    logs.event(log, logging.INFO, "the worker is up", threads=rt.settings.publishing.workers)
+    _Consumer(rt, rt.doorbell).run()
+    rt.stopping.set()
+    sweep.join()
+    logs.event(log, logging.INFO, "the worker has ended")
+    return 0

@@ -1,0 +1,108 @@
+"""Files that are not what they say: fakes, fragments, bombs, and files that are two things at once."""
+
+import io
+import struct
+import zipfile
+import zlib
+from pathlib import Path
+
+from PIL import Image
+
+from tests.samples import media
+
+PAGE = b"<!DOCTYPE html><html><body><script>alert(1)</script></body></html>"
+
+
+def html(path: Path) -> Path:
+    path.write_bytes(PAGE)
+    return path
+
+
+def pdf(path: Path) -> Path:
+    path.write_bytes(b"%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\ntrailer\n<< /Root 1 0 R >>\n%%EOF\n")
+    return path
+
+
+def empty(path: Path) -> Path:
+    path.write_bytes(b"")
+    return path
+
+
+def cut(path: Path, share: float = 0.5) -> Path:
+    """The first `share` of the file that is already at `path`."""
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(len(whole) * share)])
+    return path
+
+
+def with_tail(path: Path, tail: bytes) -> Path:
+    """The file at `path`, and `tail` behind it."""
+    path.write_bytes(path.read_bytes() + tail)
+    return path
+
+
+def archive() -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        file.writestr("index.html", PAGE)
+    return buffer.getvalue()
+
+
+def jpeg_with_comment(path: Path, comment: bytes) -> Path:
+    """The comment is the first thing behind the JPEG's signature."""
+    whole = media.jpeg(path).read_bytes()
+    path.write_bytes(whole[:2] + b"\xff\xfe" + struct.pack(">H", len(comment) + 2) + comment + whole[2:])
+    return path
+
+
+def gif_script(path: Path) -> Path:
+    """A GIF whose width spells `/*`: to a browser told so, it is a script."""
+    frame = b",\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0"
+    comment = b"!\xfe\x10*/=1;alert(1)//\0\0"
+    path.write_bytes(b"GIF89a/*\x01\0\x80\0\0\0\0\0\xff\xff\xff" + comment + frame + b";")
+    return path
+
+
+def png_bomb(path: Path, width: int = 20_000, height: int = 20_000) -> Path:
+    """A few kilobytes that unpack to `width` × `height` black dots."""
+    packer = zlib.compressobj(9)
+    row = bytes(1 + (width + 7) // 8)
+    pixels = b"".join(packer.compress(row * 100) for _ in range(height // 100)) + packer.flush()
+    path.write_bytes(
+        b"\x89PNG\r\n\x1a\n"
+        + _chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0))
+        + _chunk(b"IDAT", pixels)
+        + _chunk(b"IEND", b"")
+    )
+    return path
+
+
+def png_text_bomb(path: Path) -> Path:
+    """A PNG with a compressed comment of 80 megabytes."""
+    packer = zlib.compressobj(9)
+    text = b"".join(packer.compress(bytes(1_000_000)) for _ in range(80)) + packer.flush()
+    whole = media.png(path).read_bytes()
+    path.write_bytes(whole[:33] + _chunk(b"zTXt", b"Comment\0\0" + text) + whole[33:])
+    return path
+
+
+def gif_bomb(path: Path, side: int = 5_000, frames: int = 60) -> Path:
+    """Many large frames of one colour: little on the disk, much in memory and time."""
+    buffer = io.BytesIO()
+    Image.new("P", (side, side), 0).save(buffer, "GIF")
+    whole = buffer.getvalue()
+    start = whole.index(b",\0\0\0\0", 13)
+    path.write_bytes(whole[:start] + whole[start:-1] * frames + b";")
+    return path
+
+
+def webp_bomb(path: Path) -> Path:
+    """A WebP whose header speaks of 16,384 × 16,384 pixels."""
+    whole = bytearray(media.webp_animated(path).read_bytes())
+    whole[24:30] = b"\xff\x3f\0\xff\x3f\0"
+    path.write_bytes(bytes(whole))
+    return path
+
+
+def _chunk(name: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))

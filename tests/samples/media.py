@@ -1,0 +1,306 @@
+"""Small real pictures and films, made on the spot: what phones, cameras and editors write.
+
+Every function writes one file to the path it is given and returns the path. Nothing here needs the network, and the
+same arguments give the same picture. The files that lie about themselves are in `liars.py`.
+"""
+
+import io
+import random
+import struct
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+from PIL import Image, ImageCms
+
+RED, GREEN, BLUE, WHITE = (220, 30, 30), (30, 200, 30), (30, 30, 220), (250, 250, 250)
+"""The corners of every picture: top left, top right, bottom left, bottom right."""
+
+_SOUND_RATE = 48_000
+
+_STORED = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_90,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_270,
+}
+
+
+def picture(width: int, height: int, *, noise: bool = False) -> Image.Image:
+    """Four coloured quarters; with `noise`, pixels that hardly compress (3 bytes each as PNG)."""
+    if noise:
+        return Image.frombytes("RGB", (width, height), random.Random(width * height).randbytes(width * height * 3))
+    quarters = Image.new("RGB", (2, 2))
+    quarters.putdata([RED, GREEN, BLUE, WHITE])
+    return quarters.resize((width, height), Image.Resampling.NEAREST)
+
+
+# --- stills ----------------------------------------------------------------------------------------------------------
+
+
+def jpeg(
+    path: Path, width: int = 320, height: int = 240, orientation: int = 1, *, noise: bool = False, **save: Any
+) -> Path:
+    """A phone's JPEG: `width` and `height` are as shown, the pixels are stored turned by `orientation` (1 to 8), and
+    the EXIF data hold maker, place and, as makers do, another little JPEG.
+    `save` goes to Pillow (quality, progressive, …)."""
+    image = picture(width, height, noise=noise)
+    if orientation in _STORED:
+        image = image.transpose(_STORED[orientation])
+    image.save(path, "JPEG", exif=_exif(orientation), **{"quality": 85, **save})
+    return path
+
+
+def _exif(orientation: int) -> bytes:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    exif[0x010F], exif[0x0110] = "Samplephone", "Model 1"
+    exif.get_ifd(0x8825)[1] = "N"
+    exif.get_ifd(0x8825)[2] = (48.0, 8.0, 12.0)
+    thumbnail = io.BytesIO()
+    picture(32, 24).save(thumbnail, "JPEG")
+    exif.get_ifd(0x8769)[0x927C] = thumbnail.getvalue()
+    return exif.tobytes()
+
+
+def jpeg_progressive(path: Path, width: int = 320, height: int = 240) -> Path:
+    return jpeg(path, width, height, progressive=True)
+
+
+def jpeg_cmyk(path: Path, width: int = 320, height: int = 240) -> Path:
+    picture(width, height).convert("CMYK").save(path, "JPEG", quality=90)
+    return path
+
+
+def jpeg_grey(path: Path, width: int = 320, height: int = 240) -> Path:
+    picture(width, height).convert("L").save(path, "JPEG", quality=90)
+    return path
+
+
+def jpeg_with_profile(path: Path, width: int = 320, height: int = 240, orientation: int = 6) -> Path:
+    """With an ICC profile, which has to survive fitting."""
+    return jpeg(
+        path, width, height, orientation, icc_profile=ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    )
+
+
+def jpeg_mpo(path: Path, width: int = 320, height: int = 240) -> Path:
+    """A phone's multi-picture JPEG: the picture, and a smaller second one behind it."""
+    picture(width, height).save(path, "MPO", save_all=True, append_images=[picture(width // 2, height // 2)])
+    return path
+
+
+def jpeg_mpo_beheaded(path: Path) -> Path:
+    """A multi-picture JPEG after a messenger cut the second picture off but left its index."""
+    whole = jpeg_mpo(path).read_bytes()
+    path.write_bytes(whole[: whole.index(b"\xff\xd9\xff\xd8") + 2])
+    return path
+
+
+def jpeg_samsung(path: Path) -> Path:
+    """With the trailer of one maker behind the end."""
+    trailer = b"\0\0\x01\x0aImage_UTC_Data1767225600000"
+    directory = b"SEFH" + struct.pack("<IIHHII", 107, 1, 0, 0x0A01, len(trailer), len(trailer))
+    jpeg(path).write_bytes(path.read_bytes() + trailer + directory + struct.pack("<I", len(directory)) + b"SEFT")
+    return path
+
+
+def motion_photo(path: Path) -> Path:
+    """A JPEG with a short MP4 behind its end."""
+    film = video_mp4(path.with_suffix(".part"), seconds=0.5).read_bytes()
+    path.with_suffix(".part").unlink()
+    jpeg(path).write_bytes(path.read_bytes() + film)
+    return path
+
+
+def png(path: Path, width: int = 320, height: int = 240, *, noise: bool = False) -> Path:
+    picture(width, height, noise=noise).save(path, "PNG")
+    return path
+
+
+def png_alpha(path: Path, width: int = 320, height: int = 240) -> Path:
+    """Transparent in its left half."""
+    image = picture(width, height).convert("RGBA")
+    image.paste((0, 0, 0, 0), (0, 0, width // 2, height))
+    image.save(path, "PNG")
+    return path
+
+
+def png_palette(path: Path, width: int = 320, height: int = 240) -> Path:
+    """256 colours, the first of them transparent."""
+    picture(width, height).quantize(16).save(path, "PNG", transparency=0)
+    return path
+
+
+def png_16bit(path: Path, width: int = 320, height: int = 240) -> Path:
+    """Greys of 16 bits, from black on the left to white on the right."""
+    row = struct.pack(f"<{width}H", *(x * 65535 // max(1, width - 1) for x in range(width)))
+    Image.frombytes("I;16", (width, height), row * height).save(path, "PNG")
+    return path
+
+
+def png_animated(path: Path, width: int = 64, height: int = 48, frames: int = 3) -> Path:
+    first, *rest = _frames(width, height, frames)
+    first.save(path, "PNG", save_all=True, append_images=rest, duration=100)
+    return path
+
+
+def webp(path: Path, width: int = 320, height: int = 240) -> Path:
+    picture(width, height).save(path, "WEBP", quality=80)
+    return path
+
+
+def webp_animated(path: Path, width: int = 64, height: int = 48, frames: int = 3) -> Path:
+    first, *rest = _frames(width, height, frames)
+    first.save(path, "WEBP", save_all=True, append_images=rest, duration=100)
+    return path
+
+
+def gif(path: Path, width: int = 320, height: int = 240) -> Path:
+    picture(width, height).quantize(16).save(path, "GIF")
+    return path
+
+
+def gif_animated(path: Path, width: int = 64, height: int = 48, frames: int = 3) -> Path:
+    first, *rest = _frames(width, height, frames)
+    first.save(path, "GIF", save_all=True, append_images=rest, duration=100, loop=0)
+    return path
+
+
+def _frames(width: int, height: int, count: int) -> list[Image.Image]:
+    whole = picture(width, height)
+    return [whole.rotate(360 * number / count) for number in range(count)]
+
+
+# --- films -----------------------------------------------------------------------------------------------------------
+
+
+def video_mp4(
+    path: Path,
+    seconds: float = 1.0,
+    *,
+    width: int = 128,
+    height: int = 96,
+    rate: int = 24,
+    codec: str = "libx264",
+    audio: bool = True,
+    faststart: bool = True,
+    brand: str | None = None,
+    rotation: int = 0,
+    size: int | None = None,
+    muxer: str = "mp4",
+    **muxer_options: str,
+) -> Path:
+    """H.264 and AAC in MP4. `width` and `height` are as stored; a player turns the picture by `rotation` degrees.
+
+    `brand` replaces the major brand (four characters); `size` pads the file to that many bytes with a `free` box.
+    """
+    options = dict(muxer_options)
+    flags = [options.pop("movflags", ""), "+faststart" if faststart else ""]
+    if any(flags):
+        options["movflags"] = "".join(flags)
+    if brand:
+        options["brand"] = brand
+    _encode(path, muxer, options, seconds, (width, height), rate, codec, "aac" if audio else None, rotation)
+    if size is not None:
+        pad(path, size)
+    return path
+
+
+def video_mov(path: Path, seconds: float = 1.0, **options: Any) -> Path:
+    """The same in QuickTime's own dress, as iPhones write it."""
+    return video_mp4(path, seconds, muxer="mov", **options)
+
+
+def video_m4v(path: Path, seconds: float = 1.0, **options: Any) -> Path:
+    """The same under the brand `M4V `."""
+    return video_mp4(path, seconds, brand="M4V ", **options)
+
+
+def video_3gp(path: Path, seconds: float = 1.0, **options: Any) -> Path:
+    """The same under the brand of a phone (`3gp6`)."""
+    return video_mp4(path, seconds, muxer="3gp", **options)
+
+
+def video_fragmented(path: Path, seconds: float = 1.0, **options: Any) -> Path:
+    """An MP4 in fragments, whose header knows no duration."""
+    return video_mp4(path, seconds, faststart=False, movflags="+frag_keyframe+empty_moov", **options)
+
+
+def video_webm(
+    path: Path, seconds: float = 1.0, *, codec: str = "libvpx", audio: bool = True, live: bool = False
+) -> Path:
+    """VP8 (or `libvpx-vp9`) and Opus in WebM; `live` as a browser records it, without length or duration."""
+    _encode(path, "webm", {"live": "1"} if live else {}, seconds, (128, 96), 24, codec, "libopus" if audio else None, 0)
+    return path
+
+
+def video_matroska(path: Path, seconds: float = 1.0, *, codec: str = "libvpx", audio_codec: str = "libopus") -> Path:
+    """Matroska; with the default codecs it is WebM in all but its name."""
+    _encode(path, "matroska", {}, seconds, (128, 96), 24, codec, audio_codec, 0)
+    return path
+
+
+def sound_mp4(path: Path, seconds: float = 0.5) -> Path:
+    """An MP4 without any video track."""
+    with av.open(str(path), "w", format="mp4") as container:
+        _silence(container, container.add_stream("aac", rate=_SOUND_RATE, layout="mono"), seconds)
+    return path
+
+
+def pad(path: Path, size: int) -> Path:
+    """Grow an MP4 or QuickTime file to `size` bytes with a `free` box; the disk holds no more than before."""
+    missing = size - path.stat().st_size
+    if missing < 8:
+        raise ValueError(f"the file has {path.stat().st_size} bytes, padding to {size} is not possible")
+    with path.open("r+b") as file:
+        file.seek(0, io.SEEK_END)
+        file.write(struct.pack(">I4s", missing, b"free"))
+        file.truncate(size)
+    return path
+
+
+def _encode(
+    path: Path,
+    muxer: str,
+    options: dict[str, str],
+    seconds: float,
+    size: tuple[int, int],
+    rate: int,
+    codec: str,
+    audio_codec: str | None,
+    rotation: int,
+) -> None:
+    fast = {"libx264": {"preset": "ultrafast"}}.get(codec, {"deadline": "realtime", "cpu-used": "8"})
+    with av.open(str(path), "w", format=muxer, container_options=options) as container:
+        track = container.add_stream(codec, rate=rate, options=fast if codec.startswith("lib") else {})
+        track.width, track.height = size
+        track.pix_fmt = "yuv420p"
+        track.thread_count = 1
+        if rotation:
+            track.set_display_rotation(rotation)
+        # The header is written with the first packet: every track has to be known by then.
+        sound = container.add_stream(audio_codec, rate=_SOUND_RATE, layout="mono") if audio_codec else None
+        image = picture(*size)
+        for number in range(max(1, round(seconds * rate))):
+            frame = av.VideoFrame.from_image(image.rotate(number % 360))
+            frame.pts, frame.time_base = number, Fraction(1, rate)
+            container.mux(track.encode(frame))
+        container.mux(track.encode(None))
+        if sound is not None:
+            _silence(container, sound, seconds)
+
+
+def _silence(container: Any, track: Any, seconds: float) -> None:
+    samples = 960
+    for number in range(max(1, round(seconds * _SOUND_RATE / samples))):
+        frame = av.AudioFrame(format=track.format.name, layout="mono", samples=samples)
+        for plane in frame.planes:
+            plane.update(bytes(plane.buffer_size))
+        frame.sample_rate, frame.pts, frame.time_base = _SOUND_RATE, number * samples, Fraction(1, _SOUND_RATE)
+        container.mux(track.encode(frame))
+    container.mux(track.encode(None))

@@ -1,0 +1,364 @@
+"""Whoever calls learns one thing for certain: whether anything left this machine."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from socialpub.providers.errors import NotSent, Unavailable
+from socialpub.providers.http import Answer, FileBody, FilePart, Http
+from tests.transport import SandboxTransport
+
+SECRET = "token-that-nobody-may-read"
+
+
+class Server:
+    """A real socket on loopback that plays one scripted conversation per connection and remembers what it was told."""
+
+    def __init__(self, play: Callable[["Server", socket.socket], None]) -> None:
+        self._play = play
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self.heard: list[bytes] = []
+        self.over = threading.Event()
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def __enter__(self) -> "Server":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        # `accept` does not wake up when its socket is closed under it.
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._listener.close()
+
+    def _serve(self) -> None:
+        while not self.over.is_set():
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            with connection:
+                try:
+                    self._play(self, connection)
+                except OSError:
+                    continue
+
+    def hear(self, connection: socket.socket) -> bytes:
+        """One request, whole."""
+        data = b""
+        while b"\r\n\r\n" not in data:
+            piece = connection.recv(65536)
+            if not piece:
+                return data
+            data += piece
+        head, _, body = data.partition(b"\r\n\r\n")
+        length = next(
+            (int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), 0
+        )
+        while len(body) < length:
+            body += connection.recv(65536)
+        self.heard.append(head + b"\r\n\r\n" + body)
+        return self.heard[-1]
+
+
+def answering(status: str, body: bytes, *headers: str) -> Callable[[Server, socket.socket], None]:
+    def play(server: Server, connection: socket.socket) -> None:
+        if server.hear(connection):
+            lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", "Connection: close", *headers]
+            connection.sendall("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
+
+    return play
+
+
+@pytest.fixture
+def http() -> Iterator[Http]:
+    http = Http(stall_seconds=0.2)
+    yield http
+    http.close()
+
+
+@contextmanager
+def closed_port() -> Iterator[str]:
+    """An address that nobody answers, held so that nobody else takes it."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{held.getsockname()[1]}"
+
+
+def test_an_answer_comes_back_whole_with_lower_case_headers_and_exact_numbers(http: Http) -> None:
+    body = b'{"account_id": 1500000000000000001234567, "ratio": 0.5}'
+    with Server(answering("402 Payment Required", body, "X-Rate-Limit-Reset: 1700000000")) as server:
+        answer = http.call("POST", f"{server.url}/2/tweets", token=SECRET, json={"text": "Grüße"}, params={"a": "b c"})
+    assert answer.status == 402
+    assert answer.headers["x-rate-limit-reset"] == "1700000000"
+    assert answer.json()["account_id"] == 1500000000000000001234567
+    head, _, sent = server.heard[0].partition(b"\r\n\r\n")
+    assert head.startswith(b"POST /2/tweets?a=b%20c HTTP/1.1") or head.startswith(b"POST /2/tweets?a=b+c HTTP/1.1")
+    assert f"authorization: bearer {SECRET}" in head.decode().lower()
+    assert b"user-agent: socialpub/1.0" in head.lower()
+    assert sent == '{"text":"Grüße"}'.encode()
+
+
+def test_a_form_with_basic_credentials_is_sent_as_the_token_endpoints_want_it(http: Http) -> None:
+    with Server(answering("200 OK", b"{}")) as server:
+        http.call("POST", server.url, form={"grant_type": "refresh_token", "scope": "a b"}, auth=("id", "secret"))
+    head, _, sent = server.heard[0].partition(b"\r\n\r\n")
+    assert b"authorization: basic awq6c2vjcmv0" in head.lower()
+    assert b"content-type: application/x-www-form-urlencoded" in head.lower()
+    assert sent == b"grant_type=refresh_token&scope=a+b"
+
+
+def test_a_refused_connection_means_that_nothing_left(http: Http) -> None:
+    with closed_port() as url, pytest.raises(NotSent) as failure:
+        http.call("POST", f"{url}/2/tweets?secret={SECRET}", token=SECRET)
+    assert failure.value.message == "127.0.0.1 could not be reached: the connection was refused."
+
+
+def test_an_unknown_name_means_that_nothing_left(http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_such_name(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", no_such_name)
+    with pytest.raises(NotSent, match="its name was not found"):
+        http.call("POST", "https://api.nowhere.test/2/tweets")
+
+
+def test_a_failed_handshake_means_that_nothing_left(http: Http) -> None:
+    def no_tls(_: Server, connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with Server(no_tls) as server, pytest.raises(NotSent, match="no secure connection"):
+        http.call("POST", server.url.replace("http:", "https:"))
+
+
+def test_a_handshake_that_never_ends_means_that_nothing_left(http: Http) -> None:
+    def silent(server: Server, connection: socket.socket) -> None:
+        connection.recv(65536)
+        server.over.wait(10)
+
+    with Server(silent) as server, pytest.raises(NotSent, match="no answer in time"):
+        http.call("POST", server.url.replace("http:", "https:"), deadline_seconds=0.2)
+
+
+@pytest.mark.parametrize("url", ["ftp://127.0.0.1/", "http://127.0.0.1:notaport/", "no address at all"])
+def test_an_address_that_is_none_means_that_nothing_left(http: Http, url: str) -> None:
+    with pytest.raises(NotSent):
+        http.call("GET", url)
+
+
+def test_a_connection_cut_after_the_request_may_have_done_its_work(http: Http) -> None:
+    def cut(server: Server, connection: socket.socket) -> None:
+        server.hear(connection)
+
+    with Server(cut) as server, pytest.raises(Unavailable) as failure:
+        http.call("POST", f"{server.url}/2/tweets?secret={SECRET}", token=SECRET, json={"text": "hello"})
+    assert len(server.heard) == 1
+    assert SECRET not in str(failure.value)
+    assert "127.0.0.1" in failure.value.message
+
+
+def test_an_answer_that_breaks_off_may_have_done_its_work(http: Http) -> None:
+    def half(server: Server, connection: socket.socket) -> None:
+        server.hear(connection)
+        connection.sendall(b'HTTP/1.1 201 Created\r\nContent-Length: 100\r\n\r\n{"data":')
+
+    with Server(half) as server, pytest.raises(Unavailable):
+        http.call("POST", server.url)
+
+
+def test_a_trickling_answer_is_cut_at_the_deadline(http: Http) -> None:
+    def trickle(server: Server, connection: socket.socket) -> None:
+        server.hear(connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+        while not server.over.wait(0.01):
+            connection.sendall(b"x")
+
+    with Server(trickle) as server, pytest.raises(Unavailable, match=r"127\.0\.0\.1 did not answer in time"):
+        http.call("GET", server.url, deadline_seconds=0.2)
+
+
+def test_silence_is_cut_at_the_deadline(http: Http) -> None:
+    def silent(server: Server, connection: socket.socket) -> None:
+        server.hear(connection)
+        server.over.wait(10)
+
+    with Server(silent) as server, pytest.raises(Unavailable, match="did not answer in time"):
+        http.call("POST", server.url, deadline_seconds=0.2)
+
+
+def test_a_page_instead_of_json_is_an_answer_that_cannot_be_read(http: Http) -> None:
+    with Server(answering("503 Service Unavailable", b"<html>busy</html>", "Content-Type: text/html")) as server:
+        answer = http.call("GET", server.url)
+    assert answer.status == 503
+    with pytest.raises(Unavailable, match="HTTP 503"):
+        answer.json()
+    with pytest.raises(Unavailable):
+        Answer(200, {}, b"[" * 100_000).json()
+
+
+def test_an_endless_answer_is_cut_off(http: Http) -> None:
+    def endless(server: Server, connection: socket.socket) -> None:
+        server.hear(connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        while True:
+            connection.sendall(b"x" * 65536)
+
+    with Server(endless) as server, pytest.raises(Unavailable, match="more than 4194304 bytes"):
+        http.call("GET", server.url)
+
+
+def test_redirects_are_not_followed_and_cookies_not_kept(http: Http) -> None:
+    with Server(answering("302 Found", b"", "Location: /elsewhere", "Set-Cookie: a=b")) as server:
+        assert http.call("GET", server.url).status == 302
+        http.call("GET", server.url)
+    assert len(server.heard) == 2
+    assert b"cookie" not in server.heard[1].lower()
+
+
+def test_a_file_part_is_streamed_from_its_offset_with_its_length_announced(http: Http, tmp_path: Path) -> None:
+    film = tmp_path / "film.mp4"
+    film.write_bytes(bytes(range(256)) * 1024)
+    with Server(answering("204 No Content", b"")) as server:
+        http.call(
+            "POST",
+            server.url,
+            token=SECRET,
+            multipart={
+                "segment_index": "3",
+                "media": FilePart(film, offset=1000, length=200_000, filename='a"b.mp4', content_type="video/mp4"),
+            },
+        )
+    head, _, body = server.heard[0].partition(b"\r\n\r\n")
+    assert f"content-length: {len(body)}".encode() in head.lower()
+    assert b"transfer-encoding" not in head.lower()
+    boundary = head.lower().split(b"boundary=")[1].split(b"\r\n")[0]
+    first, second = body.split(b"--" + boundary)[1:3]
+    assert first == b'\r\nContent-Disposition: form-data; name="segment_index"\r\n\r\n3\r\n'
+    head_of_file, _, sent = second.partition(b"\r\n\r\n")
+    assert b'name="media"; filename="a%22b.mp4"\r\nContent-Type: video/mp4' in head_of_file
+    assert sent == film.read_bytes()[1000:201_000] + b"\r\n"
+    assert body.endswith(b"--" + boundary + b"--\r\n")
+
+
+def test_a_file_as_the_whole_body_keeps_the_callers_content_type(http: Http, tmp_path: Path) -> None:
+    film = tmp_path / "film.mp4"
+    film.write_bytes(b"0123456789")
+    with Server(answering("200 OK", b"")) as server:
+        http.call("PUT", server.url, content=FileBody(film, 2, 5), headers={"content-type": "video/mp4"})
+    head, _, body = server.heard[0].partition(b"\r\n\r\n")
+    assert body == b"23456"
+    assert b"content-type: video/mp4" in head.lower()
+    assert b"content-length: 5" in head.lower()
+
+
+@pytest.mark.parametrize("length", [None, 11])
+def test_a_file_that_is_gone_or_too_short_is_noticed_before_anything_leaves(
+    http: Http, tmp_path: Path, length: int | None
+) -> None:
+    film = tmp_path / "film.mp4"
+    if length:
+        film.write_bytes(b"0123456789")
+    with Server(answering("200 OK", b"")) as server, pytest.raises(FileNotFoundError):
+        http.call("PUT", server.url, content=FileBody(film, 0, length or 10))
+    assert server.heard == []
+
+
+def test_a_file_that_does_not_get_on_is_cut(http: Http, tmp_path: Path) -> None:
+    film = tmp_path / "film.mp4"
+    with film.open("wb") as handle:
+        handle.truncate(64 * 1024 * 1024)
+
+    def deaf(server: Server, _: socket.socket) -> None:
+        server.over.wait(10)
+
+    with Server(deaf) as server, pytest.raises(Unavailable, match="did not answer in time"):
+        http.call("PUT", server.url, content=FileBody(film, 0, 64 * 1024 * 1024))
+
+
+def test_a_file_that_gets_on_may_take_longer_than_the_deadline(http: Http, tmp_path: Path) -> None:
+    film = tmp_path / "film.mp4"
+    with film.open("wb") as handle:
+        handle.truncate(16 * 1024 * 1024)
+
+    def slow(server: Server, connection: socket.socket) -> None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        got = 0
+        while got < 16 * 1024 * 1024 and not server.over.wait(0.002):
+            got += len(connection.recv(262144))
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+    with Server(slow) as server:
+        assert http.call("PUT", server.url, content=FileBody(film, 0, 16 * 1024 * 1024), deadline_seconds=0.1).status
+
+
+def test_the_gate_is_asked_before_anything_leaves(http: Http) -> None:
+    class Stopped(Exception):
+        pass
+
+    def gate() -> None:
+        raise Stopped
+
+    with Server(answering("200 OK", b"")) as server, pytest.raises(Stopped):
+        http.call("POST", server.url, gate=gate)
+    assert server.heard == []
+
+
+def test_many_threads_share_one_client(http: Http) -> None:
+    with Server(answering("200 OK", b"{}")) as server:
+        statuses: list[int] = []
+        threads = [
+            threading.Thread(target=lambda: statuses.append(http.call("GET", server.url).status)) for _ in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert statuses == [200] * 8
+
+
+def test_closing_cuts_off_what_is_in_flight_and_sends_nothing_more() -> None:
+    http = Http()
+
+    def silent(server: Server, connection: socket.socket) -> None:
+        server.hear(connection)
+        threading.Thread(target=http.close).start()
+        server.over.wait(10)
+
+    with Server(silent) as server:
+        with pytest.raises(Unavailable, match="the appliance is stopping"):
+            http.call("POST", server.url)
+        with pytest.raises(NotSent):
+            http.call("POST", server.url)
+    http.close()
+
+
+def test_a_sandbox_without_a_socket_can_cut_and_hang() -> None:
+    class ConnectionCut(Exception):
+        pass
+
+    class Hang(Exception):
+        pass
+
+    async def app(scope: dict[str, str], receive: object, send: object) -> None:
+        raise ConnectionCut if scope["path"] == "/cut" else Hang
+
+    http = Http(mounts={"http://sandbox.test/": SandboxTransport(app)})
+    try:
+        with pytest.raises(Unavailable, match="ended before the answer was whole"):
+            http.call("POST", "http://sandbox.test/cut", json={})
+        with pytest.raises(Unavailable, match="no answer in time"):
+            http.call("POST", "http://sandbox.test/hang", json={})
+    finally:
+        http.close()
+
+
+def test_two_bodies_are_a_mistake(http: Http) -> None:
+    with pytest.raises(ValueError, match="one body"):
+        http.call("POST", "http://127.0.0.1/", json={}, form={})

@@ -10,7 +10,7 @@ from datetime import timedelta
 from socialpub import clock, lanes, profiles
 from socialpub.providers.base import Provider, Withdrawn
 from socialpub.providers.base import Tokens as Answer
-from socialpub.providers.errors import NotSent, Rejected, Unavailable
+from socialpub.providers.errors import AppRefused, NotSent, Rejected, Unavailable
 from socialpub.runtime import Runtime
 from socialpub.store.database import Tx
 from socialpub.store.locks import FileLock
@@ -21,11 +21,16 @@ class Paused(NotSent):
     """A paused or restored copy refreshes nothing: what it spends, the original would miss."""
 
 
+class NotRenewed(NotSent):
+    """The token endpoint gave no usable answer; the tokens are kept and tried again later."""
+
+
 def fresh(rt: Runtime, profile_id: str) -> str:
     """The access token to use now, refreshed when it is about to run out.
 
     Asks the network, so not from the event loop. Raises `Withdrawn` (disconnected), `Rejected` with `reauth` (the owner
-    must connect again; the profile says so), `Paused`, or what the network's token endpoint raised.
+    must connect again; the profile says so), `AppRefused` (the app's credentials), or `Paused`, `NotRenewed`, `NotSent`,
+    `RateLimited`: try again later.
     """
     profile = _usable(rt, profile_id)
     token = _access(rt, profile)
@@ -81,8 +86,6 @@ def _renew(rt: Runtime, profile_id: str, spent: str) -> str:
         try:
             answer = _ask(rt, provider, rt.secrets.open(profile.refresh_token))
         except Rejected as refused:
-            if not refused.reauth:
-                raise
             return _give_up(rt, profile, refused)
         rt.write(_store, provider, profile, answer, clock.stamp(asked_at))
         # What was stored counts: an import may have brought another grant, the new one may lack every scope, and a
@@ -91,13 +94,25 @@ def _renew(rt: Runtime, profile_id: str, spent: str) -> str:
 
 
 def _ask(rt: Runtime, provider: Provider, refresh_token: str) -> Answer:
+    """The answer; what goes wrong is told as what it means for the post that wants the token: nothing was sent yet.
+
+    `Rejected` from here always means that the owner must consent again.
+    """
     try:
-        answer = provider.oauth.refresh(rt.http, refresh_token)
-    except Unavailable:
-        # It may have been spent or not. The same token once more tells: a new pair, or that the owner must consent.
-        answer = provider.oauth.refresh(rt.http, refresh_token)
+        try:
+            answer = provider.oauth.refresh(rt.http, refresh_token)
+        except Unavailable:
+            # It may have been spent or not. The same token once more tells: a new pair, or that the owner must consent.
+            answer = provider.oauth.refresh(rt.http, refresh_token)
+    except Unavailable as error:
+        raise NotRenewed(f"The access token could not be renewed: {error.message}", code=error.code) from error
+    except Rejected as refused:
+        if refused.reauth:
+            raise
+        # The app's credentials are wrong, not this account's tokens: every post of this network would meet the same.
+        raise AppRefused(refused.message, code=refused.code, request_id=refused.request_id) from refused
     if not answer.access_token:
-        raise Unavailable(f"{provider.label} answered the refresh without an access token.")
+        raise NotRenewed(f"{provider.label} answered the refresh without an access token.")
     return answer
 
 

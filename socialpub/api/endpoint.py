@@ -4,14 +4,23 @@
 resource that is there and a body that has the right shape, and returns an `Answer`.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from socialpub import idempotency, ids, keys
 from socialpub.api import body as bodies
+from socialpub.api.once import Show, once
 from socialpub.api.request import JSON, Answer, ClientGone, Request
-from socialpub.api.shapes import Shape, read_query
-from socialpub.errors import Forbidden, MethodNotAllowed, NotFound, Unauthorized, UnsupportedMediaType
+from socialpub.api.shapes import Query, Shape, read_query
+from socialpub.errors import (
+    FieldError,
+    Forbidden,
+    InvalidRequest,
+    MethodNotAllowed,
+    NotFound,
+    Unauthorized,
+    UnsupportedMediaType,
+)
 from socialpub.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -21,6 +30,7 @@ __all__ = ["Answer", "ClientGone", "Endpoint", "Methods", "Request", "created", 
 
 Handler = Callable[..., Awaitable[Answer | None]]
 Resource = Callable[[Runtime, "Caller", dict[str, str]], bool]
+Also = Callable[[Runtime, "Caller", Any, Sequence[FieldError]], list[FieldError]]
 Multipart = Callable[[Runtime, "Caller", Request], Awaitable[Answer | None]]
 
 MULTIPART = b"multipart/form-data"
@@ -36,9 +46,10 @@ class Endpoint:
         scope: str | None,
         resource: Resource | None,
         body: type[Shape] | None,
-        query: type[Shape] | None,
+        query: type[Query] | None,
         multipart: Multipart | None,
-        idempotent: bool,
+        also: Also | None,
+        replay: Show | None,
     ) -> None:
         self.handler = handler
         self.scope = scope
@@ -46,7 +57,8 @@ class Endpoint:
         self.body = body
         self.query = query
         self.multipart = multipart
-        self.idempotent = idempotent
+        self.also = also
+        self.replay = replay
         self.__name__: str = getattr(handler, "__name__", "endpoint")
         self.__doc__ = handler.__doc__
 
@@ -72,16 +84,28 @@ class Endpoint:
             assert self.multipart is not None
             return await self.multipart(rt, caller, request)
         value = bodies.parse(await request.read())
-        if not self.idempotent or (key := idempotency.key_of(request.headers.get(b"idempotency-key"))) is None:
-            request.body = self.body.read(value)
+        if self.replay is None:
+            self._check(rt, request, value)
             return await self.handler(rt, caller, request)
-        fingerprint = idempotency.fingerprint(request.path, value)
-        return await bodies.once(rt, request, key, fingerprint, lambda: self._run(rt, caller, request, value))
+        return await once(
+            rt,
+            request,
+            fingerprint=lambda: idempotency.fingerprint(request.path, value),
+            check=lambda: self._check(rt, request, value),
+            work=lambda: self.handler(rt, caller, request),
+            show=self.replay,
+        )
 
-    async def _run(self, rt: Runtime, caller: "Caller", request: Request, value: Any) -> Answer | None:
+    def _check(self, rt: Runtime, request: Request, value: Any) -> None:
         assert self.body is not None
-        request.body = self.body.read(value)
-        return await self.handler(rt, caller, request)
+        try:
+            request.body = self.body.read(value)
+        except InvalidRequest as error:
+            if self.also is None:
+                raise
+            assert request.caller is not None
+            more = self.also(rt, request.caller, value, error.errors)
+            raise InvalidRequest(error.detail, [*error.errors, *more]) from None
 
     def _is_form(self, request: Request) -> bool:
         kind = request.content_type
@@ -98,16 +122,19 @@ def endpoint(
     scope: str | None = "read",
     resource: Resource | None = None,
     body: type[Shape] | None = None,
-    query: type[Shape] | None = None,
+    query: type[Query] | None = None,
     multipart: Multipart | None = None,
-    idempotent: bool = False,
+    also: Also | None = None,
+    replay: Show | None = None,
 ) -> Callable[[Handler], Endpoint]:
     """Make `async def name(rt, caller, request) -> Answer` an endpoint.
 
     `scope`: `read`, `write`, or None where no key is asked for (`caller` is None then, and the body is left unread).
     `resource(rt, caller, path_params)` tells whether what the path names is there for this caller. `body` and `query`
     are shapes; the handler finds them in `request.body` and `request.query`. `multipart(rt, caller, request)` takes
-    over when the body comes as a form. A handler that returns None has answered itself (`request.start`).
+    over when the body comes as a form. When the shape of a body fails, `also(rt, caller, value, errors)` may add what
+    else is wrong with it. `replay` makes the endpoint heed an Idempotency-Key: it shows again what was kept. A handler
+    that returns None has answered itself (`request.start`).
     """
 
     def make(handler: Handler) -> Endpoint:
@@ -118,7 +145,8 @@ def endpoint(
             body=body,
             query=query,
             multipart=multipart,
-            idempotent=idempotent,
+            also=also,
+            replay=replay,
         )
 
     return make
@@ -134,7 +162,7 @@ class Methods:
             self._answering.setdefault("HEAD", by_method["GET"])
         self.allow = ", ".join(sorted(self._answering))
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Any, _receive: Any, _send: Any) -> None:
         request: Request = scope["request"]
         found = self._answering.get(request.method)
         if found is None:

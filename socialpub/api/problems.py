@@ -6,7 +6,7 @@ goes to the log.
 
 import orjson
 
-from socialpub.api.request import Answer, Header
+from socialpub.api.request import Answer, Header, Request
 from socialpub.errors import SocialpubError
 
 PROBLEM_JSON = b"application/problem+json"
@@ -27,3 +27,8 @@ def render(error: SocialpubError, base_url: str) -> Answer:
     if error.retry_after_seconds is not None:
         headers.append((b"retry-after", b"%d" % error.retry_after_seconds))
     return Answer(error.status, orjson.dumps(problem), tuple(headers), PROBLEM_JSON)
+
+
+def answer(error: SocialpubError, request: Request) -> Answer:
+    """The failure of this request: a problem, or a page for a browser that is outside of the API."""
+    return render(error, request.app.rt.settings.base_url)

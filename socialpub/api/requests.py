@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
-from socialpub import ids
+from socialpub import artifacts, ids
 from socialpub.api.shapes import (
     LARGEST,
     LEFT_OUT,
@@ -124,8 +124,8 @@ class PostChange(Shape):
 
 def check_media_type(value: str) -> str:
     """A type that may be uploaded, as it was written."""
-    if value.lower() not in mediatype.ACCEPTED and value.lower() != "image/jpg":
-        raise wrong(f"must be one of {', '.join(mediatype.ACCEPTED)}")
+    if mediatype.canonical(value) is None:
+        raise wrong(artifacts.unaccepted(value))
     return value
 
 

@@ -219,7 +219,7 @@ def read_number(value: Any) -> int:
 
 
 def read_query(shape: type[Q], query_string: bytes) -> Q:
-    """A query's known parameters; unknown ones are ignored, of a repeated one the last counts. Raises InvalidRequest."""
+    """A query's known parameters. Others are ignored; of a repeated one the last counts. Raises InvalidRequest."""
     given: dict[str, Any] = {}
     if query_string:
         given = dict(parse_qsl(query_string.decode("latin-1"), keep_blank_values=True))

@@ -75,7 +75,7 @@ def create_app(world: World) -> Starlette:
     return app
 
 
-async def _nothing_here(scope: Scope, receive: Receive, send: Send) -> None:
+async def _nothing_here(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001
     raise HTTPException(404)
 
 

@@ -1,15 +1,15 @@
 """The control room over HTTP, for tests in other processes: `/_control`, JSON in and out.
 
-    GET    /_control                    counts of all networks
-    GET    /_control/{network}          posts, calls, in flight
-    POST   /_control/{network}/grant    {"username", "scopes"?, "expires_in"?} -> tokens as `import-profile` takes them
-    POST   /_control/{network}/accounts {"username", ...} as `add_account` (X)
-    POST   /_control/{network}/apps     {"client_id", "client_secret", "redirect_uris"?} (X)
-    POST   /_control/{network}/faults   {"endpoint", "fault", "args"?, "times"?, "skipping"?}
-    POST   /_control/{network}/chaos    {"seed", "rate", "kinds"?, "endpoints"?}
-    DELETE /_control/{network}/faults   no faults and no chaos any more
-    POST   /_control/{network}/settings {"list_lag_seconds": 5, "limits": {"POST /2/tweets": 10}}
-    POST   /_control/reset              forget everything
+GET    /_control                    counts of all networks
+GET    /_control/{network}          posts, calls, in flight
+POST   /_control/{network}/grant    {"username", "scopes"?, "expires_in"?} -> tokens as `import-profile` takes them
+POST   /_control/{network}/accounts {"username", ...} as `add_account` (X)
+POST   /_control/{network}/apps     {"client_id", "client_secret", "redirect_uris"?} (X)
+POST   /_control/{network}/faults   {"endpoint", "fault", "args"?, "times"?, "skipping"?}
+POST   /_control/{network}/chaos    {"seed", "rate", "kinds"?, "endpoints"?}
+DELETE /_control/{network}/faults   no faults and no chaos any more
+POST   /_control/{network}/settings {"list_lag_seconds": 5, "limits": {"POST /2/tweets": 10}}
+POST   /_control/reset              forget everything
 """
 
 import json
@@ -111,7 +111,11 @@ def _chaos(network: Network, body: dict[str, Any]) -> Any:
 def _settings(network: Network, body: dict[str, Any]) -> Any:
     for name, value in body.items():
         present = getattr(network, name, None)
-        if name.startswith("_") or isinstance(present, TokenBook) or not isinstance(present, str | int | float | dict | list):
+        if (
+            name.startswith("_")
+            or isinstance(present, TokenBook)
+            or not isinstance(present, str | int | float | dict | list)
+        ):
             raise ValueError(f"no such setting: {name}")
         if isinstance(present, dict):
             present.update(value)
@@ -168,5 +172,3 @@ def _show_post(post: Post) -> dict[str, Any]:
             for item in post.media
         ],
     }
-
-

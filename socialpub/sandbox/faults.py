@@ -12,7 +12,9 @@ from typing import Any, Literal, Protocol, Self
 from socialpub.sandbox.call import Answer, Headers, answer_html, answer_json
 
 FOREVER = float("inf")
-NETWORK_BUSY_PAGE = "<!doctype html><html><head><title>{0}</title></head><body><center><h1>{0}</h1></center></body></html>"
+NETWORK_BUSY_PAGE = (
+    "<!doctype html><html><head><title>{0}</title></head><body><center><h1>{0}</h1></center></body></html>"
+)
 
 
 class ConnectionCut(Exception):
@@ -90,7 +92,7 @@ class Upcoming:
         html: bool = False,
         after_effect: bool = False,
     ) -> Self:
-        """Answer `status`. `body`: JSON data, text or bytes; None is the network's own words. `html`: the edge's page."""
+        """Answer `status`. `body`: JSON data, text or bytes; None: the network's own words. `html`: the edge's page."""
         extra: Headers = list((headers or {}).items())
 
         def make() -> Answer:

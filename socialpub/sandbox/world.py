@@ -111,16 +111,15 @@ class World:
     def note(self, network: str, call: Call) -> None:
         if not self.record:
             return
-        data, fields = None, ()
+        data = None
+        fields: tuple[tuple[str, str | None, int], ...] = ()
         if call.content_type == "application/json":
             with contextlib.suppress(ValueError):
                 data = json.loads(call.body)
         elif call.content_type == "multipart/form-data":
             with contextlib.suppress(Exception):
                 fields = tuple((part.name, part.content_type, len(part.data)) for part in call.parts())
-        self.requests.append(
-            Request(network, call.method, call.path, call.query(), call.content_type, data, fields)
-        )
+        self.requests.append(Request(network, call.method, call.path, call.query(), call.content_type, data, fields))
 
     # --- the end -------------------------------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MEMORY_BYTES = 2048 * 1024 * 1024
 """Address space of the child. Measured: 100 megapixels need up to 0.75 GiB as PNG, GIF or baseline JPEG, 1.25 GiB as
-progressive JPEG, 1.75 GiB as WebP, whose decoder keeps three copies. It is reserved, not used: a photo takes 0.1 GiB."""
+progressive JPEG, 1.75 GiB as WebP, whose decoder keeps three copies. It is a bound: a photo takes 0.1 GiB."""
 
 SECONDS = 60.0
 """How long one question may take, by the clock on the wall."""
@@ -141,16 +141,20 @@ async def _ask_async(request: Answer, seconds: float) -> Answer:
     answering = asyncio.ensure_future(child.communicate(json.dumps(request).encode()))
     try:
         done, _ = await asyncio.wait({answering}, timeout=seconds)
-        if not done:
-            child.kill()
-        output, noise = await answering
     except asyncio.CancelledError:
-        with contextlib.suppress(ProcessLookupError):
-            child.kill()
+        _kill(child)
         # Reaped before the cancellation goes on, or the child would stay behind as a zombie.
-        await asyncio.shield(child.wait())
+        await asyncio.wait({answering})
         raise
+    if not done:
+        _kill(child)
+    output, noise = await answering
     return _verdict(child.returncode or 0, output, noise, None if done else seconds)
+
+
+def _kill(child: "asyncio.subprocess.Process") -> None:
+    with contextlib.suppress(ProcessLookupError):
+        child.kill()
 
 
 _SURROUNDINGS: Mapping[str, Any] = {

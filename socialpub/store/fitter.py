@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _BEST, _LEAST = 95, 60
 """JPEG and WebP quality: above, files only grow; below, it shows, and fewer pixels look better."""
 
-_LONGEST_SIDE = {"image/jpeg": 65_535, "image/webp": 16_383, "image/png": 2**31 - 1}
-"""What the formats themselves can say."""
+_LONGEST_SIDE = {"image/jpeg": 65_500, "image/webp": 16_383, "image/png": 2**31 - 1}
+"""What the encoders take (libjpeg a little less than the format)."""
 
 _HOLDS_TRANSPARENCY = ("image/png", "image/webp")
 

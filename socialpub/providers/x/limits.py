@@ -13,7 +13,7 @@ from typing import Any
 
 TEXT_LENGTH = 280
 LONG_TEXT_LENGTH = 25_000
-"""For subscribers, by API since August 2024. Whether plan Basic counts is not stated: X is asked rather than guessed."""
+"""For subscribers, by API since August 2024. Whether plan Basic counts is not stated: rather X refuses than we."""
 SUBSCRIPTIONS = frozenset({"Basic", "Premium", "PremiumPlus"})
 VERIFIED_ORGANIZATIONS = frozenset({"business", "government"})
 CASHTAGS = 1

@@ -20,16 +20,15 @@ def _check_id(value: Any) -> str | None:
 
 
 FROM_THE_ADDRESS = "It is the number at the end of the post's address."
+FROM_ITS_ADDRESS = "It is the number at the end of the community's address."
 
 TABLE: options.Table = (
     Option("replySettings", Shape.CHOICE, values=(EVERYONE, "following", "mentionedUsers", "subscribers", "verified")),
     Option("madeWithAi", Shape.BOOLEAN),
     Option("paidPartnership", Shape.BOOLEAN),
-    Option(
-        "inReplyToPostId", Shape.DIGITS, aliases=("in_reply_to_tweet_id",), check=_check_id, hint=FROM_THE_ADDRESS
-    ),
+    Option("inReplyToPostId", Shape.DIGITS, aliases=("in_reply_to_tweet_id",), check=_check_id, hint=FROM_THE_ADDRESS),
     Option("quotePostId", Shape.DIGITS, aliases=("quote_tweet_id",), check=_check_id, hint=FROM_THE_ADDRESS),
-    Option("communityId", Shape.DIGITS, check=_check_id, hint="It is the number at the end of the community's address."),
+    Option("communityId", Shape.DIGITS, check=_check_id, hint=FROM_ITS_ADDRESS),
     Option("shareWithFollowers", Shape.BOOLEAN),
 )
 

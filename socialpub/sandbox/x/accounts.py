@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from socialpub.sandbox.call import Answer, Call, answer_json
 from socialpub.sandbox.x import problems
 from socialpub.sandbox.x.access import user_call
+from socialpub.sandbox.x.fields import NEW_USER_FIELDS, OLD_USER_FIELDS
 from socialpub.sandbox.x.query import known, listed
 
 if TYPE_CHECKING:
@@ -13,17 +14,6 @@ if TYPE_CHECKING:
     from socialpub.sandbox.x.network import X
 
 LONG_POST_TIERS = ("Premium", "PremiumPlus")
-NEW_USER_FIELDS = frozenset(
-    "confirmed_email connection_status created_at description entities id is_identity_verified location name parody "
-    "profile_banner_url profile_image_url protected public_metrics receives_your_dm subscribes_to_you subscription "
-    "subscription_type url username verified verified_followers_count verified_type withheld".split()
-)
-OLD_USER_FIELDS = frozenset(
-    "affiliation confirmed_email connection_status created_at description entities id is_identity_verified location "
-    "most_recent_tweet_id name parody pinned_tweet_id profile_banner_url profile_image_url protected public_metrics "
-    "receives_your_dm subscription subscription_type url username verified verified_followers_count verified_type "
-    "withheld".split()
-)
 
 
 @dataclass(slots=True)

@@ -36,7 +36,7 @@ def find(x: "X", client_id: str) -> App | None:
 
 
 def may_return_to(app: App, uri: str) -> bool:
-    """Exactly a registered address; https, or http on 127.0.0.1 (or another literal host, for tests), never localhost."""
+    """Exactly a registered address (any, when none is registered); never one on `localhost`."""
     scheme, _, rest = uri.partition("://")
     host = rest.split("/", 1)[0].rsplit(":", 1)[0]
     if scheme not in ("http", "https") or not host or host == "localhost" or "#" in uri:

@@ -94,7 +94,9 @@ def check_text(x: "X", account: "Account", written: str, body: dict[str, Any]) -
     if weigh(written) > account.longest_post:
         if x.too_long_status == 403:
             raise problems.forbidden(NOT_PERMITTED)
-        raise problems.invalid(x, "Your Tweet text is too long. For more information see the documentation.", text=written)
+        raise problems.invalid(
+            x, "Your Tweet text is too long. For more information see the documentation.", text=written
+        )
     if len(cashtags(written)) > 1:
         raise problems.forbidden("Posts are limited to a maximum of one cashtag.")
     if x.blocked_hosts and any(link.host in x.blocked_hosts for link in links(written)):

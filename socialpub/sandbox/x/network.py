@@ -234,8 +234,8 @@ class X(Network, Switches):
             self.world.saw_id(item["id"])
             kept.append(
                 Media(
-                    item["id"], item["key"], item["category"], item["mime_type"], facts["account_id"], (), 0, item["size"],
-                    item["size"], item["sha256"], alt_text=item["alt_text"], finalized=True,
+                    item["id"], item["key"], item["category"], item["mime_type"], facts["account_id"], (), 0,
+                    item["size"], item["size"], item["sha256"], alt_text=item["alt_text"], finalized=True,
                 )
             )  # fmt: skip
             self.media.all[item["id"]] = kept[-1]

@@ -11,16 +11,12 @@ from urllib.parse import urlencode
 from socialpub.sandbox import page
 from socialpub.sandbox.call import Answer, Call, answer_html, answer_json, redirect
 from socialpub.sandbox.x import apps, problems
+from socialpub.sandbox.x.fields import SCOPES
 
 if TYPE_CHECKING:
     from socialpub.sandbox.tokens import Token
     from socialpub.sandbox.x.network import X
 
-SCOPES = frozenset(
-    "tweet.read tweet.write tweet.moderate.write users.email users.read follows.read follows.write offline.access "
-    "space.read mute.read mute.write like.read like.write list.read list.write block.read block.write bookmark.read "
-    "bookmark.write dm.read dm.write media.write timeline.read".split()
-)
 CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 BAD_CODE = "Value passed for the authorization code was invalid."
@@ -60,7 +56,8 @@ def authorize(x: "X", call: Call) -> Answer:
     accounts = [account for account in x.accounts.values() if not account.suspended]
     scopes = asked["scope"].split()
     return answer_html(
-        200, page.render("x_consent.html", app=app.label, accounts=accounts, scopes=scopes, asked=asked, action=call.path)
+        200,
+        page.render("x_consent.html", app=app.label, accounts=accounts, scopes=scopes, asked=asked, action=call.path),
     )
 
 
@@ -140,7 +137,9 @@ def _exchange(x: "X", call: Call, form: dict[str, str]) -> "Token":
         message = "Value passed for the redirect uri did not match the uri of the authorization code."
         raise problems.oauth(400, "invalid_request", message)
     if not _verifies(code, form["code_verifier"]):
-        raise problems.oauth(400, "invalid_request", "Value passed for the code verifier did not match the code challenge.")
+        raise problems.oauth(
+            400, "invalid_request", "Value passed for the code verifier did not match the code challenge."
+        )
     return x.issue(code.account_id, code.scopes, client_id=app.client_id)
 
 

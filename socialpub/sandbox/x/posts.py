@@ -12,6 +12,7 @@ from socialpub.sandbox.x import problems
 from socialpub.sandbox.x.access import user_call
 from socialpub.sandbox.x.bodies import demand, json_object
 from socialpub.sandbox.x.create_rules import CREATE, check_media, check_text, refuse_combinations
+from socialpub.sandbox.x.fields import NEW_POST_FIELDS, OLD_POST_FIELDS
 from socialpub.sandbox.x.query import SHARED, known, listed
 from socialpub.sandbox.x.text import weigh, wrap
 
@@ -20,20 +21,6 @@ if TYPE_CHECKING:
     from socialpub.sandbox.x.media import Media
     from socialpub.sandbox.x.network import X
 
-NEW_POST_FIELDS = frozenset(
-    "article article_title attachments card_uri community_id context_annotations conversation_id created_at "
-    "display_text_range edit_controls entities geo id lang matched_media_notes media_metadata non_public_metrics "
-    "note_post note_request_suggestions organic_metrics paid_partnership possibly_sensitive promoted_metrics "
-    "public_metrics reply_settings scopes source suggested_source_links suggested_source_links_with_counts text "
-    "withheld".split()
-)
-OLD_POST_FIELDS = frozenset(
-    "article attachments author_id card_uri community_id context_annotations conversation_id created_at "
-    "display_text_range edit_controls edit_history_tweet_ids entities geo id in_reply_to_user_id lang "
-    "matched_media_notes media_metadata non_public_metrics note_request_suggestions note_tweet organic_metrics "
-    "paid_partnership possibly_sensitive promoted_metrics public_metrics referenced_tweets reply_settings scopes "
-    "source suggested_source_links suggested_source_links_with_counts text withheld".split()
-)
 LIST_QUERY = {
     "max_results", "pagination_token", "start_time", "end_time", "since_id", "until_id", "exclude",
     "tweet.fields", "post.fields", *SHARED,

@@ -16,7 +16,9 @@ def known(x: "X", call: "Call", names: set[str]) -> dict[str, str]:
     query = call.query()
     for name in query:
         if name not in names:
-            raise problems.invalid(x, f"The query parameter [{name}] is not one of {sorted(names)}", **{name: query[name]})
+            raise problems.invalid(
+                x, f"The query parameter [{name}] is not one of {sorted(names)}", **{name: query[name]}
+            )
     if "tweet.fields" in query and "post.fields" in query:
         raise problems.invalid(x, "tweet.fields and post.fields belong to different documents", **query)
     return query

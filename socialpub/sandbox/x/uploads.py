@@ -48,7 +48,7 @@ def one_shot(x: "X", call: Call, token: "Token") -> Answer:
     part = _file(x, fields)
     categories = ONE_SHOT_NEW if x.dialect == "new" else ONE_SHOT_OLD
     category = fields.get("media_category")
-    if category not in categories:
+    if not isinstance(category, str) or category not in categories:
         raise problems.invalid(x, f"media_category must be one of {list(categories)}", media_category=category)
     _refuse_size(x, category, len(part.data))
     owners = str(fields.get("additional_owners") or "")

@@ -1,0 +1,43 @@
+"""What TikTok takes: figures, where they stand, and since when.
+
+Sources: developers.tiktok.com, Content Posting API (direct post, upload, media transfer guide), stored copies of
+2026-08 and 2026-09; what only integrators saw is marked. Texts are counted in UTF-16 code units.
+"""
+
+from socialpub.providers.base import ImageLimits
+
+# --- text -------------------------------------------------------------------------------------------------------------
+
+VIDEO_CAPTION_UNITS = 2200
+PHOTO_DESCRIPTION_UNITS = 4000
+PHOTO_TITLE_UNITS = 90
+
+# --- media ------------------------------------------------------------------------------------------------------------
+
+VIDEOS = 1
+VIDEO_TYPES = ("video/mp4", "video/quicktime", "video/webm")
+VIDEO_BYTES = 4 * 1024**3
+"""Stated as 4 GB."""
+VIDEO_MAX_SECONDS = 600
+"""The API's own maximum; a creator may have less, which TikTok tells just before a direct post."""
+VIDEO_FRAME_RATES = (23.0, 60.0)
+VIDEO_SIDES = (360, 4096)
+FRAME_RATE_SLACK = 0.1
+"""Rates are measured, and 60 may come out as 60.02."""
+
+PHOTOS = 35
+PHOTO = ImageLimits(
+    types=("image/jpeg", "image/webp"),
+    max_bytes=20_000_000,
+    max_width=1920,
+    max_height=1920,
+    max_short_side=1080,
+)
+"""PNG is refused and so is a shorter side above 1080 (integrators, 2026); the long side is caution of ours."""
+
+# --- scopes -----------------------------------------------------------------------------------------------------------
+
+SCOPE_BASIC = "user.info.basic"
+SCOPE_PROFILE = "user.info.profile"
+SCOPE_DIRECT = "video.publish"
+SCOPE_DRAFT = "video.upload"

@@ -1,0 +1,137 @@
+"""TikTok's side of tokens: who an account is, fresh tokens, giving them back.
+
+Answers are judged by their body: TikTok puts errors into answers with status 200. Of the two shapes (an envelope for
+data, a flat one for tokens) each endpoint has one.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from socialpub.providers import answers
+from socialpub.providers.base import Identity, Tokens
+from socialpub.providers.errors import AuthExpired, ProviderError, RateLimited, Rejected, Unavailable
+from socialpub.providers.tiktok import limits
+
+if TYPE_CHECKING:
+    from socialpub.providers.http import Answer, Http
+    from socialpub.sections import TikTok as Section
+
+BASIC_FIELDS = ("open_id", "union_id", "display_name", "avatar_url")
+PROFILE_FIELDS = ("username",)
+
+TOKEN_FAULTS: Mapping[str, str] = {
+    "invalid_client": "the client key or secret in [providers.tiktok] is not accepted",
+    "unauthorized_client": "the app may not sign people in (it is not live, or the account is not a target user of it)",
+    "invalid_scope": "a scope is not granted to the app",
+    "invalid_grant": "the owner must connect the account again",
+}
+PASSING_FAULTS = frozenset({"server_error", "temporarily_unavailable"})
+
+
+class OAuth:
+    refresh_early_seconds = 7200
+    """Of 24 hours: a token must outlive the upload and the looks at it that follow."""
+
+    def __init__(self, section: "Section") -> None:
+        self._section = section
+
+    def identify(self, http: "Http", access_token: str, scopes: frozenset[str]) -> Identity:
+        """Who this token belongs to. Only fields within `scopes` are asked for: others may fail the whole question."""
+        fields = BASIC_FIELDS + (PROFILE_FIELDS if limits.SCOPE_PROFILE in scopes else ())
+        answer = http.call(
+            "GET",
+            f"{self._section.api_url}/v2/user/info/",
+            token=access_token,
+            params={"fields": ",".join(fields)},
+        )
+        user = answers.inner(_data(answer, "user info"), "user")
+        open_id = answers.text(user, "open_id")
+        if open_id is None:
+            raise Unavailable("TikTok's answer does not say whose account this is.")
+        union_id = answers.text(user, "union_id")
+        return Identity(
+            account_id=open_id,
+            username=answers.text(user, "username"),
+            name=answers.text(user, "display_name"),
+            picture_url=answers.text(user, "avatar_url"),
+            facts={"union_id": union_id} if union_id else {},
+        )
+
+    def refresh(self, http: "Http", refresh_token: str) -> Tokens:
+        """A new pair. TikTok may change the refresh token; then only the new one counts."""
+        answer = self._post(http, "token", {"grant_type": "refresh_token", "refresh_token": refresh_token})
+        found = answers.members(answer)
+        access_token = answers.text(found, "access_token")
+        if access_token is None or answers.text(found, "error"):
+            raise _token_error(answer, "refresh the account's access")
+        scope = answers.text(found, "scope")
+        return Tokens(
+            access_token=access_token,
+            refresh_token=answers.text(found, "refresh_token"),
+            expires_in_seconds=answers.whole(found, "expires_in"),
+            refresh_expires_in_seconds=answers.whole(found, "refresh_expires_in"),
+            scopes=frozenset(scope.replace(",", " ").split()) if scope else None,
+        )
+
+    def revoke(self, http: "Http", access_token: str, refresh_token: str | None) -> None:  # noqa: ARG002
+        """Take the whole grant back; TikTok wants the access token for it."""
+        answer = self._post(http, "revoke", {"token": access_token})
+        if not 200 <= answer.status < 300 or answers.text(answers.members(answer), "error"):
+            raise _token_error(answer, "revoke the account's access")
+
+    def missing_scopes(self, scopes: frozenset[str]) -> list[str]:
+        if not scopes:
+            return []
+        uses = (
+            (limits.SCOPE_DIRECT, 'posts with mode "direct" are not possible'),
+            (limits.SCOPE_DRAFT, 'drafts (mode "draft") are not possible'),
+        )
+        return [f"{scope} was not granted: {use}." for scope, use in uses if scope not in scopes]
+
+    def can_publish(self, scopes: frozenset[str]) -> bool:
+        return not scopes or not scopes.isdisjoint({limits.SCOPE_DIRECT, limits.SCOPE_DRAFT})
+
+    def _post(self, http: "Http", endpoint: str, form: Mapping[str, str]) -> "Answer":
+        credentials = {
+            "client_key": self._section.client_key,
+            "client_secret": self._section.client_secret.get_secret_value(),
+        }
+        return http.call("POST", f"{self._section.api_url}/v2/oauth/{endpoint}/", form={**credentials, **form})
+
+
+def _data(answer: "Answer", endpoint: str) -> dict[str, Any]:
+    """What an envelope holds. Raises what its error means."""
+    found = answers.members(answer)
+    error = answers.inner(found, "error")
+    code = answers.text(error, "code")
+    if code == "ok" and answer.status < 400:
+        return answers.inner(found, "data")
+    request_id = answers.text(error, "log_id") or answers.text(error, "logid")
+    said = answers.shown(answers.text(error, "message")) or code or f"HTTP {answer.status}"
+    about: dict[str, Any] = {"code": code, "request_id": request_id}
+    if code == "rate_limit_exceeded" or answer.status == 429:
+        wait = answers.seconds(answer, "retry-after")
+        raise RateLimited("TikTok's rate limit is reached.", retry_after_seconds=wait, endpoint=endpoint, **about)
+    if code in ("scope_not_authorized", "scope_permission_missed"):
+        message = f"TikTok wants a permission that was not granted: {said}. Connect the account again."
+        raise Rejected(message, status=answer.status, reauth=True, **about)
+    if code == "access_token_invalid" or answer.status == 401:
+        raise AuthExpired("TikTok does not accept the access token.", **about)
+    if code in (None, "ok", "internal_error") or answer.status >= 500:
+        raise Unavailable(f"TikTok gave no usable answer (HTTP {answer.status}).", **about)
+    raise Rejected(f"TikTok refused: {said} ({code}).", status=answer.status, **about)
+
+
+def _token_error(answer: "Answer", doing: str) -> ProviderError:
+    """What a token endpoint's error means. Only `invalid_grant` says that the owner must act."""
+    found = answers.members(answer)
+    code = answers.text(found, "error")
+    about: dict[str, Any] = {"code": code, "request_id": answers.text(found, "log_id")}
+    if answer.status == 429:
+        wait = answers.seconds(answer, "retry-after")
+        return RateLimited("TikTok's rate limit is reached.", retry_after_seconds=wait, endpoint="token", **about)
+    if code is None or code in PASSING_FAULTS:
+        return Unavailable(f"TikTok could not {doing} (HTTP {answer.status}).", **about)
+    why = TOKEN_FAULTS.get(code) or answers.shown(answers.text(found, "error_description")) or code
+    message = f"TikTok refused to {doing}: {why}."
+    return Rejected(message, status=answer.status, reauth=code == "invalid_grant", **about)

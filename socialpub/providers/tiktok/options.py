@@ -1,0 +1,57 @@
+"""What an owner may say about a post on TikTok: contract section 6, in TikTok's own values.
+
+The privacy level has no default here and never will: who sees a post is the owner's word.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from socialpub.providers import options
+from socialpub.providers.base import Options, Problem
+from socialpub.providers.options import Option, Shape
+from socialpub.providers.tiktok import limits
+
+DIRECT, DRAFT = "direct", "draft"
+PRIVATE = "SELF_ONLY"
+PRIVACY_LEVELS = ("PUBLIC_TO_EVERYONE", "MUTUAL_FOLLOW_FRIENDS", "FOLLOWER_OF_CREATOR", PRIVATE)
+
+TABLE: options.Table = (
+    Option("mode", Shape.CHOICE, values=(DIRECT, DRAFT)),
+    Option("privacyLevel", Shape.CHOICE, values=PRIVACY_LEVELS),
+    Option("title", Shape.TEXT, maximum=limits.PHOTO_TITLE_UNITS),
+    Option("disableComment", Shape.BOOLEAN),
+    Option("disableDuet", Shape.BOOLEAN),
+    Option("disableStitch", Shape.BOOLEAN),
+    Option("videoCoverTimestampMs", Shape.INTEGER, maximum=2**31 - 1, hint="It is counted in milliseconds."),
+    Option("photoCoverIndex", Shape.INTEGER, maximum=limits.PHOTOS - 1, hint="The first photo is 0."),
+    Option("autoAddMusic", Shape.BOOLEAN),
+    Option("brandContentToggle", Shape.BOOLEAN),
+    Option("brandOrganicToggle", Shape.BOOLEAN),
+    Option("isAigc", Shape.BOOLEAN),
+)
+
+
+def read(given: Mapping[str, Any]) -> tuple[Options, list[Problem]]:
+    """Canonical options and what is wrong with the given ones."""
+    return options.read("tiktok", TABLE, given)
+
+
+def is_draft(chosen: Mapping[str, Any]) -> bool:
+    return chosen.get("mode", DIRECT) == DRAFT
+
+
+def contradictions(chosen: Mapping[str, Any]) -> list[Problem]:
+    """What is missing from the options, or does not go together."""
+    if is_draft(chosen):
+        return []
+    level = chosen.get("privacyLevel")
+    if level is None:
+        message = (
+            f"privacyLevel is needed for a direct post: one of {', '.join(PRIVACY_LEVELS)}. "
+            'With mode "draft" TikTok asks for it in the app instead.'
+        )
+        return [Problem(("providerOptions", "tiktok", "privacyLevel"), message)]
+    if level == PRIVATE and chosen.get("brandContentToggle"):
+        message = f"brandContentToggle marks a paid partnership, which TikTok does not allow with {PRIVATE}."
+        return [Problem(("providerOptions", "tiktok", "brandContentToggle"), message)]
+    return []

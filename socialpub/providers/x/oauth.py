@@ -1,0 +1,209 @@
+"""X's side of tokens: consent, refresh, revocation, and who the account is.
+
+A refresh token works once. Whoever calls `refresh` stores the new pair before doing anything else with it, and only
+an answer that speaks of the token itself sends the owner back to the consent page.
+"""
+
+import base64
+import hashlib
+import re
+from typing import Any, NoReturn, Protocol
+from urllib.parse import quote, urlencode
+
+from pydantic import SecretStr
+
+from socialpub.providers.base import Identity, Tokens
+from socialpub.providers.errors import RateLimited, Rejected, Unavailable
+from socialpub.providers.http import Answer, Http
+from socialpub.providers.x import errors
+
+SCOPES = ("tweet.read", "tweet.write", "users.read", "media.write", "offline.access")
+USER_FIELDS = "id,name,username,profile_image_url,verified,verified_type,subscription_type,protected,public_metrics"
+FACTS = ("subscription_type", "verified", "verified_type", "protected")
+
+MISSING = {
+    "tweet.write": "X lets it publish nothing: the scope tweet.write is missing. Connect the account again.",
+    "media.write": "Posts with media will fail: the scope media.write is missing. Connect the account again to get it.",
+    "offline.access": "It ends after two hours: the scope offline.access is missing. Connect the account again.",
+    "tweet.read": "A post whose outcome is unknown cannot be read back: the scope tweet.read is missing.",
+    "users.read": "The account cannot be identified again: the scope users.read is missing.",
+}
+
+
+class Section(Protocol):
+    """The part of the configuration that X needs."""
+
+    @property
+    def client_id(self) -> str: ...
+    @property
+    def client_secret(self) -> SecretStr: ...
+    @property
+    def api_url(self) -> str: ...
+    @property
+    def authorize_url(self) -> str: ...
+
+
+class XOAuth:
+    refresh_early_seconds = 300
+    """Late on purpose: every refresh is a chance for the chain of single-use tokens to break."""
+
+    def __init__(self, section: Section) -> None:
+        self._section = section
+
+    def identify(self, http: Http, access_token: str, scopes: frozenset[str]) -> Identity:
+        """Who the token belongs to. Billed by X: at connect time, not as a health check."""
+        answer = http.call(
+            "GET",
+            f"{self._section.api_url}/2/users/me",
+            token=access_token,
+            params={"user.fields": USER_FIELDS},
+        )
+        if answer.status != 200:
+            no = errors.judge(answer, endpoint="GET /2/users/me", now=None)
+            raise Rejected(no.message, status=no.status, reauth=no.reauth, code=no.code, request_id=no.request_id)
+        user = _object(_object(answer.json()).get("data"))
+        account_id = user.get("id")
+        if not isinstance(account_id, str) or not account_id:
+            raise Unavailable("X did not say whose token this is.", request_id=answer.headers.get(errors.REQUEST_ID))
+        return Identity(
+            account_id=account_id,
+            username=_string(user.get("username")),
+            name=_string(user.get("name")),
+            picture_url=_string(user.get("profile_image_url")),
+            facts={key: user[key] for key in FACTS if key in user},
+        )
+
+    def refresh(self, http: Http, refresh_token: str) -> Tokens:
+        """Trade the refresh token, which is spent by it, for a new pair.
+
+        `Unavailable` leaves open whether it was spent; the same token may then be tried once more.
+        """
+        return _ask_for_tokens(http, self._section, {"grant_type": "refresh_token", "refresh_token": refresh_token})
+
+    def revoke(self, http: Http, access_token: str, refresh_token: str | None) -> None:
+        """Take both tokens back. One that X does not know any more counts as taken back."""
+        for token in filter(None, (refresh_token, access_token)):
+            answer = http.call(
+                "POST",
+                f"{self._section.api_url}/2/oauth2/revoke",
+                form={"token": token, "client_id": self._section.client_id},
+                auth=_credentials(self._section),
+            )
+            if 200 <= answer.status < 300:
+                continue
+            try:
+                _fail(answer)
+            except Rejected as no:
+                if not no.reauth:
+                    raise
+
+    def missing_scopes(self, scopes: frozenset[str]) -> list[str]:
+        """What this grant cannot do, as sentences."""
+        return [MISSING[scope] for scope in MISSING if scopes and scope not in scopes]
+
+    def can_publish(self, scopes: frozenset[str]) -> bool:
+        """Posts without media need `tweet.write` alone."""
+        return not scopes or "tweet.write" in scopes
+
+
+def authorize_url(section: Section, *, redirect_uri: str, state: str, verifier: str) -> str:
+    """The consent page for one connection. `state` has at most 500 characters; `verifier` is PKCE's, 43 to 128."""
+    challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
+    query = {
+        "response_type": "code",
+        "client_id": section.client_id,
+        "redirect_uri": redirect_uri,
+        "scope": " ".join(SCOPES),
+        "state": state,
+        "code_challenge": challenge,
+        "code_challenge_method": "S256",
+    }
+    # A space written as "+" was answered with `invalid_scope`.
+    return f"{section.authorize_url}?{urlencode(query, quote_via=quote)}"
+
+
+def exchange(http: Http, section: Section, *, code: str, redirect_uri: str, verifier: str) -> Tokens:
+    """Trade the code of a consent for tokens, within its 30 seconds. `redirect_uri` is the very one of the consent.
+
+    Raises `Rejected` with `reauth` when the owner must begin again, without it when the app's settings are wrong.
+    """
+    fields = {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": redirect_uri,
+        "code_verifier": verifier,
+    }
+    return _ask_for_tokens(http, section, fields)
+
+
+def _ask_for_tokens(http: Http, section: Section, fields: dict[str, str]) -> Tokens:
+    # Basic and `client_id` in the body: X's pages want the first, some of its servers the second as well.
+    answer = http.call(
+        "POST",
+        f"{section.api_url}/2/oauth2/token",
+        form={**fields, "client_id": section.client_id},
+        auth=_credentials(section),
+    )
+    if answer.status != 200:
+        _fail(answer)
+    body = _object(answer.json())
+    access_token = _string(body.get("access_token"))
+    if access_token is None:
+        raise Unavailable("X answered without a token.", request_id=answer.headers.get(errors.REQUEST_ID))
+    expires_in, scope = body.get("expires_in"), _string(body.get("scope"))
+    return Tokens(
+        access_token=access_token,
+        refresh_token=_string(body.get("refresh_token")),
+        expires_in_seconds=expires_in if type(expires_in) is int else None,
+        scopes=frozenset(scope.split()) if scope else None,
+    )
+
+
+REFUSED_TOKENS = re.compile(r"value passed for the (authorization code|(refresh )?token) was invalid", re.IGNORECASE)
+"""A spent, revoked or expired token or code; `invalid_grant` says the same."""
+
+FAULTS_OF_THE_APP = {
+    "unauthorized_client": "X does not accept the app's credentials: check client_id and client_secret of "
+    "[providers.x], and that the app is a confidential client (Web App) at console.x.com.",
+    "invalid_client": "X does not know the app: check client_id of [providers.x] and the app at console.x.com.",
+    "invalid_request": "X refused the request for a token: check the app's callback URLs and its settings at "
+    "console.x.com.",
+}
+
+
+def _fail(answer: Answer) -> NoReturn:
+    """Raise what an answer of the token or revocation endpoint other than success means."""
+    request_id = answer.headers.get(errors.REQUEST_ID)
+    if answer.status == 429:
+        raise RateLimited(
+            "X asks to wait before the next request for a token.",
+            retry_after_seconds=errors.reset_in(answer.headers, None),
+            endpoint="POST /2/oauth2/token",
+            request_id=request_id,
+        )
+    said = errors.listen(answer)
+    kind = errors.oauth_kind(answer)
+    if not 400 <= answer.status < 500 or kind is None:
+        raise Unavailable(f"X gave no token (HTTP {answer.status}).", request_id=request_id)
+    spent = kind == "invalid_grant" or (
+        answer.status == 400 and kind == "invalid_request" and any(map(REFUSED_TOKENS.search, said.texts))
+    )
+    if spent:
+        message = "X does not accept the authorization any more: connect the account again."
+    else:
+        message = FAULTS_OF_THE_APP.get(kind, "X refused to give a token.")
+    quoted = f' X says: "{said.words}"' if said.words and said.words != kind else ""
+    raise Rejected(message + quoted, status=answer.status, reauth=spent, code=kind, request_id=request_id)
+
+
+def _credentials(section: Section) -> tuple[str, str]:
+    # A line end that was pasted along corrupts the header.
+    return section.client_id.strip(), section.client_secret.get_secret_value().strip()
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _string(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,102 @@
+"""A whole house in a temporary folder: settings, key, database, networks of the test's choice."""
+
+import base64
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from socialpub import ids, posts
+from socialpub.keys import Caller
+from socialpub.posts import Draft, DraftMedia
+from socialpub.providers.base import Provider
+from socialpub.providers.http import Http
+from socialpub.runtime import Runtime, build
+from socialpub.settings import Settings
+from socialpub.store.database import Tx
+from socialpub.store.models import State
+from tests.clock import HandClock
+
+OWNER = Caller("test", "write")
+
+
+def settings_in(folder: Path, **sections: Any) -> Settings:
+    data = folder / "data"
+    data.mkdir(exist_ok=True)
+    key = data / "secret.key"
+    if not key.exists():
+        key.write_text(base64.urlsafe_b64encode(b"k" * 32).decode())
+        key.chmod(0o600)
+    return Settings(data_dir=data, **sections)
+
+
+def open_house(
+    folder: Path,
+    clock: HandClock,
+    *,
+    providers: Mapping[str, Provider] | None = None,
+    http: Http | None = None,
+    **sections: Any,
+) -> Runtime:
+    rt = build(settings_in(folder, **sections), clock=clock, http=http, role="test")
+    rt.providers.update(providers or {})
+    return rt
+
+
+def connect(rt: Runtime, provider: str = "x", account_id: str = "acct", **columns: Any) -> str:
+    """A profile with tokens that last; its id."""
+    profile_id = ids.new(int(rt.now().timestamp() * 1000))
+
+    def insert(tx: Tx) -> None:
+        values: dict[str, Any] = {
+            "id": profile_id,
+            "provider": provider,
+            "account_id": account_id,
+            "name": f"{provider} profile",
+            "status": "active",
+            "username": "demo",
+            "created_at": tx.stamp,
+            "updated_at": tx.stamp,
+            "access_token": rt.secrets.seal("access-0"),
+            "refresh_token": rt.secrets.seal("refresh-0"),
+        }
+        tx.insert("profile", **{**values, **columns})
+
+    rt.db.write(insert)
+    return profile_id
+
+
+def accept(
+    rt: Runtime,
+    *profiles: str,
+    body: str | None = "Hello",
+    at: datetime | None = None,
+    media: tuple[DraftMedia, ...] = (),
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> str:
+    """A post as the API accepts it; its id."""
+    return rt.write(posts.create, Draft(body, at, profiles, media, options), OWNER)
+
+
+def state_of(rt: Runtime, post_id: str, position: int = 0) -> State:
+    return State(_column(rt, post_id, position, "state"))
+
+
+def message_of(rt: Runtime, post_id: str, position: int = 0) -> str:
+    return str(_column(rt, post_id, position, "error_message"))
+
+
+def status_of(rt: Runtime, post_id: str) -> str:
+    return str(rt.reader.value("SELECT status FROM post WHERE id = ?", (post_id,)))
+
+
+def attempts_of(rt: Runtime, post_id: str) -> list[tuple[str, str]]:
+    rows = rt.reader.all(
+        "SELECT t.step, t.outcome FROM attempt t JOIN delivery d ON d.id = t.delivery_id WHERE d.post_id = ? ORDER BY n",
+        (post_id,),
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+def _column(rt: Runtime, post_id: str, position: int, name: str) -> Any:
+    return rt.reader.value(f"SELECT {name} FROM delivery WHERE post_id = ? AND position = ?", (post_id, position))

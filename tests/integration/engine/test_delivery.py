@@ -1,0 +1,356 @@
+"""What becomes of a delivery, told with a network that says exactly what the story needs."""
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from socialpub import deliveries, posts
+from socialpub.errors import Conflict
+from socialpub.posts import Change
+from socialpub.providers.base import CannotTell, Held, Kind, Look, More, Published, Refused, Wait
+from socialpub.providers.errors import AppRefused, AuthExpired, NotSent, RateLimited, Rejected, Unavailable
+from socialpub.runtime import Runtime
+from socialpub.store.models import State
+from tests.clock import HandClock
+from tests.crank import drain
+from tests.house import OWNER, accept, attempts_of, connect, message_of, open_house, state_of, status_of
+from tests.scripted import Scripted
+
+
+def test_a_post_that_goes_well_is_published_once(rt: Runtime, network: Scripted, profile: str) -> None:
+    post = accept(rt, profile)
+    drain(rt)
+    assert network.effects == ["Hello"]
+    assert (state_of(rt, post), status_of(rt, post)) == (State.PUBLISHED, "settled")
+    assert attempts_of(rt, post) == [("create_post", "published")]
+    assert rt.reader.value("SELECT posts_count FROM profile") == 1
+    assert [r[0] for r in rt.reader.all("SELECT type FROM log_entry ORDER BY n")] == ["pending", "published"]
+
+
+def test_a_scheduled_post_never_starts_before_its_time(rt: Runtime, network: Scripted, profile: str, clock: HandClock) -> None:
+    post = accept(rt, profile, at=clock.now() + timedelta(hours=1))
+    clock.forward(3599.9)
+    drain(rt)
+    assert (network.effects, status_of(rt, post)) == ([], "scheduled")
+    clock.forward(0.2)
+    drain(rt)
+    assert (network.effects, status_of(rt, post)) == (["Hello"], "settled")
+
+
+def test_the_post_is_pending_from_the_start_of_its_first_delivery(rt: Runtime, network: Scripted, clock: HandClock) -> None:
+    one, two = connect(rt, account_id="one"), connect(rt, account_id="two")
+    network.says["create_post"] = [Wait(60, "not yet")]
+    post = accept(rt, one, two, at=clock.now() + timedelta(hours=1))
+    clock.forward(3601)
+    drain(rt)
+    assert sorted([state_of(rt, post, 0), state_of(rt, post, 1)]) == [State.PUBLISHED, State.QUEUED]
+    assert status_of(rt, post) == "pending"
+    with pytest.raises(Conflict):
+        rt.write(posts.cancel, post, OWNER)
+    with pytest.raises(Conflict):
+        rt.write(posts.edit, post, Change(frozenset({"body"}), body="other"), OWNER)
+
+
+def test_a_refusal_fails_one_delivery_and_lets_the_others_go_on(rt: Runtime, network: Scripted) -> None:
+    one, two = connect(rt, account_id="one"), connect(rt, account_id="two")
+    network.says["create_post"] = [Refused("Shorten the text.")]
+    post = accept(rt, one, two)
+    drain(rt)
+    states = {state_of(rt, post, 0), state_of(rt, post, 1)}
+    assert states == {State.FAILED, State.PUBLISHED}
+    assert status_of(rt, post) == "settled"
+    assert "Shorten the text." in {message_of(rt, post, 0), message_of(rt, post, 1)}
+
+
+def test_a_call_that_never_left_is_made_again(rt: Runtime, network: Scripted, profile: str, clock: HandClock) -> None:
+    network.says["create_post"] = [NotSent("no route"), NotSent("no route")]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert network.effects == ["Hello"]
+    assert state_of(rt, post) is State.PUBLISHED
+    assert attempts_of(rt, post) == [("create_post", "retrying")] * 2 + [("create_post", "published")]
+
+
+def test_an_unknown_outcome_is_read_back_and_found(rt: Runtime, network: Scripted, profile: str, clock: HandClock) -> None:
+    network.says["create_post"] = [Unavailable("timed out")]
+    network.says["recover"] = [Look(), Look((Published("77", "https://x.example/77"),))]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert network.asked.count("create_post") == 1
+    assert state_of(rt, post) is State.PUBLISHED
+    assert rt.reader.value("SELECT provider_post_id FROM delivery") == "77"
+
+
+def test_an_absent_post_is_sent_once_more_and_never_a_third_time(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
+    network.says["create_post"] = [Unavailable("timed out"), Unavailable("timed out again")]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert network.asked.count("create_post") == 2
+    assert network.asked.count("recover") == 2 * len(deliveries.LOOK_AFTER_SECONDS)
+    assert state_of(rt, post) is State.UNCONFIRMED
+    assert message_of(rt, post).startswith("Outcome unknown:")
+    assert network.jobs[1].unknown_before
+
+
+def test_a_network_that_cannot_tell_leaves_the_outcome_unknown(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
+    network.says["create_post"] = [Unavailable("timed out")]
+    network.says["recover"] = [CannotTell("Look at x.com/demo.")]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert network.asked.count("create_post") == 1
+    assert message_of(rt, post) == "Outcome unknown: timed out. Look at x.com/demo."
+
+
+def test_reading_back_never_adopts_what_another_delivery_holds(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
+    first = accept(rt, profile, body="same")
+    drain(rt)
+    network.says["create_post"] = [Unavailable("timed out")]
+    network.says["recover"] = [Look((Published("1"), Published("2")))]
+    second = accept(rt, profile, body="same")
+    drain(rt, clock)
+    held = [r[0] for r in rt.reader.all("SELECT provider_post_id FROM delivery ORDER BY id")]
+    assert (state_of(rt, first), state_of(rt, second)) == (State.PUBLISHED, State.PUBLISHED)
+    assert held == ["1", "2"]
+
+
+def test_nothing_of_equal_content_is_sent_while_one_is_being_read_back(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
+    network.says["create_post"] = [Unavailable("timed out")]
+    network.says["recover"] = [Look(), Look((Published("9"),))]
+    first, second, other = accept(rt, profile), accept(rt, profile), accept(rt, profile, body="another")
+    drain(rt)
+    assert [state_of(rt, post) for post in (first, second, other)] == [State.QUEUED, State.QUEUED, State.PUBLISHED]
+    drain(rt, clock)
+    assert [state_of(rt, post) for post in (first, second)] == [State.PUBLISHED, State.PUBLISHED]
+    asked = network.asked
+    assert asked.index("create_post", asked.index("recover")) > len(asked) - 1 - asked[::-1].index("recover")
+
+
+def test_a_rate_limit_clears_the_mark_and_is_never_shortened(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
+    network.says["create_post"] = [RateLimited("slow down", retry_after_seconds=900)]
+    began = clock.now()
+    post, other = accept(rt, profile), accept(rt, profile, body="other")
+    drain(rt)
+    assert network.asked == ["create_post"], "the other one does not ask again"
+    drain(rt, clock)
+    assert network.jobs[1].now - began >= timedelta(seconds=900)
+    assert {state_of(rt, post), state_of(rt, other)} == {State.PUBLISHED}
+    assert rt.reader.value("SELECT count(*) FROM delivery WHERE committed_at IS NULL") == 0
+
+
+def test_a_wait_that_outlasts_the_patience_ends_the_delivery_at_once(
+    rt: Runtime, network: Scripted, profile: str
+) -> None:
+    network.says["create_post"] = [RateLimited("monthly cap", retry_after_seconds=30 * 24 * 3600)]
+    post = accept(rt, profile)
+    drain(rt)
+    assert state_of(rt, post) is State.FAILED
+    assert "monthly cap" in message_of(rt, post)
+
+
+def test_an_expired_token_is_refreshed_once_and_the_call_repeated(rt: Runtime, network: Scripted, profile: str) -> None:
+    network.says["create_post"] = [AuthExpired("401")]
+    post = accept(rt, profile)
+    drain(rt)
+    assert network.oauth.refreshes == ["refresh-0"]
+    assert [job.token for job in network.jobs] == ["access-0", "access-1"]
+    assert state_of(rt, post) is State.PUBLISHED
+
+
+def test_a_token_that_stays_refused_asks_the_owner_to_reconnect(rt: Runtime, network: Scripted, profile: str) -> None:
+    network.says["create_post"] = [AuthExpired("401"), AuthExpired("401")]
+    post = accept(rt, profile)
+    later = accept(rt, profile, body="later")
+    drain(rt)
+    assert state_of(rt, post) is State.FAILED
+    assert rt.reader.value("SELECT status FROM profile") == "reauthRequired"
+    assert state_of(rt, later) is State.FAILED
+    assert "connect" in message_of(rt, later).lower()
+
+
+def test_a_refused_refresh_token_asks_the_owner_to_reconnect(rt: Runtime, network: Scripted, profile: str) -> None:
+    network.says["create_post"] = [AuthExpired("401")]
+    network.oauth.answers = [Rejected("the refresh token is spent", status=400, reauth=True)]
+    post = accept(rt, profile)
+    drain(rt)
+    assert state_of(rt, post) is State.FAILED
+    assert rt.reader.value("SELECT status FROM profile") == "reauthRequired"
+
+
+def test_an_app_wide_refusal_holds_the_network_once_and_probes_slowly(
+    rt: Runtime, network: Scripted, clock: HandClock
+) -> None:
+    one, two = connect(rt, account_id="one"), connect(rt, account_id="two")
+    network.says["create_post"] = [AppRefused("out of credits", code="CreditsDepleted"), Held("out of credits")]
+    held = [accept(rt, one), accept(rt, two), accept(rt, one, body="b"), accept(rt, two, body="c")]
+    drain(rt)
+    assert network.asked == ["create_post"], "one asked; the rest wait for its network"
+    clock.forward(14 * 60)
+    drain(rt)
+    assert len(network.asked) == 1
+    clock.forward(2 * 60)
+    drain(rt)
+    assert len(network.asked) == 2, "one probe, not four"
+    clock.forward(16 * 60)
+    drain(rt, clock)
+    assert {state_of(rt, post) for post in held} == {State.PUBLISHED}
+    assert rt.reader.value("SELECT count(*) FROM hold") == 0
+
+
+def test_paused_nothing_starts_and_overdue_posts_can_still_be_canceled(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
+    rt.write(deliveries.pause)
+    due, now = accept(rt, profile, at=clock.now() + timedelta(minutes=1)), accept(rt, profile)
+    clock.forward(3600)
+    drain(rt)
+    assert network.effects == []
+    with pytest.raises(Conflict):
+        rt.write(posts.edit, due, Change(frozenset({"body"}), body="other"), OWNER)
+    rt.write(posts.cancel, due, OWNER)
+    assert rt.write(deliveries.resume) == 0
+    drain(rt)
+    assert (status_of(rt, due), status_of(rt, now)) == ("canceled", "settled")
+
+
+def test_what_is_too_late_by_then_is_not_sent_and_says_so(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
+    rt.write(deliveries.pause)
+    late = accept(rt, profile)
+    clock.forward(24 * 3600 + 1)
+    assert rt.write(deliveries.resume) == 1
+    drain(rt)
+    assert network.effects == []
+    assert message_of(rt, late).startswith("Not sent: it could not start within 24 hours")
+    assert status_of(rt, late) == "settled"
+
+
+def test_overdue_posts_go_out_oldest_first(rt: Runtime, network: Scripted, profile: str, clock: HandClock) -> None:
+    for minutes in (3, 1, 2):
+        accept(rt, profile, body=f"due {minutes}", at=clock.now() + timedelta(minutes=minutes))
+    clock.forward(600)
+    drain(rt)
+    assert network.effects == ["due 1", "due 2", "due 3"]
+
+
+def test_a_wait_of_one_post_blocks_no_other_of_the_profile(rt: Runtime, network: Scripted, profile: str) -> None:
+    network.says["create_post"] = [Wait(600, "processing")]
+    waiting, other = accept(rt, profile, body="waiting"), accept(rt, profile, body="other")
+    drain(rt)
+    assert (state_of(rt, waiting), state_of(rt, other)) == (State.QUEUED, State.PUBLISHED)
+
+
+def test_runs_of_one_step_extend_one_attempt(rt: Runtime, network: Scripted, profile: str, clock: HandClock) -> None:
+    network.steps = [*Scripted(("append", Kind.PREPARE), ("create_post", Kind.COMMIT)).steps]
+    network.says["append"] = [More({"chunk": 1}), More({"chunk": 2})]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert attempts_of(rt, post) == [("append", "done"), ("create_post", "published")]
+    assert [job.memo for job in network.jobs][:3] == [{}, {"chunk": 1}, {"chunk": 2}]
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_stopped_post_is_sent_no_more_but_what_may_be_public_is_read_back(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock, committed: bool
+) -> None:
+    network.says["create_post"] = [Unavailable("timed out") if committed else Wait(600, "later")]
+    post = accept(rt, profile)
+    drain(rt)
+    rt.write(posts.stop, post)
+    drain(rt, clock)
+    assert network.asked.count("create_post") == 1
+    assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, deliveries.STOPPED)
+
+
+def test_a_worker_that_died_in_its_commit_is_read_back_not_repeated(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    post = accept(rt, profile)
+    delivery = rt.reader.value("SELECT id FROM delivery")
+    rt.db.write(
+        lambda tx: tx.update("delivery", delivery, state="running", owner="gone", plan='[["create_post","commit"]]',
+                             committed_at=tx.stamp, started_at=tx.stamp)
+    )  # fmt: skip
+    network.says["recover"] = [Look((Published("5"),))]
+    drain(rt, clock)
+    assert network.asked == ["recover"]
+    assert state_of(rt, post) is State.PUBLISHED
+    assert attempts_of(rt, post)[0] == ("create_post", "unknown")
+
+
+def test_a_row_whose_owner_lives_is_never_taken_however_the_clock_jumps(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock, tmp_path: object
+) -> None:
+    from socialpub.store.locks import Owner
+
+    other = Owner(rt.owner.folder, "other-worker")
+    accept(rt, profile)
+    delivery = rt.reader.value("SELECT id FROM delivery")
+    rt.db.write(lambda tx: tx.update("delivery", delivery, state="running", owner="other-worker", started_at=tx.stamp))
+    clock.jump(7 * 3600)
+    drain(rt)
+    assert network.asked == []
+    other.close()
+    drain(rt, clock)
+    assert network.effects == ["Hello"]
+
+
+def test_a_clock_that_jumps_ahead_does_not_shorten_the_looks(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
+    network.says["create_post"] = [Unavailable("timed out")]
+    post = accept(rt, profile)
+    drain(rt)
+    for _ in range(8):
+        clock.jump(3600)
+        drain(rt)
+    assert network.asked.count("create_post") == 1
+    assert state_of(rt, post) is State.QUEUED
+    drain(rt, clock)
+    assert state_of(rt, post) is State.PUBLISHED
+
+
+def test_a_profile_disconnected_meanwhile_sends_nothing(rt: Runtime, network: Scripted, profile: str) -> None:
+    post = accept(rt, profile)
+    rt.db.write(lambda tx: tx.update("profile", profile, status="disconnected"))
+    drain(rt)
+    assert network.asked == []
+    assert "disconnected" in message_of(rt, post)
+
+
+def test_two_houses_on_one_database_take_each_delivery_once(
+    rt: Runtime, network: Scripted, clock: HandClock, tmp_path: object
+) -> None:
+    second = open_house(rt.settings.data_dir.parent, clock, providers={"x": network})
+    try:
+        profiles = [connect(rt, account_id=str(number)) for number in range(4)]
+        accepted = [accept(rt, profile, body=f"{profile} {n}") for profile in profiles for n in range(5)]
+        for _ in range(30):
+            drain(rt)
+            drain(second)
+        assert len(network.effects) == 20
+        assert {state_of(rt, post) for post in accepted} == {State.PUBLISHED}
+    finally:
+        second.close()
+
+
+def test_the_plan_of_a_started_delivery_never_changes(rt: Runtime, network: Scripted, profile: str, clock: HandClock) -> None:
+    network.says["create_post"] = [Wait(60, "later")]
+    accept(rt, profile)
+    drain(rt)
+    before = json.loads(rt.reader.value("SELECT plan FROM delivery"))
+    network.steps = Scripted(("other", Kind.PREPARE), ("create_post", Kind.COMMIT)).steps
+    drain(rt, clock)
+    assert before == [["create_post", "commit"]]
+    assert network.asked == ["create_post", "create_post"]

@@ -1,0 +1,109 @@
+"""A network whose every answer is written down beforehand: for the engine's own stories, without any adapter."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from socialpub.providers.base import (
+    Account,
+    CannotTell,
+    Content,
+    Identity,
+    Job,
+    Kind,
+    Look,
+    Outcome,
+    Problem,
+    Published,
+    Step,
+    Tokens,
+)
+from socialpub.providers.errors import ProviderError
+
+Line = Outcome | Look | CannotTell | ProviderError | Exception
+
+
+class ScriptedOAuth:
+    refresh_early_seconds = 300
+
+    def __init__(self) -> None:
+        self.refreshes: list[str] = []
+        self.answers: list[Tokens | Exception] = []
+
+    def identify(self, http: object, access_token: str, scopes: frozenset[str]) -> Identity:
+        return Identity("acct", "demo", "Demo", None)
+
+    def refresh(self, http: object, refresh_token: str) -> Tokens:
+        self.refreshes.append(refresh_token)
+        answer = self.answers.pop(0) if self.answers else Tokens(f"access-{len(self.refreshes)}", "refresh-next", 7200)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def revoke(self, http: object, access_token: str, refresh_token: str | None) -> None:
+        pass
+
+    def missing_scopes(self, scopes: frozenset[str]) -> list[str]:
+        return []
+
+    def can_publish(self, scopes: frozenset[str]) -> bool:
+        return True
+
+
+class Scripted:
+    """`says[step]` holds what comes next; when nothing is left, the step goes well."""
+
+    name, label = "x", "X"
+
+    def __init__(self, *steps: tuple[str, Kind]) -> None:
+        self.oauth = ScriptedOAuth()
+        self.steps = [Step(name, kind) for name, kind in steps or (("create_post", Kind.COMMIT),)]
+        self.says: dict[str, list[Line]] = {}
+        self.asked: list[str] = []
+        self.jobs: list[Job] = []
+        self.effects: list[str] = []
+        self.problems: list[Problem] = []
+
+    def read_options(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+        return dict(given), []
+
+    def merge_options(self, stored: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+        return {**stored, **own}
+
+    def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
+        return self.problems
+
+    def notes(self, content: Content, options: Mapping[str, Any]) -> list[str]:
+        return []
+
+    def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:
+        return self.steps
+
+    def run(self, step: str, job: Job) -> Outcome:
+        self.asked.append(step)
+        self.jobs.append(job)
+        line = self._next(step)
+        if line is None:
+            kind = next(known.kind for known in self.steps if known.name == step)
+            from socialpub.providers.base import Done
+
+            return self.lands(job.content.text) if kind is Kind.COMMIT else Done({**job.memo, step: True})
+        if isinstance(line, Exception):
+            raise line
+        return line  # type: ignore[return-value]
+
+    def recover(self, job: Job) -> Look | CannotTell:
+        self.asked.append("recover")
+        line = self._next("recover")
+        if isinstance(line, Exception):
+            raise line
+        return line or Look()  # type: ignore[return-value]
+
+    def lands(self, text: str) -> Published:
+        """A post appears on the account."""
+        self.effects.append(text)
+        number = str(len(self.effects))
+        return Published(number, f"https://x.example/{number}")
+
+    def _next(self, step: str) -> Line | None:
+        waiting = self.says.get(step)
+        return waiting.pop(0) if waiting else None

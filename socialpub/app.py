@@ -13,7 +13,7 @@ from typing import Any
 
 from starlette.routing import Router
 
-from socialpub import logs
+from socialpub import idempotency, logs
 from socialpub.api import problems
 from socialpub.api.rates import Rates
 from socialpub.api.request import ClientGone, Receive, Request, Send
@@ -98,6 +98,7 @@ class App:
 
 def create_app(rt: Runtime) -> App:
     """The ASGI application over these parts."""
+    rt.write(idempotency.show_storage_keys)
     return App(rt)
 
 

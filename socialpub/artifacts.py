@@ -77,21 +77,20 @@ def unaccepted(mime_type: str) -> str:
     return f"{mime_type[:100]} is not accepted; accepted are {', '.join(mediatype.ACCEPTED)}"
 
 
-def reservation(rt: Runtime, artifact_id: str) -> bytes:
-    """A reservation as the API shows it (spec 2.5), with an upload URL signed now. Raises LookupError."""
-    row = find(rt, artifact_id)
-    if row is None:
-        raise LookupError(artifact_id)
+def reservation(rt: Runtime, artifact_id: str, mime_type: str) -> bytes:
+    """A reservation as the API shows it (spec 2.5), with an upload URL signed now."""
+    declared_type = mime_type.strip().lower()
     return orjson.dumps(
         {
             "artifactId": artifact_id,
-            "uploadUrl": signing.upload_url(rt.settings, rt.secrets, artifact_id, row["declared_type"], rt.clock.now()),
-            "requiredHeaders": signing.required_headers(row["declared_type"]),
+            "uploadUrl": signing.upload_url(rt.settings, rt.secrets, artifact_id, declared_type, rt.clock.now()),
+            "requiredHeaders": signing.required_headers(declared_type),
         }
     )
 
 
 def find(rt: Runtime, artifact_id: str) -> Row | None:
+    """The artifact's row."""
     return rt.reader.one("SELECT * FROM artifact WHERE id = ?", (artifact_id,))
 
 
@@ -106,7 +105,7 @@ def check_open(status: str) -> None:
         raise Conflict("The upload was rejected. Reserve another one.")
 
 
-def arrive(rt: Runtime, tx: Tx, artifact_id: str, incoming: Incoming, storage_key: str) -> str | None:  # noqa: ARG001
+def arrive(rt: Runtime, tx: Tx, artifact_id: str, incoming: Incoming, storage_key: str) -> str | None:
     """A PUT arrived whole and lies on the disk: from now on it counts. The storage key that it replaces, if any,
     is the caller's to remove. Raises Conflict, Forbidden."""
     row = tx.one("SELECT status, generation, storage_key FROM artifact WHERE id = ?", (artifact_id,))
@@ -171,7 +170,7 @@ async def _examine(rt: Runtime, row: Row) -> Facts:
     return await examiner.examine_async(path, row["declared_type"], limits(rt.settings))
 
 
-def _verify(rt: Runtime, tx: Tx, artifact_id: str, generation: int, facts: Facts) -> None:  # noqa: ARG001
+def _verify(rt: Runtime, tx: Tx, artifact_id: str, generation: int, facts: Facts) -> None:
     tx.execute(
         """UPDATE artifact SET status = ?, kind = ?, mime_type = ?, size_bytes = ?, facts = ?, verified_at = ?
            WHERE id = ? AND status = ? AND stored_generation = ?""",
@@ -189,7 +188,7 @@ def _verify(rt: Runtime, tx: Tx, artifact_id: str, generation: int, facts: Facts
     )
 
 
-def _reject(rt: Runtime, tx: Tx, artifact_id: str, generation: int, reason: str) -> bool:  # noqa: ARG001
+def _reject(rt: Runtime, tx: Tx, artifact_id: str, generation: int, reason: str) -> bool:
     """Whether it was this generation's verdict that was written."""
     changed = tx.execute(
         """UPDATE artifact SET status = ?, reason = ?, removed_at = ?, storage_key = NULL
@@ -234,7 +233,7 @@ class Examined:
     incoming: Incoming
 
 
-def adopt(rt: Runtime, tx: Tx, files: Sequence[Examined]) -> None:  # noqa: ARG001
+def adopt(rt: Runtime, tx: Tx, files: Sequence[Examined]) -> None:
     """Make artifacts of them, verified at once: in the write that accepts the post they came with."""
     for file in files:
         tx.insert(
@@ -297,7 +296,7 @@ def clean(rt: Runtime) -> int:
 def _clean(rt: Runtime, condition: str, times: tuple[str, ...], change: str, *values: str) -> int:
     """Change every row for which `condition` holds, then remove its file."""
     # Finding them may take long and is a read; only what was found is asked again inside the short writes.
-    found = [row[0] for row in rt.reader.all(f"SELECT a.id FROM artifact a WHERE {condition}", times)]  # noqa: S608
+    found = [row[0] for row in rt.reader.all(f"SELECT a.id FROM artifact a WHERE {condition}", times)]
     removed = 0
     for start in range(0, len(found), _AT_ONCE):
         some = found[start : start + _AT_ONCE]
@@ -308,7 +307,7 @@ def _clean(rt: Runtime, condition: str, times: tuple[str, ...], change: str, *va
 
 
 def _change_if_still(
-    rt: Runtime,  # noqa: ARG001
+    rt: Runtime,
     tx: Tx,
     found: list[str],
     condition: str,
@@ -319,7 +318,7 @@ def _change_if_still(
     keys = []
     for artifact_id in found:
         row = tx.one(
-            f"SELECT a.storage_key FROM artifact a WHERE a.id = ? AND ({condition})",  # noqa: S608
+            f"SELECT a.storage_key FROM artifact a WHERE a.id = ? AND ({condition})",
             (artifact_id, *times),
         )
         if row is not None:
@@ -331,5 +330,5 @@ def _change_if_still(
 
 def _recorded(rt: Runtime, keys: list[str]) -> list[str]:
     marks = ",".join("?" * len(keys))
-    rows = rt.reader.all(f"SELECT storage_key FROM artifact WHERE storage_key IN ({marks})", keys)  # noqa: S608
+    rows = rt.reader.all(f"SELECT storage_key FROM artifact WHERE storage_key IN ({marks})", keys)
     return [row[0] for row in rows]

@@ -30,7 +30,7 @@ class SystemClock:
 
 
 def stamp(instant: datetime) -> str:
-    """`2026-11-21T11:30:00.000Z`: RFC 3339, UTC, milliseconds (contract 1.2); the form in answers and in the database."""
+    """`2026-11-21T11:30:00.000Z`: RFC 3339, UTC, milliseconds (contract 1.2); in answers and in the database."""
     return instant.astimezone(UTC).isoformat(timespec="milliseconds")[:23] + "Z"
 
 

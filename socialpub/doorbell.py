@@ -4,6 +4,7 @@ The queue lives in a file of its own that nobody backs up. Whoever rings also se
 polls: a post published now is taken up in milliseconds, and an idle appliance costs nothing.
 """
 
+import contextlib
 import logging
 import os
 import queue
@@ -41,10 +42,9 @@ class Bell:
         if self._listener is not None:
             self._rings.put(None)
             return
-        try:
+        # No worker, or one that has plenty to do: the sweep rings again.
+        with contextlib.suppress(OSError):
             self._sender.sendto(b"1", self._address())
-        except OSError:
-            pass  # no worker, or one that has plenty to do: the sweep rings again
 
     def listen(self) -> None:
         self._path.unlink(missing_ok=True)
@@ -55,10 +55,8 @@ class Bell:
 
     def wait(self) -> None:
         """Until the next ring, at most a few seconds."""
-        try:
+        with contextlib.suppress(queue.Empty):
             self._rings.get(timeout=_WAIT_SECONDS)
-        except queue.Empty:
-            pass
 
     def close(self) -> None:
         if self._listener is not None:
@@ -137,7 +135,7 @@ class HueyDoorbell:
         self.huey.storage.close()
 
 
-def _no_worker_here(delivery_id: str) -> None:
+def _no_worker_here(_delivery_id: str) -> None:
     raise RuntimeError("only the worker answers the doorbell")
 
 

@@ -8,6 +8,7 @@ lives. Only answers that succeeded are kept, for a day.
 import hashlib
 import json
 import re
+import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -112,17 +113,25 @@ def keep(
     return result
 
 
-def forget(rt: "Runtime", tx: Tx, ticket: Ticket) -> None:  # noqa: ARG001
+def forget(rt: "Runtime", tx: Tx, ticket: Ticket) -> None:
     """The request failed: the next one with this key is a first one. An answer that was kept stays."""
     tx.execute("DELETE FROM idempotency WHERE key_id = ? AND key = ? AND status IS NULL", (ticket.key_id, ticket.key))
 
 
-def clean(rt: "Runtime", tx: Tx) -> int:  # noqa: ARG001
+def clean(rt: "Runtime", tx: Tx) -> int:
     """Remove what is older than a day; how many. For the sweep, about hourly."""
     return tx.execute("DELETE FROM idempotency WHERE created_at <= ?", (stamp(tx.now - KEPT_FOR),)).rowcount
 
 
-def show_storage_keys(rt: "Runtime", tx: Tx) -> None:  # noqa: ARG001
+def show_storage_keys(rt: "Runtime", tx: Tx) -> None:
     """Let views be asked inside a write: where readers see a signed URL, the kept answer holds the storage key."""
-    connection = tx.execute("SELECT 1 WHERE 0").connection
-    connection.create_function("media_url", 1, lambda storage_key: storage_key)
+    _connection_of(tx).create_function("media_url", 1, lambda storage_key: storage_key)
+
+
+def reader_inside(tx: Tx) -> Reader:
+    """What a write has made so far, for views that only read."""
+    return Reader(_connection_of(tx))
+
+
+def _connection_of(tx: Tx) -> sqlite3.Connection:
+    return tx.execute("SELECT 1 WHERE 0").connection

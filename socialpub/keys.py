@@ -105,7 +105,7 @@ def list_all(reader: Reader) -> list[Key]:
     return [_key(row) for row in rows]
 
 
-def revoke(rt: "Runtime", tx: Tx, key_id: str) -> None:  # noqa: ARG001
+def revoke(rt: "Runtime", tx: Tx, key_id: str) -> None:
     """From now on the key is refused. Revoking twice is fine. Raises OwnerError for an unknown id."""
     if tx.one("SELECT 1 FROM api_key WHERE id = ?", (key_id,)) is None:
         raise OwnerError(
@@ -155,7 +155,7 @@ class LastUses:
             raise
 
 
-def _record_uses(rt: "Runtime", tx: Tx, uses: dict[str, datetime]) -> None:  # noqa: ARG001
+def _record_uses(rt: "Runtime", tx: Tx, uses: dict[str, datetime]) -> None:
     tx.many("UPDATE api_key SET last_used_at = ? WHERE id = ?", [(stamp(at), key_id) for key_id, at in uses.items()])
 
 

@@ -21,8 +21,10 @@ def paused_at(store: Reader | Tx) -> str | None:
 
 
 def next_due(reader: Reader, profile_id: str, now: str, owner: Owner) -> Delivery | None:
-    """What of this lane comes next: what a dead owner left behind, else the oldest that is due. None while one runs."""
-    row = reader.one(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE profile_id = ? AND state = 'running'", (profile_id,))
+    """What of this lane comes next: what a dead owner left behind, else the oldest due one. None while one runs."""
+    row = reader.one(
+        f"SELECT {Delivery.COLUMNS} FROM delivery WHERE profile_id = ? AND state = 'running'", (profile_id,)
+    )
     if row is None:
         row = reader.one(
             f"""SELECT {Delivery.COLUMNS} FROM delivery WHERE profile_id = ? AND state = 'queued' AND run_at <= ?
@@ -41,7 +43,8 @@ def due_lanes(reader: Reader, now: str, owner: Owner) -> list[str]:
         if not owner.is_alive(row["owner"])
     ]  # fmt: skip
     due = reader.all(
-        "SELECT min(id), min(run_at) FROM delivery WHERE state = 'queued' AND run_at <= ? GROUP BY profile_id ORDER BY 2", (now,)
+        "SELECT min(id), min(run_at) FROM delivery WHERE state = 'queued' AND run_at <= ? GROUP BY profile_id ORDER BY 2",
+        (now,),
     )
     return orphans + [row[0] for row in due]
 
@@ -92,10 +95,12 @@ def endpoint_of(step_name: str) -> str:
 
 
 def rest(tx: Tx, profile_id: str, endpoint: str, until: str, reason: str) -> None:
-    """Ask this endpoint (`ANY_ENDPOINT`: none) not before `until` for this profile. A later time already known stays."""
+    """Ask this endpoint (`ANY_ENDPOINT`: none) not before `until` for this profile. A later time that is
+    known already stays."""
     tx.execute(
         """INSERT INTO not_before (profile_id, endpoint, until, reason) VALUES (?, ?, ?, ?)
-            ON CONFLICT (profile_id, endpoint) DO UPDATE SET until = max(until, excluded.until), reason = excluded.reason""",
+            ON CONFLICT (profile_id, endpoint) DO UPDATE SET until = max(until, excluded.until),
+                reason = excluded.reason""",
         (profile_id, endpoint, until, reason),
     )
 

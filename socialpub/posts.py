@@ -214,11 +214,13 @@ def _targets(store: Reader | Tx, draft: Draft, caller: Caller, now: datetime) ->
         errors.append(FieldError(("post", "scheduledAt"), "must be in the future; leave it out to publish now"))
     targets = []
     for index, profile_id in enumerate(draft.profiles):
-        row = store.one(f"SELECT {Profile.COLUMNS} FROM profile WHERE id = ?", (profile_id,))  # noqa: S608
+        row = store.one(f"SELECT {Profile.COLUMNS} FROM profile WHERE id = ?", (profile_id,))
         if row is None or not caller.sees(row["provider"], row["id"]):
             errors.append(FieldError(("profiles", index), "is not the id of a profile; take ids from GET /profiles"))
         elif row["status"] == ProfileStatus.DISCONNECTED:
-            errors.append(FieldError(("profiles", index), "is disconnected; connect the account again and use its new id"))
+            errors.append(
+                FieldError(("profiles", index), "is disconnected; connect the account again and use its new id")
+            )
         else:
             targets.append(Profile.of(row))
     selected = {profile.provider for profile in targets}
@@ -289,7 +291,7 @@ def _cancel(tx: Tx, post_id: str) -> None:
 
 
 def _profile(tx: Tx, profile_id: str) -> Profile:
-    row = tx.one(f"SELECT {Profile.COLUMNS} FROM profile WHERE id = ?", (profile_id,))  # noqa: S608
+    row = tx.one(f"SELECT {Profile.COLUMNS} FROM profile WHERE id = ?", (profile_id,))
     assert row is not None
     return Profile.of(row)
 

@@ -41,7 +41,7 @@ class Imported:
 
 
 def find(reader: Reader | Tx, profile_id: str) -> Profile | None:
-    row = reader.one(f"SELECT {Profile.COLUMNS} FROM profile WHERE id = ?", (profile_id,))  # noqa: S608
+    row = reader.one(f"SELECT {Profile.COLUMNS} FROM profile WHERE id = ?", (profile_id,))
     return None if row is None else Profile.of(row)
 
 
@@ -192,13 +192,13 @@ def _save(
 # --- changing --------------------------------------------------------------------------------------------------------
 
 
-def rename(rt: Runtime, tx: Tx, profile_id: str, name: str) -> None:  # noqa: ARG001
+def rename(rt: Runtime, tx: Tx, profile_id: str, name: str) -> None:
     """Change the label. Posts keep the one they were accepted under."""
     _must_exist(tx, profile_id)
     tx.update("profile", profile_id, name=check_name(name), updated_at=tx.stamp)
 
 
-def require_reauth(rt: Runtime, tx: Tx, profile_id: str, reason: str) -> None:  # noqa: ARG001
+def require_reauth(rt: Runtime, tx: Tx, profile_id: str, reason: str) -> None:
     """The network wants the owner: `active` becomes `reauthRequired`; other states stay."""
     tx.execute(
         "UPDATE profile SET status = ?, reason = ?, updated_at = ? WHERE id = ? AND status = ?",
@@ -206,7 +206,7 @@ def require_reauth(rt: Runtime, tx: Tx, profile_id: str, reason: str) -> None:  
     )
 
 
-def disconnect(rt: Runtime, tx: Tx, profile_id: str) -> None:  # noqa: ARG001
+def disconnect(rt: Runtime, tx: Tx, profile_id: str) -> None:
     """End the connection; again is fine. The tokens stay for their revocation, which `revocation.py` does."""
     if _must_exist(tx, profile_id)["status"] == ProfileStatus.DISCONNECTED:
         return

@@ -8,9 +8,8 @@ import logging
 from datetime import datetime
 from typing import Any
 
-from socialpub import deliveries, fitting, lanes, logs, posts, tokens
+from socialpub import claims, deliveries, fitting, lanes, logs, posts, settlement, tokens
 from socialpub.clock import parse
-from socialpub.deliveries import Limited, Missing, Opening, Result, Retry, Run, Undecidable
 from socialpub.errors import OwnerError, Unavailable
 from socialpub.providers.base import (
     Account,
@@ -31,6 +30,7 @@ from socialpub.providers.base import (
 )
 from socialpub.providers.errors import AppRefused, AuthExpired, NotSent, ProviderError, RateLimited, Rejected
 from socialpub.providers.errors import Unavailable as NoAnswer
+from socialpub.results import Limited, Missing, Opening, Result, Retry, Run, Undecidable
 from socialpub.runtime import Runtime
 from socialpub.store.models import Delivery, Profile, ProfileStatus, State
 
@@ -50,7 +50,7 @@ def work(rt: Runtime, delivery_id: str) -> None:
             return
         passed.add((candidate.id, candidate.run_at))
         opening = open_(rt, candidate) if candidate.plan is None else None
-        delivery = rt.write(deliveries.claim, candidate.id, opening)
+        delivery = rt.write(claims.claim, candidate.id, opening)
         while delivery is not None:
             delivery = advance(rt, delivery)
 
@@ -73,7 +73,7 @@ def advance(rt: Runtime, delivery: Delivery) -> Delivery | None:
         started_at, step, seen = rt.stamp(), delivery.step_name, Seen()
         result = _run(rt, delivery, seen)
         run = Run(started_at, seen.code, seen.request_id)
-        following = rt.write(deliveries.settle, delivery, result, run)
+        following = rt.write(settlement.settle, delivery, result, run)
         _log(rt, delivery, step, result, run)
     if following is None:
         state = rt.reader.value("SELECT state FROM delivery WHERE id = ?", (delivery.id,))
@@ -249,7 +249,7 @@ def _is_taken(rt: Runtime, delivery: Delivery, post: Published) -> bool:
 
 
 def _profile(rt: Runtime, delivery: Delivery) -> Profile:
-    row = rt.reader.one(f"SELECT {Profile.COLUMNS} FROM profile WHERE id = ?", (delivery.profile_id,))  # noqa: S608
+    row = rt.reader.one(f"SELECT {Profile.COLUMNS} FROM profile WHERE id = ?", (delivery.profile_id,))
     assert row is not None
     return Profile.of(row)
 

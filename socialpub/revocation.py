@@ -84,11 +84,11 @@ def _patience(since: timedelta, error: ProviderError) -> float:
     return max(seconds, named or 0.0)
 
 
-def _ask_later(rt: Runtime, tx: Tx, profile_id: str, seconds: float, reason: str) -> None:  # noqa: ARG001
+def _ask_later(rt: Runtime, tx: Tx, profile_id: str, seconds: float, reason: str) -> None:
     lanes.rest(tx, profile_id, ENDPOINT, clock.after(tx.stamp, seconds), reason)
 
 
-def _erase(rt: Runtime, tx: Tx, profile_id: str) -> None:  # noqa: ARG001
+def _erase(rt: Runtime, tx: Tx, profile_id: str) -> None:
     tx.update(
         "profile",
         profile_id,

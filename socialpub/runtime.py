@@ -55,7 +55,7 @@ class Runtime:
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when this process takes up nothing new."""
     pulse: dict[str, float] = field(default_factory=dict)
-    """When this process last asked about a delivery, on the monotonic clock: a guard against a wall clock that jumps."""
+    """When this process last asked about a delivery, on the monotonic clock: the wall clock may jump."""
 
     @property
     def reader(self) -> Reader:

@@ -89,8 +89,10 @@ def _check(secrets: Secrets, method: str, path: str, query: str, now: datetime, 
     given = parse_qsl(query, keep_blank_values=True, max_num_fields=20) if query.count("&") < 20 else []
     expires = [value for name, value in given if name == "expires"]
     signatures = [value for name, value in given if name == "signature"]
-    # One spelling of the number only: what was signed is text.
-    well_formed = len(expires) == len(signatures) == 1 and expires[0].isascii() and expires[0].isdigit()
+    # One spelling of the number only, as what was signed is text; and what is signed never holds a line break.
+    well_formed = (
+        "\n" not in path and len(expires) == len(signatures) == 1 and expires[0].isascii() and expires[0].isdigit()
+    )
     if not well_formed or not secrets.verify(signatures[0], *_bound(method, path, expires[0], headers)):
         raise Forbidden(
             "The URL's signature is not valid here. Use the URL unchanged, with the method it was made for."

@@ -93,8 +93,7 @@ class Sweep:
 def beat(rt: Runtime, tx: Tx) -> None:
     """Note that a worker lives and can write. Readiness looks at the age of this."""
     tx.execute(
-        "INSERT INTO appliance (name, value) VALUES ('heartbeat', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        """INSERT INTO appliance (name, value) VALUES ('heartbeat', ?)
+            ON CONFLICT (name) DO UPDATE SET value = excluded.value""",
         (tx.stamp,),
     )
-
-

@@ -29,8 +29,8 @@ def fresh(rt: Runtime, profile_id: str) -> str:
     """The access token to use now, refreshed when it is about to run out.
 
     Asks the network, so not from the event loop. Raises `Withdrawn` (disconnected), `Rejected` with `reauth` (the owner
-    must connect again; the profile says so), `AppRefused` (the app's credentials), or `Paused`, `NotRenewed`, `NotSent`,
-    `RateLimited`: try again later.
+    must connect again; the profile says so), `AppRefused` (the app's credentials), or one that asks to try again later:
+    `Paused`, `NotRenewed`, `NotSent`, `RateLimited`.
     """
     profile = _usable(rt, profile_id)
     token = _access(rt, profile)

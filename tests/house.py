@@ -92,7 +92,8 @@ def status_of(rt: Runtime, post_id: str) -> str:
 
 def attempts_of(rt: Runtime, post_id: str) -> list[tuple[str, str]]:
     rows = rt.reader.all(
-        "SELECT t.step, t.outcome FROM attempt t JOIN delivery d ON d.id = t.delivery_id WHERE d.post_id = ? ORDER BY n",
+        """SELECT t.step, t.outcome FROM attempt t JOIN delivery d ON d.id = t.delivery_id
+            WHERE d.post_id = ? ORDER BY n""",
         (post_id,),
     )
     return [(row[0], row[1]) for row in rows]

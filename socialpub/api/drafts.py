@@ -60,13 +60,15 @@ def also_wrong(rt: Runtime, caller: Caller, value: Any, errors: Sequence[FieldEr
     profiles = _readable(body.get("profiles"), read_id)
     media = _readable(body.get("media"), lambda item: read_id(_object(item).get("artifactId")))
     whole = profiles is not None and len(profiles) == len(body["profiles"])
-    options = {name: {} for name in PROVIDERS if name in _object(body.get("providerOptions"))} if whole else None
+    options: dict[str, dict[str, Any]] | None = None
+    if whole and profiles:
+        options = {name: {} for name in PROVIDERS if name in _object(body.get("providerOptions"))}
     draft = Draft(
         body=None,  # no row and no clock says anything about it
         scheduled_at=_instant(_object(body.get("post")).get("scheduledAt")),
         profiles=tuple((profiles or {}).values()),
         media=tuple(DraftMedia(artifact_id) for artifact_id in (media or {}).values()),
-        options=options if profiles else None,
+        options=options,
     )
     try:
         posts.validate(rt, rt.reader, draft, caller)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from socialpub import idempotency, ids, keys
 from socialpub.api import body as bodies
 from socialpub.api.once import Show, once
-from socialpub.api.request import JSON, Answer, ClientGone, Request
+from socialpub.api.request import JSON, Answer, ClientGone, Request, created
 from socialpub.api.shapes import Query, Shape, read_query
 from socialpub.errors import (
     FieldError,
@@ -171,12 +171,6 @@ class Methods:
         answer = await found(request)
         if answer is not None:
             await request.answer(answer)
-
-
-def created(data: bytes, location: str | None = None) -> Answer:
-    """201 with `data` as the resource, and where it lives."""
-    headers = () if location is None else ((b"location", location.encode()),)
-    return Answer(201, b'{"data":' + data + b"}", headers)
 
 
 def authenticate(request: Request) -> "Caller":

@@ -1,10 +1,72 @@
-"""Multipart `POST /posts`: the payload and its files in one request (spec 4.2, contract 5.8)."""
+"""Multipart `POST /posts`: a post and its files in one request (spec 4.2, contract 5.8)."""
 
-from socialpub.api.endpoint import Answer, Request
+from collections.abc import Mapping, Sequence
+
+from socialpub import artifacts, idempotency, posts
+from socialpub.api import body as bodies
+from socialpub.api.accepting import accept, replay
+from socialpub.api.drafts import also_wrong, options_of
+from socialpub.api.multipart import Form, read_form, verify_parts
+from socialpub.api.once import once
+from socialpub.api.request import Answer, Request
+from socialpub.api.requests import FormDraft
+from socialpub.api.shapes import REFUSED
+from socialpub.artifacts import Examined
+from socialpub.errors import FieldError, InvalidRequest
 from socialpub.keys import Caller
+from socialpub.posts import Draft, DraftMedia
 from socialpub.runtime import Runtime
+from socialpub.store.database import Tx
 
 
-async def create(rt: Runtime, caller: Caller, request: Request) -> Answer:
-    """Accept a post together with its files."""
-    raise NotImplementedError
+async def create(rt: Runtime, caller: Caller, request: Request) -> Answer | None:
+    """Accept a post together with its files: all of it, or nothing."""
+    form = await read_form(rt, request)
+    if form is None:
+        return None
+    with form:
+        payload = bodies.parse(form.payload)
+
+        def check() -> None:
+            errors: Sequence[FieldError] = ()
+            try:
+                request.body = FormDraft.read(payload)
+            except InvalidRequest as error:
+                errors = error.errors
+            more = also_wrong(rt, caller, payload, errors)
+            if errors or more:
+                raise InvalidRequest(REFUSED, [*errors, *more])
+
+        return await once(
+            rt,
+            request,
+            fingerprint=lambda: idempotency.fingerprint(request.path, payload, form.fingerprints),
+            check=check,
+            work=lambda: _accept(rt, caller, request, form),
+            show=replay,
+        )
+
+
+async def _accept(rt: Runtime, caller: Caller, request: Request, form: Form) -> Answer:
+    body: FormDraft = request.body
+    files = await verify_parts(rt, form, [item.file_field for item in body.media or ()])
+    return await accept(rt, request, _create, list(files.values()), _draft(body, files), caller)
+
+
+def _create(rt: Runtime, tx: Tx, files: Sequence[Examined], draft: Draft, caller: Caller) -> str:
+    artifacts.adopt(rt, tx, files)
+    return posts.create(rt, tx, draft, caller)
+
+
+def _draft(body: FormDraft, files: Mapping[str, Examined]) -> Draft:
+    media = tuple(
+        DraftMedia(files[item.file_field].artifact_id if item.file_field else item.artifact_id, item.alt)
+        for item in body.media or ()
+    )
+    return Draft(
+        body=body.post.body,
+        scheduled_at=body.post.scheduled_at,
+        profiles=tuple(body.profiles),
+        media=media,
+        options=options_of(body.provider_options),
+    )

@@ -2,20 +2,18 @@
 
 import orjson
 
-from socialpub import audiences, posts, signing
+from socialpub import audiences, posts
 from socialpub.api import forms
+from socialpub.api.accepting import accept, replay
+from socialpub.api.accepting import show as show_post
 from socialpub.api.drafts import also_wrong, change_of, draft_of
-from socialpub.api.endpoint import Answer, Request, created, endpoint
-from socialpub.api.once import write_once
+from socialpub.api.endpoint import Answer, Request, endpoint
 from socialpub.api.requests import PostChange, PostDraft, PostQuery, PostsQuery
 from socialpub.clock import stamp
-from socialpub.errors import NotFound
-from socialpub.idempotency import Kept
 from socialpub.keys import Caller
-from socialpub.posts import Draft
 from socialpub.runtime import Runtime
 from socialpub.store import views
-from socialpub.store.database import Reader, Tx
+from socialpub.store.database import Reader
 
 
 def is_visible(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bool:
@@ -23,31 +21,10 @@ def is_visible(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bool
     return posts.visible(rt.reader, caller, path_params["postId"])
 
 
-def replay(rt: Runtime, kept: Kept) -> Answer:
-    """The first answer again. Where it showed a file, the kept body holds the storage key: it is signed now."""
-    post = orjson.loads(kept.body)
-    for item in post["media"]:
-        if "url" in item:
-            item["url"] = signing.media_url(rt.settings, rt.secrets, item["url"], rt.now())
-    return created(orjson.dumps(post), _location(rt, post["id"]))
-
-
-def keep(rt: Runtime, tx: Tx, post_id: str) -> Kept:  # noqa: ARG001
-    """What of the answer is kept; see `idempotency.show_storage_keys`."""
-    shown = views.post(tx, post_id)
-    assert shown is not None
-    return Kept(201, post_id, shown)
-
-
 @endpoint(scope="write", body=PostDraft, also=also_wrong, replay=replay, multipart=forms.create)
 async def create(rt: Runtime, caller: Caller, request: Request) -> Answer:
     """Accept a post: published now, or at its time."""
-    return await accept(rt, caller, request, draft_of(request.body))
-
-
-async def accept(rt: Runtime, caller: Caller, request: Request, draft: Draft) -> Answer:
-    post_id = await write_once(rt, request, keep, posts.create, draft, caller)
-    return created(_shown(rt.reader, post_id), _location(rt, post_id))
+    return await accept(rt, request, posts.create, draft_of(request.body), caller)
 
 
 @endpoint(scope="read", body=PostDraft, also=also_wrong)
@@ -86,7 +63,7 @@ async def show(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa
     asked: PostQuery = request.query
     if asked.wait is not None:
         await request.app.waiting.until_final(post_id, asked.wait)
-    return _post(rt.reader, post_id)
+    return _post(rt, post_id)
 
 
 @endpoint(scope="write", resource=is_visible, body=PostChange, also=also_wrong)
@@ -94,7 +71,7 @@ async def edit(rt: Runtime, caller: Caller, request: Request) -> Answer:
     """Change a scheduled post whose time is still to come."""
     post_id = request.path_params["postId"]
     await rt.write_soon(posts.edit, post_id, change_of(request.body), caller)
-    return _post(rt.reader, post_id)
+    return _post(rt, post_id)
 
 
 @endpoint(scope="write", resource=is_visible)
@@ -102,7 +79,7 @@ async def cancel(rt: Runtime, caller: Caller, request: Request) -> Answer:
     """Cancel a scheduled post that has not started."""
     post_id = request.path_params["postId"]
     await rt.write_soon(posts.cancel, post_id, caller)
-    return _post(rt.reader, post_id)
+    return _post(rt, post_id)
 
 
 @endpoint(scope="read", resource=is_visible)
@@ -116,16 +93,5 @@ def _page(reader: Reader, query: views.PostQuery) -> tuple[bytes, int]:
     return views.posts(reader, query), views.count_posts(reader, query)
 
 
-def _post(reader: Reader, post_id: str) -> Answer:
-    return Answer(200, b'{"data":' + _shown(reader, post_id) + b"}")
-
-
-def _shown(reader: Reader, post_id: str) -> bytes:
-    shown = views.post(reader, post_id)
-    if shown is None:
-        raise NotFound("There is no post with this id.")
-    return shown
-
-
-def _location(rt: Runtime, post_id: str) -> str:
-    return f"{rt.settings.base_url}/api/v1/posts/{post_id}"
+def _post(rt: Runtime, post_id: str) -> Answer:
+    return Answer(200, b'{"data":' + show_post(rt.reader, post_id) + b"}")

@@ -46,6 +46,12 @@ class Answer(NamedTuple):
     content_type: bytes = JSON
 
 
+def created(data: bytes, where: str | None = None) -> Answer:
+    """201 with `data` as the resource, and where it lives."""
+    headers = () if where is None else ((b"location", where.encode()),)
+    return Answer(201, b'{"data":' + data + b"}", headers)
+
+
 class ClientGone(Exception):
     """The caller closed the connection before its request was whole. Nobody is left to be answered."""
 

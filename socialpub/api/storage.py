@@ -36,7 +36,8 @@ async def put(rt: Runtime, caller: None, request: Request) -> Answer | None:  # 
     try:
         return await _take(rt, request, stream)
     except SocialpubError as error:
-        return await stream.refuse(error)
+        await stream.refuse(error)
+        return None
 
 
 async def _take(rt: Runtime, request: Request, stream: Stream) -> Answer:

@@ -5,11 +5,15 @@ out first, and then what is on its way is taken and thrown away, for a moment an
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
 
+from socialpub import logs
 from socialpub.api import problems
-from socialpub.api.request import CLOSE, Answer, ClientGone, Request
+from socialpub.api.request import CLOSE, ClientGone, Request
 from socialpub.errors import InvalidRequest, SocialpubError
+
+log = logging.getLogger("socialpub.requests")
 
 STALL_SECONDS = 60.0
 """A sender from whom nothing came for so long has gone without saying so."""
@@ -46,12 +50,15 @@ class Stream:
             message = f"Nothing arrived for {STALL_SECONDS:.0f} seconds. Send the request again."
             raise InvalidRequest.at(message=message) from None
 
-    async def refuse(self, error: SocialpubError) -> Answer | None:
-        """The answer that tells `error`; None when it was given at once, because the body has not arrived yet."""
+    async def refuse(self, error: SocialpubError) -> None:
+        """Tell `error` at once when the body has not arrived yet; else raise it, as a failure of any request."""
         request = self.request
-        answer = problems.render(error, request.app.rt.settings.base_url)
         if self._whole:
-            return answer
+            raise error
+        if error.status >= 500:
+            fields = {"path": request.path, "request_id": request.id.decode()}
+            logs.event(log, logging.WARNING, error.detail, exc_info=error.__cause__, **fields)
+        answer = problems.answer(error, request)
         headers = (
             (b"content-type", answer.content_type),
             (b"content-length", b"%d" % len(answer.body)),
@@ -63,7 +70,6 @@ class Stream:
         if self._begun or request.headers.get(b"expect", b"").lower() != b"100-continue":
             await self._throw_away()
         await request.send(b"", more=False)
-        return None
 
     async def _throw_away(self) -> None:
         left, more = MOST_THROWN_AWAY_BYTES, True

@@ -40,10 +40,11 @@ class Appliance:
 
     @contextmanager
     def start(self, role: str) -> Iterator["Runtime"]:
-        """The parts, for a process that stays, with the log as it is configured."""
+        """The parts, for a process that stays: with the doorbell, and the log as it is configured."""
         import logging
 
         from socialpub import logs, runtime
+        from socialpub.doorbell import HueyDoorbell
 
         settings = self.settings()
         logs.configure(settings.logging)
@@ -51,7 +52,11 @@ class Appliance:
             logging.getLogger(__name__).warning("%s", note)
         rt = runtime.build(settings, role=role, **self.parts)
         try:
-            yield rt
+            doorbell = rt.doorbell = HueyDoorbell(settings.queue_file, settings.run_dir)
+            try:
+                yield rt
+            finally:
+                doorbell.close()
         finally:
             rt.close()
 

@@ -128,8 +128,10 @@ class OAuth(Protocol):
     """One network's side of tokens. Errors: `errors.py`; a refused refresh raises `Rejected`, with `reauth` set when
     the owner has to consent again."""
 
-    refresh_early_seconds: int
-    """Refresh when the access token has less than this left."""
+    @property
+    def refresh_early_seconds(self) -> int:
+        """Refresh when the access token has less than this left."""
+        ...
 
     def identify(self, http: "Http", access_token: str, scopes: frozenset[str]) -> Identity: ...
 
@@ -294,11 +296,18 @@ class Unfit(Exception):
 
 
 class Provider(Protocol):
-    name: str
-    """As in the API: `x`, `tiktok`, `pinterest`."""
-    label: str
-    """As people write it: `X`, `TikTok`, `Pinterest`."""
-    oauth: OAuth
+    @property
+    def name(self) -> str:
+        """As in the API: `x`, `tiktok`, `pinterest`."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """As people write it: `X`, `TikTok`, `Pinterest`."""
+        ...
+
+    @property
+    def oauth(self) -> OAuth: ...
 
     def read_options(self, given: Mapping[str, Any]) -> tuple[Options, list[Problem]]:
         """Canonical options and what is wrong with the given ones (paths start with `providerOptions`)."""
@@ -309,7 +318,7 @@ class Provider(Protocol):
         ...
 
     def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
-        """Everything about this post that the network would refuse. Pure; used by `validate` and just before sending."""
+        """Everything about this post that the network would refuse. Pure; `validate` and the engine ask the same."""
         ...
 
     def notes(self, content: Content, options: Mapping[str, Any]) -> list[str]:

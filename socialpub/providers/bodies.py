@@ -4,6 +4,7 @@ A file is read piece by piece while it is sent: it never lies in memory whole, a
 because it was opened and measured before anything left this machine.
 """
 
+import errno
 import json as json_format
 import os
 import secrets
@@ -62,7 +63,7 @@ class Body:
         self._segments.append((handle, length))
         if os.fstat(handle.fileno()).st_size < offset + length:
             self.close()
-            raise FileNotFoundError(f"{path.name} is shorter than it was")
+            raise FileNotFoundError(errno.ENOENT, "shorter than it was", str(path))
         handle.seek(offset)
         self.length_bytes += length
         self.has_file = True

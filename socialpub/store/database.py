@@ -60,7 +60,7 @@ class Tx:
     def update(self, table: str, row_id: str, **values: Value) -> None:
         """Set columns of the row with this `id`."""
         columns = ", ".join(f"{name} = ?" for name in values)
-        self._connection.execute(f"UPDATE {table} SET {columns} WHERE id = ?", (*values.values(), row_id))  # noqa: S608
+        self._connection.execute(f"UPDATE {table} SET {columns} WHERE id = ?", (*values.values(), row_id))
 
     def after_commit(self, call: Callable[..., object], *args: Any) -> None:
         """Have `call(*args)` run once this write is on the disk; never when it was undone."""
@@ -74,7 +74,7 @@ def _insert_sql(table: str, names: tuple[str, ...]) -> str:
     sql = _inserts.get((table, names))
     if sql is None:
         marks = ", ".join("?" * len(names))
-        sql = _inserts[table, names] = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608
+        sql = _inserts[table, names] = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})"
     return sql
 
 
@@ -153,7 +153,11 @@ class Database:
         reader: Reader | None = getattr(self._local, "reader", None)
         if reader is None:
             connection = sqlite3.connect(
-                self.path, timeout=self.busy_seconds, isolation_level=None, check_same_thread=False, cached_statements=256
+                self.path,
+                timeout=self.busy_seconds,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=256,
             )
             connection.row_factory = sqlite3.Row
             connection.execute("PRAGMA cache_size = -4000")
@@ -165,8 +169,10 @@ class Database:
         return reader
 
     def offer(self, name: str, arity: int, function: Callable[..., Value]) -> None:
-        """Let reading statements call `function`; before the first read."""
+        """Let reading statements call `function`."""
         self._functions[name] = (arity, function)
+        for connection in self._readers:
+            connection.create_function(name, arity, function)
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
@@ -258,7 +264,13 @@ def is_trouble(error: BaseException) -> bool:
     return isinstance(error, sqlite3.Error) and code is not None and (code & 0xFF) in _TROUBLE
 
 
-_TROUBLE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY}
+_TROUBLE = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+}
 
 
 def _as_unavailable(error: sqlite3.Error) -> Exception:

@@ -118,6 +118,7 @@ def _made(picture: "Image", mime_type: str, turned: int, target: Path, frame: Fr
     plain = _plain(picture, profile)
     upright = _turned(_scaled(plain, _sides(shown, factor, turned)), turned)
     del plain
+    upright.info = {}  # Pillow would write comments and a profile of another colour space from there.
     extra = _profile_for(upright.mode, profile)
     candidates = _candidates(mime_type, frame.types, transparent=upright.mode == "RGBA")
     if not candidates:
@@ -171,9 +172,9 @@ def _plain(picture: "Image", profile: bytes | None) -> "Image":
         clear = picture.convert("RGBA")
         lowest = clear.getchannel("A").getextrema()[0]
         return clear if isinstance(lowest, (int, float)) and lowest < 255 else clear.convert("RGB")
-    if picture.mode in ("L", "1"):
-        return picture.convert("L")
-    return picture.convert("RGB")
+    if picture.mode in ("L", "RGB"):
+        return picture  # A copy of a large one would be a fifth of the child's memory.
+    return picture.convert("L" if picture.mode == "1" else "RGB")
 
 
 def _from_cmyk(picture: "Image", profile: bytes | None) -> "Image":

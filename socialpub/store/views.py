@@ -27,12 +27,16 @@ def _maybe(name: str, column: str, plain: bool = False) -> str:
     return f"""ifnull(',"{name}":' || {value}, '')"""
 
 
-_MEDIA = " || ',' || ".join((_plain("id", "m.id"), _plain("artifactId", "m.artifact_id"))) + " || " + " || ".join(
-    (
-        _maybe("artifactStatus", "a.status", plain=True),
-        _maybe("contentType", "a.mime_type"),
-        _maybe("url", "CASE WHEN a.removed_at IS NULL THEN media_url(a.storage_key) END"),
-        _maybe("alt", "m.alt"),
+_MEDIA = (
+    " || ',' || ".join((_plain("id", "m.id"), _plain("artifactId", "m.artifact_id")))
+    + " || "
+    + " || ".join(
+        (
+            _maybe("artifactStatus", "a.status", plain=True),
+            _maybe("contentType", "a.mime_type"),
+            _maybe("url", "CASE WHEN a.removed_at IS NULL THEN media_url(a.storage_key) END"),
+            _maybe("alt", "m.alt"),
+        )
     )
 )
 
@@ -241,7 +245,8 @@ _ATTEMPT = (
 
 _HELD_BACK = """
     SELECT 9223372036854775807 AS n, d.id AS delivery_id, d.profile_id, d.provider,
-        ifnull(json_extract(d.plan, '$[' || d.step || '][0]'), 'start') AS step, d.run_at AS started_at, NULL AS ended_at,
+        ifnull(json_extract(d.plan, '$[' || d.step || '][0]'), 'start') AS step,
+        d.run_at AS started_at, NULL AS ended_at,
         'held' AS outcome, CASE WHEN :paused IS NOT NULL THEN 'Publishing is paused since ' || :paused || '.'
             ELSE h.reason END AS message, h.code AS provider_code, NULL AS request_id,
         CASE WHEN :paused IS NULL THEN h.probe_at END AS next_at
@@ -255,8 +260,8 @@ def attempts(reader: Reader, post_id: str, now: str) -> bytes:
     paused = reader.value("SELECT value FROM appliance WHERE name = 'paused_at'")
     row = reader.connection.execute(
         f"""SELECT ifnull(group_concat('{{' || {_ATTEMPT} || '}}', ','), '') FROM (
-            SELECT * FROM (SELECT t.n, t.delivery_id, t.profile_id, t.provider, t.step, t.started_at, t.ended_at, t.outcome,
-                t.message, t.provider_code, t.request_id, t.next_at
+            SELECT * FROM (SELECT t.n, t.delivery_id, t.profile_id, t.provider, t.step, t.started_at, t.ended_at,
+                t.outcome, t.message, t.provider_code, t.request_id, t.next_at
                 FROM delivery d JOIN attempt t ON t.delivery_id = d.id WHERE d.post_id = :post
             UNION ALL {_HELD_BACK}) ORDER BY n)""",
         {"post": post_id, "now": now, "paused": paused},

@@ -167,6 +167,13 @@ def test_a_grey_profile_is_not_put_on_a_coloured_picture(tmp_path: Path) -> None
     assert "icc_profile" not in image.info
 
 
+@pytest.mark.parametrize("types", [("image/jpeg",), ("image/png",), ("image/webp",)])
+def test_comments_stay_behind(tmp_path: Path, types: tuple[str, ...]) -> None:
+    source = liars.jpeg_with_comment(tmp_path / "a.jpg", b"my home address")
+    fitted(source, types, max_width=100)
+    assert b"my home address" not in source.with_suffix(".fitted").read_bytes()
+
+
 def test_a_multi_picture_jpeg_becomes_its_first_picture(tmp_path: Path) -> None:
     _, image = fitted(media.jpeg_mpo(tmp_path / "a.jpg"), max_width=100)
     assert image.size == (100, 75) and image.format == "JPEG"

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 
-class Id(click.ParamType):
+class Id(click.ParamType[str]):
     """An id as `list-…` shows it, in its one spelling."""
 
     name = "id"
@@ -20,7 +20,7 @@ class Id(click.ParamType):
         return known
 
 
-class Duration(click.ParamType):
+class Duration(click.ParamType[timedelta]):
     """`90s`, `15m`, `24h`, `90d`."""
 
     name = "duration"

@@ -8,7 +8,7 @@ import click
 from socialpub.cli.admin.arguments import ID
 from socialpub.cli.appliance import Appliance, pass_appliance
 from socialpub.cli.failure import Failure
-from socialpub.cli.screen import console, moment, say, show_json, show_table
+from socialpub.cli.screen import moment, say, show_json, show_table
 
 if TYPE_CHECKING:
     from socialpub.runtime import Runtime

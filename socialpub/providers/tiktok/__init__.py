@@ -14,6 +14,7 @@ from socialpub.providers.base import (
     Job,
     Look,
     MediaFile,
+    OAuth,
     Options,
     Outcome,
     Problem,
@@ -21,8 +22,9 @@ from socialpub.providers.base import (
     Step,
 )
 from socialpub.providers.options import utf16_units
-from socialpub.providers.tiktok import limits, options
-from socialpub.providers.tiktok.oauth import OAuth
+from socialpub.providers.tiktok import limits
+from socialpub.providers.tiktok.oauth import TikTokOAuth
+from socialpub.providers.tiktok.options import DIRECT, DRAFT, contradictions, is_draft, merge, read
 
 if TYPE_CHECKING:
     from socialpub.sections import TikTok as Section
@@ -38,47 +40,50 @@ class TikTok:
     label = "TikTok"
 
     def __init__(self, section: "Section") -> None:
-        self.oauth = OAuth(section)
+        self.oauth: OAuth = TikTokOAuth(section)
 
     def read_options(self, given: Mapping[str, Any]) -> tuple[Options, list[Problem]]:
-        return options.read(given)
+        return read(given)
 
-    def check(self, content: Content, options_: Mapping[str, Any], account: Account) -> list[Problem]:
+    def merge_options(self, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
+        return merge(stored, own)
+
+    def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
         return [
-            *options.contradictions(options_),
-            *_check_scope(options_, account),
+            *contradictions(options),
+            *_check_scope(options, account),
             *_check_media(content.media),
-            *_check_text(content, options_),
-            *_check_cover(content.media, options_),
+            *_check_text(content, options),
+            *_check_cover(content.media, options),
             Problem(("profiles",), NOT_BUILT),
         ]
 
-    def notes(self, content: Content, options_: Mapping[str, Any]) -> list[str]:
+    def notes(self, content: Content, options: Mapping[str, Any]) -> list[str]:
         found = []
         videos = [item for item in content.media if item.kind == "video"]
-        if videos and options.is_draft(options_) and content.text:
+        if videos and is_draft(options) and content.text:
             found.append("TikTok takes no caption with a draft: paste it when you finish the post in the app.")
-        if videos and "title" in options_:
+        if videos and "title" in options:
             found.append("TikTok has a title for photos only; a video's text is the post's body.")
         if any(item.alt for item in content.media):
             found.append("TikTok takes no alt texts.")
         return found
 
-    def plan(self, content: Content, options_: Mapping[str, Any]) -> Sequence[Step]:
+    def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:  # noqa: ARG002
         return ()
 
-    def run(self, step: str, job: Job) -> Outcome:
+    def run(self, step: str, job: Job) -> Outcome:  # noqa: ARG002
         return Refused(NOT_BUILT)
 
-    def recover(self, job: Job) -> Look | CannotTell:
+    def recover(self, job: Job) -> Look | CannotTell:  # noqa: ARG002
         return CannotTell("Look at the profile in TikTok's app.")
 
 
 def _check_scope(chosen: Mapping[str, Any], account: Account) -> list[Problem]:
-    scope = limits.SCOPE_DRAFT if options.is_draft(chosen) else limits.SCOPE_DIRECT
+    scope = limits.SCOPE_DRAFT if is_draft(chosen) else limits.SCOPE_DIRECT
     if not account.scopes or scope in account.scopes:
         return []
-    mode = options.DRAFT if options.is_draft(chosen) else options.DIRECT
+    mode = DRAFT if is_draft(chosen) else DIRECT
     message = f'mode "{mode}" needs the permission {scope}, which was not granted; connect the account again.'
     return [Problem(("profiles",), message)]
 
@@ -125,7 +130,7 @@ def _check_video(video: MediaFile) -> list[Problem]:
 
 def _check_text(content: Content, chosen: Mapping[str, Any]) -> list[Problem]:
     is_video = any(item.kind == "video" for item in content.media)
-    if is_video and options.is_draft(chosen):
+    if is_video and is_draft(chosen):
         return []
     limit = limits.VIDEO_CAPTION_UNITS if is_video else limits.PHOTO_DESCRIPTION_UNITS
     what = "A video's caption" if is_video else "The description of photos"

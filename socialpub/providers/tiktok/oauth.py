@@ -28,7 +28,7 @@ TOKEN_FAULTS: Mapping[str, str] = {
 PASSING_FAULTS = frozenset({"server_error", "temporarily_unavailable"})
 
 
-class OAuth:
+class TikTokOAuth:
     refresh_early_seconds = 7200
     """Of 24 hours: a token must outlive the upload and the looks at it that follow."""
 

@@ -36,8 +36,13 @@ def read(given: Mapping[str, Any]) -> tuple[Options, list[Problem]]:
     return options.read("tiktok", TABLE, given)
 
 
+def merge(stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
+    """Stored defaults under a post's own keys."""
+    return options.merge(TABLE, stored, own)
+
+
 def is_draft(chosen: Mapping[str, Any]) -> bool:
-    return chosen.get("mode", DIRECT) == DRAFT
+    return bool(chosen.get("mode", DIRECT) == DRAFT)
 
 
 def contradictions(chosen: Mapping[str, Any]) -> list[Problem]:

@@ -3,8 +3,8 @@
 The reference tries its pattern anew at every character, which takes minutes for a few thousand dots. Here every run
 of labels is examined once, from its end: no text takes more than a time proportional to its length.
 
-Letter case is that of ASCII, and a domain is measured as DNS would see it; the characters that IDNA forbids outright
-(tags, private use) and its rules for mixed directions are left out.
+Letter case is that of ASCII, and a domain is measured as DNS would see it; most of what IDNA forbids
+outright (private use, mixed directions) is left out.
 """
 
 import bisect
@@ -54,6 +54,8 @@ _MAX_LABEL = 63
 _MAX_SHORTENED = 40
 _UNSEEN = re.compile("[\u00ad\u034f\u1806\u180b-\u180d\u200b-\u200d\u2060\ufe00-\ufe0f]")
 """What IDNA takes out of a label (RFC 3454, B.1)."""
+_TAG = re.compile("[\U000e0001\U000e0020-\U000e007f]")
+"""Forbidden in a label (RFC 3454, C.9); flags are made with them."""
 _LABEL_DOTS = re.compile("[.\u3002\uff0e\uff61]")
 
 _TLD_LENGTHS: dict[str, tuple[int, ...]] = {
@@ -239,7 +241,7 @@ def _fits(length: int, domain: str) -> bool:
 
 def _encoded_length(label: str) -> int:
     """Length of a label as DNS sees it, or one too many as soon as that is certain."""
-    if len(label) > 4 * _MAX_LABEL:
+    if len(label) > 4 * _MAX_LABEL or _TAG.search(label):
         # Folding joins three characters at most, and must not be fed with long rows of combining marks.
         return _MAX_LABEL + 1
     folded = unicodedata.normalize("NFKC", label.casefold())

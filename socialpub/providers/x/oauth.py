@@ -50,7 +50,7 @@ class XOAuth:
     def __init__(self, section: Section) -> None:
         self._section = section
 
-    def identify(self, http: Http, access_token: str, scopes: frozenset[str]) -> Identity:
+    def identify(self, http: Http, access_token: str, scopes: frozenset[str]) -> Identity:  # noqa: ARG002
         """Who the token belongs to. Billed by X: at connect time, not as a health check."""
         answer = http.call(
             "GET",

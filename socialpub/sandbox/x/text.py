@@ -21,13 +21,14 @@ LIGHT = ((0x0000, 0x10FF), (0x2000, 0x200D), (0x2010, 0x201F), (0x2032, 0x2037))
 # Possessive quantifiers throughout: a run is taken whole or not at all.
 _HOST = re.compile(
     r"(?P<scheme>(?i:https?)://)(?P<host>[^\W_][\w-]*+(?:\.[^\W_][\w-]*+)*+)"
-    r"|(?P<bare>[A-Za-z0-9][A-Za-z0-9_-]*+(?:\.[A-Za-z0-9][A-Za-z0-9_-]*+)*+)"
+    r"|(?P<bare>[A-Za-z0-9\u00c0-\u024f][A-Za-z0-9\u00c0-\u024f_-]*+"
+    r"(?:\.[A-Za-z0-9\u00c0-\u024f][A-Za-z0-9\u00c0-\u024f_-]*+)*+)"
 )
 _REST = re.compile(
     r"(?::[0-9]{1,5}+)?+(?P<path>/[A-Za-z0-9\u00a1-\u052f!*';:=+,.$/%#\[\]_~@|&()?-]*+)?+"
     r"(?P<query>\?[A-Za-z0-9!?*'@();:&=+,.$/%#\[\]_~|-]*+)?+"
 )
-_TRAILING = "!*';:,.?([@|&=+$%-"
+_TRAILING = "!*';:,.?([@|$%"
 _EMOJI = re.compile(
     "[\U0001f1e6-\U0001f1ff]{2}"
     "|[0-9#*]\ufe0f?\u20e3"
@@ -77,7 +78,7 @@ def links(text: str) -> Iterator[Link]:
         host = found["bare"] if bare else found["host"]
         before = text[start - 1] if start else ""
         after = text[position] if position < len(text) else ""
-        if after == "@" or (before and before in ("@#$＠＃-_./" if bare else "@#$＠＃")):
+        if after in ("@", "+") or (before and before in ("@#$＠＃-_./" if bare else "@#$＠＃")):
             continue
         size = _domain_length(host)
         if not size:
@@ -97,11 +98,17 @@ def _domain_length(host: str) -> int:
         name = labels[count - 1].lower()
         if name in top_level_domains() or name.startswith("xn--"):
             domain = labels[:count]
-            if any(len(label) > 63 or label.endswith("-") for label in domain) or "_" in domain[-2]:
+            if "_" in domain[-2] or not all(map(_is_label, domain)):
                 return 0
             return end
         end -= len(labels[count - 1]) + 1
     return 0
+
+
+def _is_label(label: str) -> bool:
+    if len(label) > 63 or label.endswith(("-", "_")):
+        return False
+    return label.isascii() or len(label.encode("punycode")) + len("xn--") <= 63
 
 
 def _without_trailing(text: str, begin: int, rest: "re.Match[str]") -> int:

@@ -28,7 +28,9 @@ def test_a_post_that_goes_well_is_published_once(rt: Runtime, network: Scripted,
     assert [r[0] for r in rt.reader.all("SELECT type FROM log_entry ORDER BY n")] == ["pending", "published"]
 
 
-def test_a_scheduled_post_never_starts_before_its_time(rt: Runtime, network: Scripted, profile: str, clock: HandClock) -> None:
+def test_a_scheduled_post_never_starts_before_its_time(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
     post = accept(rt, profile, at=clock.now() + timedelta(hours=1))
     clock.forward(3599.9)
     drain(rt)
@@ -38,7 +40,9 @@ def test_a_scheduled_post_never_starts_before_its_time(rt: Runtime, network: Scr
     assert (network.effects, status_of(rt, post)) == (["Hello"], "settled")
 
 
-def test_the_post_is_pending_from_the_start_of_its_first_delivery(rt: Runtime, network: Scripted, clock: HandClock) -> None:
+def test_the_post_is_pending_from_the_start_of_its_first_delivery(
+    rt: Runtime, network: Scripted, clock: HandClock
+) -> None:
     one, two = connect(rt, account_id="one"), connect(rt, account_id="two")
     network.says["create_post"] = [Wait(60, "not yet")]
     post = accept(rt, one, two, at=clock.now() + timedelta(hours=1))
@@ -72,7 +76,9 @@ def test_a_call_that_never_left_is_made_again(rt: Runtime, network: Scripted, pr
     assert attempts_of(rt, post) == [("create_post", "retrying")] * 2 + [("create_post", "published")]
 
 
-def test_an_unknown_outcome_is_read_back_and_found(rt: Runtime, network: Scripted, profile: str, clock: HandClock) -> None:
+def test_an_unknown_outcome_is_read_back_and_found(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
     network.says["create_post"] = [Unavailable("timed out")]
     network.says["recover"] = [Look(), Look((Published("77", "https://x.example/77"),))]
     post = accept(rt, profile)
@@ -345,7 +351,9 @@ def test_two_houses_on_one_database_take_each_delivery_once(
         second.close()
 
 
-def test_the_plan_of_a_started_delivery_never_changes(rt: Runtime, network: Scripted, profile: str, clock: HandClock) -> None:
+def test_the_plan_of_a_started_delivery_never_changes(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
     network.says["create_post"] = [Wait(60, "later")]
     accept(rt, profile)
     drain(rt)

@@ -1,0 +1,71 @@
+"""A child process that ends with its parent, however the parent ends.
+
+The parent holds one end of a pipe and never writes. When it lets go, on purpose or because it was killed, the child
+reads the end of its standard input and stops as if it had been told to; so nobody has to find and kill it.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import IO
+
+STOP_SECONDS = 10.0
+"""How long a child may take to stop cleanly. `serve` promises fifteen seconds for everything; a call to a network that
+takes longer is left to recovery."""
+
+OPTION = "--leashed"
+
+
+class Leashed:
+    """`socialpub ARGUMENTS` as a child, in a session of its own: Ctrl-C reaches the parent alone."""
+
+    def __init__(
+        self,
+        *arguments: str,
+        config: Path | None = None,
+        seconds: float = STOP_SECONDS,
+        log: IO[bytes] | None = None,
+        env: dict[str, str] | None = None,
+    ) -> None:
+        self._seconds = seconds
+        before = ["--config", str(config)] if config else []
+        self.process = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-m", "socialpub", *before, *arguments, OPTION, str(seconds)],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            env=env,
+            start_new_session=True,
+        )
+
+    def let_go(self) -> None:
+        """Have it stop; returns at once."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
+    def end(self) -> int:
+        """Have it stop and wait until it has; its exit code."""
+        self.let_go()
+        try:
+            return self.process.wait(self._seconds + 2)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+
+def obey(seconds: float | None) -> None:
+    """In the child: end with the parent; a stop that takes longer than `seconds` is cut short. None: nobody holds us."""
+    if seconds is None:
+        return
+    threading.Thread(target=_obey, args=(seconds,), name="leash", daemon=True).start()
+
+
+def _obey(seconds: float) -> None:
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    threading.Event().wait(seconds)
+    os._exit(0)

@@ -1,0 +1,65 @@
+"""`socialpub sandbox`: the networks, played on this machine."""
+
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from socialpub.cli.failure import Failure
+from socialpub.cli.screen import say
+
+
+@click.command()
+@click.option(
+    "--listen", default="127.0.0.1:8100", metavar="HOST:PORT", help="Default: 127.0.0.1:8100. Port 0: a free one."
+)
+@click.option(
+    "--journal",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Keep accounts, tokens and posts there over a restart.",
+)
+@click.option("--leashed", type=float, hidden=True, help="End within SECONDS when standard input ends.")
+def sandbox(listen: str, journal: Path | None, leashed: float | None) -> None:
+    """Play the networks, to try everything without credentials."""
+    from socialpub.cli.leash import obey
+    from socialpub.sandbox import World, server
+
+    host, _, port = listen.rpartition(":")
+    host = host.strip("[]")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise click.BadParameter(f"{listen!r} is no HOST:PORT, such as 127.0.0.1:8100.", param_hint="--listen")
+    obey(leashed)
+    try:
+        sock = server.listen(host, int(port))
+    except OSError as error:
+        raise Failure(
+            f"The sandbox cannot listen on {listen}: {error.strerror}.", "Choose another: --listen 127.0.0.1:0"
+        ) from None
+    bound = sock.getsockname()[1]
+    url = f"http://{'[' + host + ']' if ':' in host else host}:{bound}"
+    click.echo(f"{url}/")
+    say(f"The sandbox plays X. What a reader sees: {url}/x/feed")
+    say("Have socialpub use it with these lines in config.toml:\n")
+    say(provider_lines(url))
+    say(f'\nTokens for an account:  curl -d \'{{"username": "demo"}}\' {url}/_control/x/grant > tokens.json')
+    say("Connect it:             socialpub admin import-profile x --credentials tokens.json")
+    say("Ctrl-C ends it.")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with suppress(KeyboardInterrupt):
+        server.run(World(journal=journal), sock)
+
+
+def provider_lines(url: str) -> str:
+    """The part of a configuration that makes socialpub take the sandbox at `url` for the networks."""
+    return "\n".join(
+        (
+            "[providers.x]",
+            'client_id = "sandbox"',
+            'client_secret = "sandbox"',
+            f'api_url = "{url}/x"',
+            f'authorize_url = "{url}/x/i/oauth2/authorize"',
+        )
+    )

@@ -1,0 +1,64 @@
+"""`serve`, `web`, `worker`: the processes that stay."""
+
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import click
+
+from socialpub.cli.appliance import Appliance, pass_appliance
+
+if TYPE_CHECKING:
+    from socialpub.cli.companion import Companion
+
+
+@click.command()
+@click.option("--leashed", type=float, hidden=True, help="End within SECONDS when standard input ends.")
+@pass_appliance
+def serve(appliance: Appliance, leashed: float | None) -> None:
+    """Run the appliance: web and worker together, until Ctrl-C or SIGTERM."""
+    from socialpub.cli.companion import Companion
+    from socialpub.cli.leash import obey
+    from socialpub.web import server
+
+    obey(leashed)
+    with appliance.start("web") as rt:
+        companion = Companion(rt.settings.config_file)
+        # Both stop at the same moment; the web server sets `stopping` when it is told to.
+        threading.Thread(target=_stop_together, args=(rt.stopping, companion), daemon=True).start()
+        companion.start()
+        try:
+            code = server.run(rt)
+        finally:
+            companion.end()
+    sys.exit(code)
+
+
+def _stop_together(stopping: threading.Event, companion: "Companion") -> None:
+    stopping.wait()
+    companion.let_go()
+
+
+@click.command()
+@pass_appliance
+def web(appliance: Appliance) -> None:
+    """Run the web server alone: the API, uploads and stored media."""
+    from socialpub.web import server
+
+    with appliance.start("web") as rt:
+        code = server.run(rt)
+    sys.exit(code)
+
+
+@click.command()
+@click.option("--leashed", type=float, hidden=True, help="End within SECONDS when standard input ends.")
+@pass_appliance
+def worker(appliance: Appliance, leashed: float | None) -> None:
+    """Run the worker alone: it publishes what is due."""
+    from socialpub import worker as process
+    from socialpub.cli.leash import obey
+
+    obey(leashed)
+    with appliance.start("worker") as rt:
+        code = process.run(rt)
+    sys.exit(code)

@@ -1,0 +1,39 @@
+"""What Pinterest takes: figures, where they stand, and since when.
+
+Sources: Pinterest's OpenAPI description 5.23.0 (December 2025) for texts and counts, its help pages (product specs,
+2025 and 2026) for media. Whether texts are counted in code points or UTF-16 units is not stated: the units are counted.
+"""
+
+from socialpub.providers.base import ImageLimits
+
+# --- text: OpenAPI 5.23.0 ---------------------------------------------------------------------------------------------
+
+TITLE_UNITS = 100
+DESCRIPTION_UNITS = 800
+ALT_UNITS = 500
+LINK_CHARACTERS = 2048
+
+# --- media ------------------------------------------------------------------------------------------------------------
+
+CAROUSEL = (2, 5)
+"""Images in one pin with several, all of one size (OpenAPI 5.23.0; the size: three integrators)."""
+IMAGE_TYPES = ("image/jpeg", "image/png")
+IMAGE = ImageLimits(types=IMAGE_TYPES, max_bytes=10_000_000)
+"""10 MB in the older help pages, 20 MB in the newer; the API's own figure is not published."""
+CAROUSEL_IMAGE = ImageLimits(types=IMAGE_TYPES, max_bytes=2_000_000)
+"""Ours: five images travel inside one JSON body."""
+
+VIDEOS = 1
+VIDEO_TYPES = ("video/mp4", "video/quicktime")
+VIDEO_BYTES = 2 * 1024**3
+"""Stated as 2 GB."""
+VIDEO_SECONDS = (4, 15 * 60)
+VIDEO_SHAPES = (0.5, 1.91)
+"""Width divided by height."""
+SLACK = 0.01
+"""What is measured may be a hair beside what is meant."""
+
+# --- scopes: OpenAPI 5.23.0 -------------------------------------------------------------------------------------------
+
+SCOPE_ACCOUNT = "user_accounts:read"
+SCOPES_TO_PUBLISH = ("boards:read", "boards:write", "pins:read", "pins:write")

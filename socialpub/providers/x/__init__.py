@@ -1,0 +1,48 @@
+"""X (Twitter), API v2: the adapter between the engine and everything that is peculiar to this network."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from socialpub.providers.base import (
+    Account,
+    CannotTell,
+    Content,
+    Job,
+    Look,
+    OAuth,
+    Options,
+    Outcome,
+    Problem,
+    Step,
+)
+from socialpub.providers.x import check, options, publish, readback
+from socialpub.providers.x.oauth import Section, XOAuth
+
+
+class X:
+    """Keeps no state but its section of the configuration."""
+
+    name = "x"
+    label = "X"
+
+    def __init__(self, section: Section) -> None:
+        self.section = section
+        self.oauth: OAuth = XOAuth(section)
+
+    def read_options(self, given: Mapping[str, Any]) -> tuple[Options, list[Problem]]:
+        return options.read(given)
+
+    def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
+        return check.problems(content, options, account)
+
+    def notes(self, content: Content, options: Mapping[str, Any]) -> list[str]:  # noqa: ARG002
+        return check.notes(content)
+
+    def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:  # noqa: ARG002
+        return publish.plan(content)
+
+    def run(self, step: str, job: Job) -> Outcome:
+        return publish.run(step, job, self.section.api_url)
+
+    def recover(self, job: Job) -> Look | CannotTell:
+        return readback.look(job, self.section.api_url)

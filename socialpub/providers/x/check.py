@@ -1,0 +1,170 @@
+"""What X would refuse, told before anything is sent. Pure.
+
+Only what X surely refuses is a problem here; where its own pages disagree X has the last word, and a note says so.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from socialpub.providers.base import Account, Content, MediaFile, Problem
+from socialpub.providers.x import limits
+from socialpub.providers.x.text import Weighed, weigh
+from socialpub.providers.x.upload import in_chunks
+
+BODY = ("post", "body")
+
+
+def problems(content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
+    """Everything about this post that X would refuse."""
+    found = [*_text(content, weigh(content.text), account), *_media(content, account)]
+    if content.media and options.get("quotePostId"):
+        path = ("providerOptions", "x", "quotePostId")
+        found.append(Problem(path, "X takes a quoted post or media, not both: leave out one of them."))
+    return [*found, *_scopes(content, account)]
+
+
+def notes(content: Content) -> list[str]:
+    """What the owner may like to know although nothing is wrong."""
+    found = []
+    urls = weigh(content.text).urls
+    if urls:
+        found.append(
+            f"X charges {limits.POST_WITH_URL_PRICE} USD for a post with a link ({_short(urls[0])}) instead of "
+            f"{limits.POST_PRICE} USD."
+        )
+    for index, media in enumerate(content.media):
+        if media.kind != "video":
+            continue
+        if media.alt:
+            found.append(
+                f"Media item {index + 1}: X takes alt text for pictures and GIFs; that of the video is left out."
+            )
+        long_side, short_side = _sides(media)
+        if long_side > limits.VIDEO_SURE_LONG_SIDE or short_side > limits.VIDEO_SURE_SHORT_SIDE:
+            found.append(
+                f"Media item {index + 1}: X may refuse videos above {limits.VIDEO_SURE_LONG_SIDE}×"
+                f"{limits.VIDEO_SURE_SHORT_SIDE} from accounts without a subscription; this one is "
+                f"{long_side}×{short_side}."
+            )
+        if media.mime_type == "video/webm":
+            found.append(
+                f"Media item {index + 1}: X names MP4 and MOV as what it takes; WebM may fail in its processing."
+            )
+    return found
+
+
+def _text(content: Content, weighed: Weighed, account: Account) -> Iterator[Problem]:
+    allowed = limits.entitlement(account.facts).text_length
+    if not content.text.strip() and not content.media:
+        yield Problem(BODY, "X wants a text or media; this post has neither.")
+    if weighed.length > allowed:
+        longer = "" if allowed > limits.TEXT_LENGTH else " Accounts with X Premium may write more."
+        yield Problem(
+            BODY,
+            f"X allows this account {allowed} characters and counts {weighed.length} here (a link counts 23, an emoji "
+            f"or a CJK character 2): shorten the text by {weighed.length - allowed}.{longer}",
+        )
+    if weighed.invalid_characters:
+        yield Problem(BODY, "X refuses the characters U+FFFE, U+FEFF and U+FFFF: remove them from the text.")
+    cashtags = {tag.casefold() for tag in weighed.cashtags}
+    if len(cashtags) > limits.CASHTAGS:
+        shown = ", ".join(f"${tag}" for tag in sorted(weighed.cashtags)[:5])
+        yield Problem(
+            BODY, f"X allows {limits.CASHTAGS} cashtag per post and finds {len(cashtags)} ({shown}): keep one."
+        )
+
+
+def _media(content: Content, account: Account) -> Iterator[Problem]:
+    moving = [media for media in content.media if in_chunks(media)]
+    if len(content.media) > limits.PHOTOS:
+        yield Problem(
+            ("media",), f"X takes at most {limits.PHOTOS} pictures per post; this post has {len(content.media)} items."
+        )
+    if moving and len(content.media) > 1:
+        kind = "video" if moving[0].kind == "video" else "animated GIF"
+        yield Problem(
+            ("media",),
+            f"X takes one {kind} and nothing beside it; this post has {len(content.media)} media items.",
+        )
+    for index, media in enumerate(content.media):
+        path = ("media", index)
+        if media.kind == "video":
+            yield from (Problem(path, message) for message in _video(media, limits.entitlement(account.facts)))
+        elif media.animated:
+            yield from (Problem(path, message) for message in _gif(media))
+        if media.alt and len(media.alt) > limits.ALT_LENGTH:
+            yield Problem(
+                (*path, "alt"), f"X takes {limits.ALT_LENGTH} characters of alt text; this one has {len(media.alt)}."
+            )
+
+
+def _gif(gif: MediaFile) -> Iterator[str]:
+    if gif.size_bytes > limits.GIF_BYTES:
+        yield f"X takes animated GIFs of at most {limits.GIF_BYTES} bytes; this one has {gif.size_bytes}."
+    long_side, short_side = _sides(gif)
+    if long_side > limits.GIF_LONG_SIDE or short_side > limits.GIF_SHORT_SIDE:
+        yield (
+            f"X takes animated GIFs of at most {limits.GIF_LONG_SIDE}×{limits.GIF_SHORT_SIDE} pixels; "
+            f"this one is {long_side}×{short_side}."
+        )
+    frames = int(gif.facts.get("frames", 1))
+    if frames > limits.GIF_FRAMES:
+        yield f"X takes animated GIFs of at most {limits.GIF_FRAMES} frames; this one has {frames}."
+    pixels = long_side * short_side * frames
+    if pixels > limits.GIF_PIXELS:
+        yield (
+            f"X takes animated GIFs of at most {limits.GIF_PIXELS} pixels in all frames; this one has {pixels}. "
+            "Make it smaller, shorter, or a video."
+        )
+
+
+def _video(video: MediaFile, allowed: limits.Entitlement) -> Iterator[str]:
+    if video.size_bytes > allowed.video_bytes:
+        yield f"X allows this account videos of {allowed.video_bytes} bytes; this one has {video.size_bytes}."
+    seconds = video.facts.get("duration_seconds")
+    if seconds is not None and seconds < limits.VIDEO_MIN_SECONDS:
+        yield f"X takes videos of at least {limits.VIDEO_MIN_SECONDS} seconds; this one has {seconds:g}."
+    if seconds is not None and int(seconds) > allowed.video_seconds:
+        yield (
+            f"X allows this account videos of {allowed.video_seconds // 60} minutes; this one has "
+            f"{seconds / 60:.1f}. Shorten it."
+        )
+    rate = video.facts.get("frame_rate")
+    # Containers round: 60.0x frames a second is what cameras call 60.
+    if rate is not None and rate > limits.VIDEO_FRAME_RATE + 0.5:
+        yield f"X takes videos of at most {limits.VIDEO_FRAME_RATE} frames a second; this one has {rate:g}."
+    long_side, short_side = _sides(video)
+    if not long_side or not short_side:
+        return
+    if short_side < limits.VIDEO_MIN_SIDE:
+        yield (
+            f"X takes videos of at least {limits.VIDEO_MIN_SIDE}×{limits.VIDEO_MIN_SIDE} pixels; this one is "
+            f"{long_side}×{short_side}."
+        )
+    if long_side > short_side * limits.VIDEO_ASPECT:
+        yield (
+            f"X takes videos from 1:{limits.VIDEO_ASPECT} to {limits.VIDEO_ASPECT}:1; this one is "
+            f"{long_side}×{short_side}."
+        )
+
+
+def _scopes(content: Content, account: Account) -> Iterator[Problem]:
+    """Nothing is concluded from scopes that nobody told us."""
+    if account.scopes and "tweet.write" not in account.scopes:
+        yield Problem(("profiles",), "This connection lacks the scope tweet.write: connect the account again.")
+    if account.scopes and content.media and "media.write" not in account.scopes:
+        yield Problem(
+            ("media",),
+            "This connection lacks the scope media.write, which X wants for media: connect the account again, or post "
+            "without media.",
+        )
+
+
+def _sides(media: MediaFile) -> tuple[int, int]:
+    """Long and short side in pixels: X's tables are for both orientations. Zeros when nothing was measured."""
+    width, height = int(media.facts.get("width", 0)), int(media.facts.get("height", 0))
+    return max(width, height), min(width, height)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:59] + "…"

@@ -1,0 +1,56 @@
+"""What one run of a step can come to, beside what a network's own outcomes say (`providers/base.py`)."""
+
+from dataclasses import dataclass
+
+from socialpub.providers.base import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """A failure that passes: ask again after a growing pause. It certainly made nothing public."""
+
+    message: str
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """The network said "not before": for this profile and endpoint, in `seconds` (None: it named no time)."""
+
+    seconds: float | None
+    endpoint: str
+    message: str
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """One more answered look at the account, and the post is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Undecidable:
+    """The network cannot tell what became of the commit. `hint` says where the owner can look."""
+
+    hint: str
+
+
+Result = Outcome | Retry | Limited | Missing | Undecidable
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What the first claim stores: the plan, or why there is none. Made from the content by `publisher.open_`."""
+
+    content_key: str
+    plan: tuple[tuple[str, str], ...] = ()
+    refused: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one run of a step has to tell beside its result."""
+
+    started_at: str
+    code: str | None = None
+    request_id: str | None = None

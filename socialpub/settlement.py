@@ -1,0 +1,204 @@
+"""Writing down what became of a step: the complete match over every way it can end."""
+
+import json
+import random
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+from socialpub import deliveries, lanes, logbook, statuses
+from socialpub.attempts import Outcome as Told
+from socialpub.clock import after, parse
+from socialpub.deliveries import LOOK_AFTER_SECONDS, MOST_COMMITS, OUTCOME_UNKNOWN, STOPPED
+from socialpub.providers.base import Again, Done, Held, More, Published, Refused, Unknown, Wait
+from socialpub.results import Limited, Missing, Result, Retry, Run, Undecidable
+from socialpub.runtime import Runtime
+from socialpub.store.database import Tx
+from socialpub.store.models import Delivery, Progress, State
+
+
+def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) -> Delivery | None:
+    """Write down what became of a step. The delivery again when it goes on at once, else None."""
+    row = tx.one("SELECT state, owner, progress FROM delivery WHERE id = ?", (delivery.id,))
+    if row is None or State(row["state"]).final:
+        return None
+    if (row["state"], row["owner"]) != (State.RUNNING, rt.owner.name) and not isinstance(result, Published):
+        return None  # the row was taken meanwhile; only a post that is certainly up still counts
+    delivery.progress.stopped = Progress(**json.loads(row["progress"])).stopped
+    committing = delivery.commits_next
+    match result:
+        case Done(memo):
+            _advance(delivery, memo)
+            deliveries.tell(tx, delivery, run, Told.DONE, step=-1)
+            return _go_on(rt, tx, delivery)
+        case More(memo):
+            delivery.memo, delivery.progress.tries = memo, 0
+            deliveries.tell(tx, delivery, run, Told.WAITING, "Goes on.")
+            deliveries.requeue(rt, tx, delivery, 0)
+        case Again():
+            _go_back(rt, tx, delivery, result, run)
+        case Wait(seconds, reason, memo):
+            delivery.memo = memo or delivery.memo
+            _clear(delivery, committing)
+            delivery.progress.tries = 0
+            _wait(rt, tx, delivery, run, seconds, Told.WAITING, reason)
+        case Limited():
+            _clear(delivery, committing)
+            seconds = result.seconds if result.seconds is not None else 60 * _backoff(delivery)
+            until = after(tx.stamp, seconds)
+            lanes.rest(tx, delivery.profile_id, result.endpoint, until, result.message)
+            _wait(rt, tx, delivery, run, seconds, Told.WAITING, result.message, result.code)
+        case Held(reason, code):
+            _clear(delivery, committing)
+            probe_at = lanes.hold(tx, delivery.provider, reason, code)
+            deliveries.tell(tx, delivery, run, Told.HELD, reason, code, probe_at)
+            deliveries.requeue(rt, tx, delivery, 0, ring=False)
+            return None
+        case Retry(message, code):
+            _clear(delivery, committing)
+            seconds = 5 * _backoff(delivery)
+            _wait(rt, tx, delivery, run, seconds, Told.RETRYING, message, code)
+        case Published():
+            _publish(tx, delivery, result, run)
+        case Refused():
+            _refuse(tx, delivery, result, run, committing)
+        case Unknown(message, code):
+            deliveries.tell(tx, delivery, run, Told.UNKNOWN, f"{message} The account is read back.", code)
+            deliveries.read_back(delivery, message)
+            deliveries.requeue(rt, tx, delivery, LOOK_AFTER_SECONDS[0])
+        case Missing():
+            _look_again(rt, tx, delivery, run)
+        case Undecidable(hint):
+            message = deliveries.unknown_message(delivery, hint)
+            deliveries.fail(tx, delivery, State.UNCONFIRMED, message, run, Told.UNKNOWN)
+    if not isinstance(result, Retry | Limited | Missing):
+        lanes.release(tx, delivery.provider)  # the network answered as usual
+    return None
+
+
+def _advance(delivery: Delivery, memo: Mapping[str, Any]) -> None:
+    delivery.memo = dict(memo) or delivery.memo
+    delivery.step += 1
+    delivery.progress.tries = 0
+
+
+def _go_on(rt: Runtime, tx: Tx, delivery: Delivery) -> Delivery | None:
+    """The next step at once, unless something speaks against it."""
+    if deliveries.stopped(tx, delivery):
+        return None
+    if lanes.paused_at(tx) or lanes.rests_until(tx, delivery) or lanes.blocked_by_equal(tx, delivery):
+        deliveries.requeue(rt, tx, delivery, 0)
+        return None
+    deliveries.announce(tx, delivery)
+    deliveries.store(tx, delivery)
+    return delivery
+
+
+def _go_back(rt: Runtime, tx: Tx, delivery: Delivery, again: Again, run: Run) -> None:
+    count = delivery.progress.again.get(again.reason, 0) + 1
+    if count > again.limit:
+        _refuse(tx, delivery, Refused(again.reason), run, True)
+        return
+    deliveries.tell(tx, delivery, run, Told.RETRYING, again.reason, next_at=after(tx.stamp, again.seconds))
+    delivery.progress.again[again.reason] = count
+    delivery.memo = again.memo
+    delivery.step = [name for name, _ in delivery.plan or ()].index(again.step)
+    delivery.committed_at = None
+    if not deliveries.stopped(tx, delivery):
+        deliveries.requeue(rt, tx, delivery, again.seconds)
+
+
+def _wait(
+    rt: Runtime,
+    tx: Tx,
+    delivery: Delivery,
+    run: Run,
+    seconds: float,
+    told: Told,
+    message: str,
+    code: str | None = None,
+) -> None:
+    """Ask again in `seconds`; a wait that would outlast the patience ends the delivery at once."""
+    assert delivery.started_at is not None
+    until = after(tx.stamp, seconds)
+    if parse(until) > parse(delivery.started_at) + rt.settings.publishing.give_up_after:
+        why = f"would have to wait until {until}, longer than socialpub's patience: {message}"
+        deliveries.give_up(tx, delivery, run, why, code)
+        return
+    if deliveries.stopped(tx, delivery):
+        return
+    deliveries.tell(tx, delivery, run, told, message, code, until)
+    deliveries.requeue(rt, tx, delivery, seconds)
+
+
+def _publish(tx: Tx, delivery: Delivery, post: Published, run: Run) -> None:
+    try:
+        tx.update(
+            "delivery",
+            delivery.id,
+            state=State.PUBLISHED,
+            published_at=tx.stamp,
+            provider_post_id=post.post_id,
+            url=post.url,
+            owner=None,
+        )
+    except sqlite3.IntegrityError:
+        hint = f"The network answered with {post.post_id}, which is another post's. Look at the account."
+        deliveries.fail(tx, delivery, State.UNCONFIRMED, OUTCOME_UNKNOWN + hint, run, Told.UNKNOWN)
+        return
+    deliveries.tell(tx, delivery, run, Told.PUBLISHED)
+    tx.execute("UPDATE profile SET posts_count = posts_count + 1 WHERE id = ?", (delivery.profile_id,))
+    logbook.record(tx, delivery.id, "published")
+    statuses.settle_if_resolved(tx, delivery.post_id)
+
+
+def _refuse(tx: Tx, delivery: Delivery, refused: Refused, run: Run, committing: bool) -> None:
+    if refused.reauth:
+        tx.execute(
+            """UPDATE profile SET status = 'reauthRequired', reason = ?, updated_at = ?
+                WHERE id = ? AND status = 'active'""",
+            (refused.message, tx.stamp, delivery.profile_id),
+        )
+    if refused.rest_seconds:
+        until = after(tx.stamp, refused.rest_seconds)
+        lanes.rest(tx, delivery.profile_id, lanes.ANY_ENDPOINT, until, refused.message)
+    if delivery.past_commit and not committing:
+        # A refused question is no verdict on the post.
+        message = deliveries.unknown_message(delivery, refused.message)
+        deliveries.fail(tx, delivery, State.UNCONFIRMED, message, run, Told.REFUSED, refused.code)
+    else:
+        deliveries.fail(tx, delivery, State.FAILED, refused.message, run, Told.REFUSED, refused.code)
+
+
+def _look_again(rt: Runtime, tx: Tx, delivery: Delivery, run: Run) -> None:
+    progress = delivery.progress
+    progress.looks += 1
+    progress.tries = 0
+    if progress.looks < len(LOOK_AFTER_SECONDS):
+        seconds = LOOK_AFTER_SECONDS[progress.looks]
+        _wait(rt, tx, delivery, run, seconds, Told.WAITING, "The account does not show the post yet; looking again.")
+        return
+    # Absent: looked long enough, it is not there.
+    if progress.stopped:
+        deliveries.fail(tx, delivery, State.FAILED, STOPPED, run)
+    elif progress.commits >= MOST_COMMITS:
+        hint = "The account does not show it even after the second call. Look at the account before you post it again."
+        deliveries.fail(tx, delivery, State.UNCONFIRMED, deliveries.unknown_message(delivery, hint), run, Told.UNKNOWN)
+    else:
+        deliveries.tell(tx, delivery, run, Told.DONE, "The account does not have the post; it is sent once more.")
+        progress.reading_back = False
+        progress.looks = 0
+        delivery.committed_at = None
+        deliveries.requeue(rt, tx, delivery, 0)
+
+
+def _clear(delivery: Delivery, committing: bool) -> None:
+    """The commit was refused for now or never left: it certainly did not happen."""
+    if committing:
+        delivery.committed_at = None
+
+
+def _backoff(delivery: Delivery) -> float:
+    """1, 2, 4 … 180, with up to a quarter of jitter on top, never below."""
+    delivery.progress.tries += 1
+    return float(min(2 ** (delivery.progress.tries - 1), 180)) * (1 + random.random() / 4)

@@ -1,0 +1,1 @@
+"""The doors for browsers, and the process that opens all of them."""

@@ -1,0 +1,158 @@
+"""The web process: listens, answers, and stops without breaking anybody's request.
+
+A stop drains. The doors close once what already stood before them was let in, every answer says that its connection
+ends, whoever waits is answered with what is true; only then the server goes. Closing idle connections at once would
+break the request that a client is just sending over one.
+"""
+
+import asyncio
+import contextlib
+import errno
+import logging
+import signal
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import uvicorn
+
+from socialpub import logs
+from socialpub.app import App, create_app
+from socialpub.errors import OwnerError
+from socialpub.runtime import Runtime
+from socialpub.settings import Settings
+
+log = logging.getLogger(__name__)
+
+BACKLOG = 2048
+ADMIT_SECONDS = 0.1
+"""How long the doors stay open after the signal, so that nobody is turned away who had already knocked."""
+IDLE_GRACE_SECONDS = 2.0
+"""How long a connection without a request is kept, in case its client is just sending one."""
+BUSY_GRACE_SECONDS = 10.0
+"""How long requests that run are waited for."""
+
+_CLOSE = (b"connection", b"close")
+_LOOK_EVERY_SECONDS = 0.05
+
+
+def run(rt: Runtime) -> int:
+    """Serve until SIGTERM or SIGINT; the exit code. Raises OwnerError when the address cannot be used."""
+    sockets = listen(rt.settings)
+    app = create_app(rt)
+    server = Server(app)
+    logs.event(log, logging.INFO, "listening", address=rt.settings.listen, base_url=rt.settings.base_url)
+    server.run(sockets=sockets)
+    logs.event(log, logging.INFO, "stopped")
+    return 0
+
+
+def listen(settings: Settings) -> list[socket.socket]:
+    """The listening sockets of `listen`: one per address that the host name stands for. Raises OwnerError."""
+    host, port = settings.listen_host, settings.listen_port
+    sockets: list[socket.socket] = []
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, kind, protocol, _, address in dict.fromkeys(found):
+            one = socket.socket(family, kind, protocol)
+            sockets.append(one)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                # 0.0.0.0 and :: may both be asked for; without this the second would find the port taken.
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            one.bind(address)
+            one.listen(BACKLOG)
+            one.setblocking(False)
+    except OSError as error:
+        for one in sockets:
+            one.close()
+        raise _cannot_listen(settings.listen, error) from error
+    return sockets
+
+
+def _cannot_listen(address: str, error: OSError) -> OwnerError:
+    if error.errno == errno.EADDRINUSE:
+        return OwnerError(
+            f"{address} is in use by another program.",
+            "Stop that one (perhaps another socialpub), or set `listen` to another port.",
+        )
+    if error.errno == errno.EACCES:
+        return OwnerError(
+            f"{address} may not be used by this user.",
+            "Set `listen` to a port above 1023 and let a proxy answer on the small one.",
+        )
+    return OwnerError(
+        f"{address} cannot be listened on: {error.strerror or error}.",
+        "Set `listen` to an address of this machine, such as 127.0.0.1:8000.",
+    )
+
+
+class Server(uvicorn.Server):
+    """uvicorn, with a stop that drains."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+        self._draining: asyncio.Task[None] | None = None
+        super().__init__(
+            uvicorn.Config(
+                app,
+                loop="uvloop",
+                http="httptools",
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                backlog=BACKLOG,
+                # Longer than a proxy keeps its own: the side that waits less closes, and that must not be us.
+                timeout_keep_alive=75,
+                timeout_graceful_shutdown=2,
+            )
+        )
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Ours instead of uvicorn's, which would end the process by the signal once more after a clean stop."""
+        loop = asyncio.get_running_loop()
+        for signum in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(signum, self.stop)
+        try:
+            yield
+        finally:
+            for signum in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(signum)
+
+    def stop(self) -> None:
+        """Begin to drain; asked again, end now."""
+        self.app.rt.stopping.set()
+        if self._draining is None:
+            self._draining = asyncio.get_running_loop().create_task(self.drain())
+        else:
+            self.should_exit = self.force_exit = True
+
+    async def drain(self) -> None:
+        """Let everybody end what they began, then end the server."""
+        logs.event(log, logging.INFO, "stopping", connections=len(self.server_state.connections))
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        # uvicorn renews its headers from the configuration every second; both are told.
+        self.config.encoded_headers.append(_CLOSE)
+        self.server_state.default_headers = [*self.server_state.default_headers, _CLOSE]
+        for connection in self._busy():
+            connection.cycle.keep_alive = False
+        self.app.waiting.stop()
+        await asyncio.sleep(ADMIT_SECONDS)
+        for listener in self.servers:
+            listener.close()
+        while self.server_state.connections:
+            waited = loop.time() - began
+            if waited >= (BUSY_GRACE_SECONDS if self._busy() else IDLE_GRACE_SECONDS):
+                break
+            await asyncio.sleep(_LOOK_EVERY_SECONDS)
+        self.should_exit = True
+
+    def _busy(self) -> list[Any]:
+        """The connections over which a request is being answered."""
+        found: list[Any] = list(self.server_state.connections)
+        return [one for one in found if one.cycle is not None and not one.cycle.response_complete]

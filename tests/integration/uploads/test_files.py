@@ -1,0 +1,156 @@
+"""The media folder: what is there, what is on its way, and what nobody needs."""
+
+import asyncio
+import errno
+import os
+
+import pytest
+
+from socialpub.errors import Unavailable
+from socialpub.store.files import Files
+
+ARTIFACT = "019aa5c0-0000-7000-8000-0000000000ab"
+
+
+@pytest.fixture
+def files(tmp_path):
+    return Files(tmp_path / "media")
+
+
+def there(files):
+    """Every file below the media folder."""
+    return sorted(str(path.relative_to(files.root)) for path in files.root.rglob("*") if path.is_file())
+
+
+def kept(files, data=b"bytes", *, record=True):
+    key = files.new_key(ARTIFACT, "image/png")
+    with files.receive() as incoming:
+        incoming.write(data)
+        incoming.keep(key)
+        if record:
+            incoming.record()
+            return key
+        return key
+
+
+def test_bytes_exist_under_their_name_only_once_they_are_kept(files):
+    key = files.new_key(ARTIFACT, "image/png")
+    with files.receive() as incoming:
+        incoming.write(b"some ")
+        incoming.write(b"bytes")
+        assert not files.path(key).exists()
+        incoming.keep(key)
+        assert files.path(key).read_bytes() == b"some bytes"
+        incoming.record()
+    assert there(files) == [key]
+
+
+def test_bytes_are_on_the_disk_before_they_get_their_name(files, monkeypatch):
+    told = []
+    fsync, rename = os.fsync, type(files.root).rename
+    monkeypatch.setattr(os, "fsync", lambda fd: (told.append("flush"), fsync(fd)))
+    monkeypatch.setattr(type(files.root), "rename", lambda *names: (told.append("rename"), rename(*names)))
+    kept(files)
+    # The first file of a folder has that folder flushed into its parent as well.
+    assert told == ["flush", "flush", "rename", "flush"]
+    told.clear()
+    kept(files)
+    assert told == ["flush", "rename", "flush"]
+
+
+def test_what_is_never_recorded_leaves_no_trace(files):
+    with files.receive() as incoming:
+        incoming.write(b"never whole")
+    kept(files, record=False)
+    assert there(files) == []
+
+
+def test_a_canceled_keeper_leaves_the_file_to_the_sweep(files):
+    # The write that was to name the file may still happen, or not: only the sweep can tell.
+    key = files.new_key(ARTIFACT, "image/png")
+    with pytest.raises(asyncio.CancelledError), files.receive() as incoming:
+        incoming.write(b"bytes")
+        incoming.keep(key)
+        raise asyncio.CancelledError
+    assert there(files) == [key]
+    assert files.sweep(lambda keys: keys) == 0
+    assert there(files) == [key]
+    assert files.sweep(lambda keys: []) == 1
+    assert there(files) == []
+
+
+def test_the_sweep_takes_what_a_dead_process_left_and_nothing_that_somebody_holds(files):
+    stray = files.root / "incoming" / "0123456789abcdef01234567.part"
+    stray.write_bytes(b"half")
+    recorded = kept(files)
+    with files.receive() as arriving, files.receive() as waiting:
+        arriving.write(b"still coming")
+        waiting.write(b"whole, its row not yet written")
+        waiting.keep(files.new_key(ARTIFACT, "video/mp4"))
+        held = {str(one.path.relative_to(files.root)) for one in (arriving, waiting)}
+        assert files.sweep(lambda keys: set(keys) & {recorded}) == 1
+        assert set(there(files)) == {recorded} | held
+
+
+def test_the_sweep_looks_again_at_a_file_whose_row_was_just_written(files):
+    key = kept(files)
+    asked = []
+
+    def recorded(keys):
+        asked.append(keys)
+        return [] if len(asked) == 1 else keys
+
+    assert files.sweep(recorded) == 0
+    assert there(files) == [key]
+
+
+def test_the_sweep_leaves_alone_what_is_not_ours(files):
+    foreign = [files.root / "ab" / "holiday.png", files.root / "notes.txt", files.root / "incoming" / "README"]
+    for path in foreign:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+    assert files.sweep(lambda keys: []) == 0
+    assert all(path.exists() for path in foreign)
+
+
+def test_every_generation_gets_a_key_of_its_own(files):
+    keys = {files.new_key(ARTIFACT, "video/quicktime") for _ in range(50)}
+    assert len(keys) == 50
+    assert all(key.startswith("ab/") and key.endswith(".mov") for key in keys)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+@pytest.mark.parametrize("call", ["write", "fsync"])
+def test_a_full_disk_is_said_and_leaves_nothing(files, monkeypatch, call, code):
+    def full(*_):
+        raise OSError(code, "no room")
+
+    with pytest.raises(Unavailable, match="disk is full") as raised, files.receive() as incoming:
+        incoming.write(b"fits")
+        monkeypatch.setattr(os, call, full)
+        incoming.write(b"does not fit")
+        incoming.keep(files.new_key(ARTIFACT, "image/png"))
+    assert raised.value.retry_after_seconds
+    assert there(files) == []
+
+
+def test_a_file_that_cannot_fit_is_refused_before_it_is_sent(files):
+    files.check_room(1)
+    with pytest.raises(Unavailable, match="disk is full"):
+        files.check_room(files.free_bytes() + 1_000_000_000)
+
+
+def test_reading_goes_on_while_the_file_is_removed(files):
+    key = kept(files, b"x" * 1000)
+    with files.open(key) as stored:
+        files.remove(key)
+        files.remove(key)
+        assert stored.size_bytes == 1000
+        assert stored.read(990, 100) == b"x" * 10
+        assert stored.at_hand(0, 5) in (b"xxxxx", None)
+    with pytest.raises(FileNotFoundError):
+        files.open(key)
+
+
+def test_nobody_else_on_the_machine_can_read_the_bytes(files):
+    assert files.path(kept(files)).stat().st_mode & 0o077 == 0

@@ -1,0 +1,308 @@
+"""X's length of a text, held against twitter-text's own cases and against a library that reads them too."""
+
+import importlib
+import re
+import sys
+import types
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from socialpub.providers.x import emoji, links
+from socialpub.providers.x.text import V2, V3, Config, weigh
+from socialpub.providers.x.tlds import TLDS
+from tests.provider_documents import document
+
+
+def conformance(file: str, section: str) -> list[dict[str, Any]]:
+    path = document("twitter-text", "conformance", file)
+    cases: list[dict[str, Any]] = yaml.safe_load(path.read_text("utf-8"))["tests"][section]
+    return cases
+
+
+# --- the official cases ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("section", "config", "count"),
+    [
+        ("WeightedTweetsCounterTest", V2, 20),
+        ("WeightedTweetsWithDiscountedEmojiCounterTest", V3, 22),
+        ("UnicodeDirectionalMarkerCounterTest", V3, 2),
+    ],
+)
+def test_every_official_case_weighs_what_twitter_says(section: str, config: Config, count: int) -> None:
+    cases = conformance("validate.yml", section)
+    assert len(cases) == count
+    for case in cases:
+        weighed = weigh(case["text"], config)
+        assert {
+            "weightedLength": weighed.length,
+            "valid": weighed.valid,
+            "permillage": weighed.permillage,
+            "displayRangeStart": 0,
+            "displayRangeEnd": weighed.display_range_end,
+            "validRangeStart": 0,
+            "validRangeEnd": weighed.valid_range_end,
+        } == case["expected"], case["description"]
+
+
+@pytest.mark.parametrize("section", ["urls", "tco_urls_with_params"])
+def test_exactly_the_links_of_the_official_cases_are_found(section: str) -> None:
+    for case in conformance("extract.yml", section):
+        assert list(weigh(case["text"]).urls) == case["expected"], case["description"]
+
+
+@pytest.mark.parametrize("section", ["urls_with_indices", "urls_with_directional_markers"])
+def test_links_are_found_where_the_official_cases_have_them(section: str) -> None:
+    for case in conformance("extract.yml", section):
+        found = [
+            {"url": link.text, "indices": [link.start, link.start + len(link.text)]}
+            for link in links.find(case["text"])
+        ]
+        assert found == case["expected"], case["description"]
+
+
+def test_exactly_the_cashtags_of_the_official_cases_are_found() -> None:
+    for case in conformance("extract.yml", "cashtags"):
+        assert list(weigh(case["text"]).cashtags) == case["expected"], case["description"]
+
+
+@pytest.mark.parametrize("section", ["country", "generic"])
+def test_every_official_top_level_domain_makes_a_link(section: str) -> None:
+    for case in conformance("tlds.yml", section):
+        assert list(weigh(case["text"]).urls) == case["expected"], case["description"]
+
+
+def test_the_list_of_top_level_domains_is_the_official_one() -> None:
+    lists = yaml.safe_load(document("twitter-text", "conformance", "tld_lib.yml").read_text("utf-8"))
+    assert frozenset(lists["country"]) | frozenset(lists["generic"]) == TLDS
+
+
+# --- what owners run into --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "length"),
+    [
+        ("Hello, world! 👋", 16),
+        ("👨‍👩‍👧‍👦", 2),
+        ("🇫🇷", 2),
+        ("1️⃣", 2),
+        ("❤️", 2),
+        ("cafe\u0301", 4),
+        ("한국", 4),
+        ("example.com", 23),
+        ("https://example.com/" + "x" * 300, 23),
+        ("see README.md", 27),
+        ("node.js", 7),
+        ("localhost:8000", 14),
+        ("1.2.3.4", 7),
+        ("me@example.com", 14),
+        ("…", 2),
+        ("€", 2),
+        ("™", 2),
+        ("—", 1),
+        ("“", 1),
+        ("", 0),
+    ],
+)
+def test_texts_weigh_what_x_documents(text: str, length: int) -> None:
+    assert weigh(text).length == length
+
+
+@pytest.mark.parametrize("text", ["🐦‍🔥", "👩🏻‍❤️‍💋‍👩🏿", "🫱🏻‍🫲🏿", "🏴󠁵󠁳󠁴󠁸󠁿", "🇨🇶", "🏳️‍⚧️", "🐈‍⬛", "🫩", "©️"])
+def test_an_emoji_younger_than_the_reference_counts_two_like_every_other(text: str) -> None:
+    assert weigh(text).length == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "length"),
+    [
+        ("🇦🇦", 4),  # no country
+        ("🚗🏽", 4),  # a car has no skin
+        ("😀️", 4),  # is colourful already
+        ("©", 1),  # a letter without the selector
+        ("1", 1),
+        ("👩‍👩‍👩‍👩‍👩", 5),  # no emoji joins five: four, a joiner, and the last
+    ],
+)
+def test_what_only_looks_like_a_sequence_is_counted_apart(text: str, length: int) -> None:
+    assert weigh(text).length == length
+
+
+def test_an_empty_text_and_one_too_long_are_not_valid() -> None:
+    assert not weigh("").valid
+    assert weigh("x" * 280).valid
+    assert not weigh("x" * 281).valid
+    assert weigh("x" * 281).valid_range_end == 279
+
+
+def test_an_invalid_character_is_named_as_such() -> None:
+    weighed = weigh("fine\ufffe")
+    assert weighed.invalid_characters
+    assert not weighed.valid
+
+
+def test_a_bare_domain_costs_like_a_link_because_x_makes_one_of_it() -> None:
+    assert weigh("see README.md").has_url
+    assert not weigh("see README.txt").has_url
+
+
+# --- against a library that reads the same grammar, slowly -------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def library() -> Any:
+    """`twitter-text-parser`, which wants `pkg_resources` for one file of its own; setuptools has it no more."""
+
+    def resource_string(module: str, name: str) -> bytes:
+        return (Path(str(sys.modules[module].__file__)).parent / name).read_bytes()
+
+    stand_in = types.ModuleType("pkg_resources")
+    stand_in.resource_string = resource_string  # type: ignore[attr-defined]
+    missing = "pkg_resources" not in sys.modules
+    if missing:
+        sys.modules["pkg_resources"] = stand_in
+    try:
+        return importlib.import_module("twitter_text")
+    finally:
+        if missing:
+            del sys.modules["pkg_resources"]
+
+
+PIECES = [
+    *"aZ9.....-_/?#@$: \n()=&!,~日本éßж한“…\"`{|*';%+[]–—。\u00a0\u2066\u202a\ufeff\uffff\u0301",
+    *(
+        "http://",
+        "https://",
+        "HTTP://",
+        "t.co/",
+        "com",
+        ".com",
+        "co",
+        ".jp",
+        ".みんな",
+        "xn--",
+        ".xn--ab",
+        "中国",
+        ".рф",
+    ),
+    *("foo.com", "www.", "localhost", "1.2.3.4", "a_b", "a-b", "-a", "(x)", "path", "e\u0301", "が", "か\u3099", "$AB"),
+    *("$T.X", "vermögensberater", "abcdefghijklmnopqrstuvwxyz" * 2, "あ" * 30),
+    *("😷", "👋🏽", "👨‍👩‍👧‍👦", "🇫🇷", "1️⃣", "❤️", "☺", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "🧕🏾", "🤪", "🏳️‍🌈", "👁️‍🗨️"),
+]
+
+
+@settings(max_examples=1500, derandomize=True, deadline=None, database=None)
+@given(pieces=st.lists(st.sampled_from(PIECES), max_size=14))
+def test_our_scan_agrees_with_the_library_on_texts_of_its_time(library: Any, pieces: list[str]) -> None:
+    text = "".join(pieces)
+    expected = library.parse_tweet(text)
+    weighed = weigh(text)
+    assert (weighed.length, weighed.valid, weighed.permillage) == (
+        expected.weightedLength,
+        expected.valid,
+        expected.permillage,
+    )
+    assert weighed.valid_range_end == max(expected.validRangeEnd, 0)
+    assert weighed.display_range_end == expected.displayRangeEnd
+
+
+# --- no text takes long ----------------------------------------------------------------------------------------------
+
+CHARACTERS = 200_000
+
+HOSTILE = {
+    "dots": ".",
+    "label chain": "a.",
+    "long labels": "abc-d_e.",
+    "schemes": "http://",
+    "at signs": "@",
+    "CJK and dots": "日本.",
+    "one label": "日",
+    "underscores": "_",
+    "short links": "a.co/!",
+    "queries": "a.co??",
+    "open parentheses": "a.co/(",
+    "punycode": "xn--a.",
+    "punycode domains": "a.xn--b日.",
+    "domains inside a domain": "日a.com",
+    "joined emoji": "👨‍👩‍👧",
+    "keycaps": "1\ufe0f",
+    "flags": "🇫",
+    "tags": "🏴\U000e0067",
+    "cashtags": "$A ",
+}
+
+
+@pytest.mark.parametrize("ending", ["", ".com", "/x", "$"])
+@pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_text_of_200000_characters_is_weighed_at_once(unit: str, ending: str) -> None:
+    # Quadratic, each of these would take minutes.
+    text = (unit * CHARACTERS)[: CHARACTERS // 4] + ending
+    assert weigh(text).length > 0
+
+
+def test_long_rows_of_combining_marks_are_put_in_order_before_the_library_sees_them() -> None:
+    text = "a" + "\u0301" * (CHARACTERS // 2) + "\u0316" * (CHARACTERS // 2)
+    assert weigh(text).length == CHARACTERS
+
+
+@settings(max_examples=300, derandomize=True, deadline=None, database=None)
+@given(text=st.text(alphabet="aé\u0301\u0316\u0327\u0344ộ한\u1100\u1161\u11a8か\u3099", max_size=12))
+def test_putting_marks_in_order_changes_nothing_about_the_normal_form(text: str) -> None:
+    from socialpub.providers.x.text import normalize
+
+    assert normalize(text) == unicodedata.normalize("NFC", text)
+
+
+class CountingPattern:
+    """A compiled pattern that adds up how many characters it was let loose on."""
+
+    def __init__(self, pattern: "re.Pattern[str]", spans: list[int]) -> None:
+        self._pattern = pattern
+        self._spans = spans
+
+    def match(self, text: str, at: int = 0, end: int = sys.maxsize) -> "re.Match[str] | None":
+        found = self._pattern.match(text, at, end)
+        self._spans.append(1 + (len(found[0]) if found else 0))
+        return found
+
+    def search(self, text: str, at: int = 0, end: int = sys.maxsize) -> "re.Match[str] | None":
+        found = self._pattern.search(text, at, end)
+        self._spans.append(1 + ((found.end() if found else min(end, len(text))) - at))
+        return found
+
+
+@pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE.keys())
+def test_ten_times_the_text_is_ten_times_the_work(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def work(characters: int) -> int:
+        spans: list[int] = []
+        with monkeypatch.context() as patched:
+            for name in (
+                "_BEGINNING",
+                "_PORT",
+                "_PUNYCODE",
+                "_LATIN",
+                "_PATH_RUN",
+                "_PATH_PART",
+                "_PARENTHESES",
+                "_QUERY",
+            ):
+                patched.setattr(links, name, CountingPattern(getattr(links, name), spans))
+            weigh((unit * characters)[:characters])
+        return sum(spans)
+
+    assert work(20_000) <= 11 * work(2_000) + 200
+
+
+def test_the_emoji_pattern_reads_no_character_twice() -> None:
+    text = "👩‍👩‍👩‍👩‍" * 2000
+    found = emoji.find(text)
+    assert sum(found.values()) <= len(text)

@@ -38,6 +38,8 @@ class App:
         self.last_uses = LastUses(rt)
         self.answered: Counter[tuple[str, int]] = Counter()
         """How many answers of each method and status there were, for the metrics."""
+        self.readiness: tuple[float, list[str]] | None = None
+        """When readiness was last asked (monotonic), and the reasons against it."""
         self.closed = False
         """Set when the database goes away: what still arrives is told to come back."""
         self._router = Router(routes=routes(), default=_unknown, redirect_slashes=False)

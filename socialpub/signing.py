@@ -5,12 +5,11 @@ never the Host, which proxies change. The method is the purpose: a URL to upload
 nothing.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Protocol
 from urllib.parse import parse_qsl
 
-from socialpub.clock import Clock
 from socialpub.crypto import Secrets
 from socialpub.errors import Forbidden
 
@@ -47,19 +46,6 @@ def media_url(
 ) -> str:
     """Where a stored file can be read until `lifetime` (by default `media.url_lifetime`) is over."""
     return _url(settings, secrets, "GET", MEDIA + storage_key, now + (lifetime or settings.media.url_lifetime), {})
-
-
-def reader_of(settings: Bases, secrets: Secrets, clock: Clock) -> Callable[[str | None], str | None]:
-    """`media_url` for the statements of `store/views.py`: a file that is not there has no URL."""
-    lifetime, base = settings.media.url_lifetime, settings.base_url.rstrip("/") + MEDIA
-
-    def sign(storage_key: str | None) -> str | None:
-        if storage_key is None:
-            return None
-        expires = str(int((clock.now() + lifetime).timestamp()))
-        return f"{base}{storage_key}?expires={expires}&signature={secrets.sign('GET', MEDIA + storage_key, expires)}"
-
-    return sign
 
 
 def required_headers(mime_type: str) -> dict[str, str]:

@@ -18,7 +18,7 @@ def drain(rt: Runtime, clock: HandClock | None = None, *, within: float = 4 * DA
             publisher.work(rt, delivery_id)
         if due and snapshot(rt) != before:
             continue
-        at = lanes.next_run_at(rt.reader, rt.stamp())
+        at = _next_moment(rt)
         if clock is None or at is None or parse(at).timestamp() > until:
             return
         clock.forward((parse(at) - clock.now()).total_seconds() + 0.001)
@@ -28,3 +28,9 @@ def drain(rt: Runtime, clock: HandClock | None = None, *, within: float = 4 * DA
 def snapshot(rt: Runtime) -> list[tuple[object, ...]]:
     rows = rt.reader.all("SELECT id, state, step, run_at, progress, memo FROM delivery ORDER BY id")
     return [tuple(row) for row in rows]
+
+
+def _next_moment(rt: Runtime) -> str | None:
+    """When the next delivery becomes due, or a held network is probed."""
+    probe_at = rt.reader.value("SELECT min(probe_at) FROM hold WHERE probe_at > ?", (rt.stamp(),))
+    return min((at for at in (lanes.next_run_at(rt.reader, rt.stamp()), probe_at) if at), default=None)

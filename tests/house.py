@@ -12,6 +12,7 @@ from socialpub.posts import Draft, DraftMedia
 from socialpub.providers.base import Provider
 from socialpub.providers.http import Http
 from socialpub.runtime import Runtime, build
+from socialpub.sections import Providers
 from socialpub.settings import Settings
 from socialpub.store.database import Tx
 from socialpub.store.models import State
@@ -35,9 +36,13 @@ def open_house(
     clock: HandClock,
     *,
     providers: Mapping[str, Provider] | None = None,
+    networks: Providers | None = None,
     http: Http | None = None,
     **sections: Any,
 ) -> Runtime:
+    """`networks` are the sections of the configuration, `providers` stand in for the adapters themselves."""
+    if networks is not None:
+        sections["providers"] = networks
     rt = build(settings_in(folder, **sections), clock=clock, http=http, role="test")
     rt.providers.update(providers or {})
     return rt

@@ -4,6 +4,7 @@
 resource that is there and a body that has the right shape, and returns an `Answer`.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,7 @@ class Endpoint:
         *,
         scope: str | None,
         resource: Resource | None,
+        late: bool,
         body: type[Shape] | None,
         query: type[Query] | None,
         multipart: Multipart | None,
@@ -54,6 +56,7 @@ class Endpoint:
         self.handler = handler
         self.scope = scope
         self.resource = resource
+        self.late = late
         self.body = body
         self.query = query
         self.multipart = multipart
@@ -74,7 +77,9 @@ class Endpoint:
             as_form = self._is_form(request)
         if request.path_params:
             _check_ids(request.path_params)
-        if self.resource is not None and not self.resource(rt, caller, request.path_params):
+        # A handler that finds out by itself is asked to, unless a limited key or a bad query has to be told before.
+        sure = self.late and not caller.limited and not request.query_string
+        if self.resource is not None and not sure and not self.resource(rt, caller, request.path_params):
             raise NotFound("Nothing here has this id, or it is outside of this key's scope.")
         if self.query is not None:
             request.query = read_query(self.query, request.query_string)
@@ -121,6 +126,7 @@ def endpoint(
     *,
     scope: str | None = "read",
     resource: Resource | None = None,
+    late: bool = False,
     body: type[Shape] | None = None,
     query: type[Query] | None = None,
     multipart: Multipart | None = None,
@@ -130,8 +136,8 @@ def endpoint(
     """Make `async def name(rt, caller, request) -> Answer` an endpoint.
 
     `scope`: `read`, `write`, or None where no key is asked for (`caller` is None then, and the body is left unread).
-    `resource(rt, caller, path_params)` tells whether what the path names is there for this caller. `body` and `query`
-    are shapes; the handler finds them in `request.body` and `request.query`. `multipart(rt, caller, request)` takes
+    `resource(rt, caller, path_params)` tells whether what the path names is there for this caller; `late`
+    says that the handler raises the NotFound of an unlimited key itself. `body` and `query` are shapes; the handler finds them in `request.body` and `request.query`. `multipart(rt, caller, request)` takes
     over when the body comes as a form. When the shape of a body fails, `also(rt, caller, value, errors)` may add what
     else is wrong with it. `replay` makes the endpoint heed an Idempotency-Key: it shows again what was kept. A handler
     that returns None has answered itself (`request.start`).
@@ -142,6 +148,7 @@ def endpoint(
             handler,
             scope=scope,
             resource=resource,
+            late=late,
             body=body,
             query=query,
             multipart=multipart,
@@ -195,8 +202,13 @@ def _unauthorized(detail: str) -> Unauthorized:
     return Unauthorized(detail, headers=(("www-authenticate", "Bearer"),))
 
 
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
 def _check_ids(path_params: dict[str, str]) -> None:
     for name, text in path_params.items():
+        if _ID.fullmatch(text):
+            continue
         known = ids.parse(text)
         if known is None:
             raise NotFound("Nothing here has this id: it is no UUID.")

@@ -56,7 +56,7 @@ async def index(rt: Runtime, caller: Caller, request: Request) -> Answer:
     )
 
 
-@endpoint(scope="read", resource=is_visible, query=PostQuery)
+@endpoint(scope="read", resource=is_visible, late=True, query=PostQuery)
 async def show(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
     """One post; with `?wait=` as soon as it is settled or canceled, or when the time is over."""
     post_id = request.path_params["postId"]

@@ -20,7 +20,7 @@ async def index(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noq
     return Answer(200, b'{"data":' + views.profiles(rt.reader, caller) + b"}")
 
 
-@endpoint(scope="read", resource=is_visible)
+@endpoint(scope="read", resource=is_visible, late=True)
 async def show(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
     """One profile."""
     shown = views.profile(rt.reader, request.path_params["id"])

@@ -33,7 +33,8 @@ class Windows(Storage):
     def base_exceptions(self) -> type[Exception]:
         return ValueError
 
-    def incr(self, key: str, expiry: int, amount: int = 1) -> int:
+    def hit(self, key: str, expiry: int, amount: int = 1) -> tuple[int, float]:
+        """`incr` and `get_expiry` in one call: how often by now, and how many seconds are left."""
         now = self._clock.monotonic()
         window = self._windows.get(key)
         if window is None or window[0] <= now:
@@ -41,7 +42,10 @@ class Windows(Storage):
                 self._windows = {key: window for key, window in self._windows.items() if window[0] > now}
             window = self._windows[key] = [now + expiry, 0]
         window[1] += amount
-        return int(window[1])
+        return int(window[1]), window[0] - now
+
+    def incr(self, key: str, expiry: int, amount: int = 1) -> int:
+        return self.hit(key, expiry, amount)[0]
 
     def get(self, key: str) -> int:
         window = self._windows.get(key)
@@ -65,7 +69,6 @@ class Windows(Storage):
 
 class Rates:
     def __init__(self, settings: RateLimit, clock: Clock) -> None:
-        self._clock = clock
         self._windows = Windows(clock)
         self._keys = RateLimitItemPerMinute(settings.requests_per_minute, namespace="key")
         self._failures = RateLimitItemPerMinute(settings.failed_keys_per_minute, namespace="failure")
@@ -79,9 +82,8 @@ class Rates:
         self._count(self._failures, address, "Too many wrong keys come from this address.")
 
     def _count(self, limit: RateLimitItemPerMinute, who: str, complaint: str) -> tuple[Header, ...]:
-        name = limit.key_for(who)
-        used = self._windows.incr(name, _SECONDS)
-        reset = max(1, ceil(self._windows.get_expiry(name) - self._clock.monotonic()))
+        used, left_seconds = self._windows.hit(limit.key_for(who), _SECONDS)
+        reset = max(1, ceil(left_seconds))
         headers = (
             (b"ratelimit-limit", b"%d" % limit.amount),
             (b"ratelimit-remaining", b"%d" % max(0, limit.amount - used)),

@@ -4,33 +4,16 @@ Commands import what they need only when they run: `--help` is quick, and a work
 """
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from socialpub.cli.admin import admin
 from socialpub.cli.appliance import Appliance
+from socialpub.cli.commands import Commands
 from socialpub.cli.demo import demo
-from socialpub.cli.failure import as_failure
 from socialpub.cli.init import init
 from socialpub.cli.sandbox import sandbox
 from socialpub.cli.serve import serve, web, worker
-
-
-class Commands(click.Group):
-    """Turns what the rooms below raise into a message and exit code 1."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except Exception as error:
-            failure = as_failure(error)
-            if failure is None:
-                raise
-            raise failure from error
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(self.commands)  # in the order in which a newcomer needs them
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
     from socialpub.cli.stage import Stage
 
+WHO = {"username": "demo"}
 FILE_NAME = "evening.png"
 ALT = "An evening sky over violet hills, with the words: socialpub, hello from your own machine"
 LOOK_SECONDS = 1.0
 
 
-@click.command()
+@click.command(short_help="See everything at work, without any account.")
 @click.option("--once", is_flag=True, help="End with 0 when all is published.")
 @click.option(
     "--folder",
@@ -77,7 +78,8 @@ def _perform(stage: "Stage", console: "Console") -> tuple[dict[str, Any], str]:
     admin = f"socialpub --config {stage.config} admin"
     with Appliance(stage.config).open() as rt:
         console.print(Text("Connect an account", style="bold"))
-        console.print(Text(f"   {admin} import-profile x --credentials tokens.json", style="dim"), soft_wrap=True)
+        grant = f"curl -d '{json.dumps(WHO)}' {stage.sandbox_url}/_control/x/grant"
+        console.print(Text(f"   {grant} | {admin} import-profile x", style="dim"), soft_wrap=True)
         profile_id, account = _connect(rt, stage)
         console.print(Text.assemble("   ", ("✓ ", "green"), f"{account}: profile {profile_id}"), soft_wrap=True)
         console.print()
@@ -103,7 +105,7 @@ def _connect(rt: Any, stage: "Stage") -> tuple[str, str]:
 
     from socialpub import credentials, profiles
 
-    answer = httpx2.post(f"{stage.sandbox_url}/_control/x/grant", json={"username": "demo"}, trust_env=False)
+    answer = httpx2.post(f"{stage.sandbox_url}/_control/x/grant", json=WHO, trust_env=False)
     answer.raise_for_status()
     imported = profiles.import_account(rt, "x", credentials.read(json.dumps(answer.json())))
     profile = profiles.find(rt.reader, imported.profile_id)
@@ -114,7 +116,12 @@ def _connect(rt: Any, stage: "Stage") -> tuple[str, str]:
 def _show_around(stage: "Stage", console: "Console", post: dict[str, Any], key: str) -> None:
     from rich.text import Text
 
-    urls = [delivery["url"] for delivery in post["deliveries"] if "url" in delivery]
+    # The address that X would give it, on the stand-in.
+    urls = [
+        delivery["url"].replace("https://x.com", f"{stage.sandbox_url}/x")
+        for delivery in post["deliveries"]
+        if "url" in delivery
+    ]
     rows = [
         ("The post", " ".join(urls)),
         ("What a reader sees", f"{stage.sandbox_url}/x/feed"),

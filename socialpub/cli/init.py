@@ -7,7 +7,7 @@ import click
 from socialpub.cli.screen import say
 
 
-@click.command()
+@click.command(short_help="Write a configuration, a data folder and secret.key.")
 @click.argument("folder", metavar="[DIR]", type=click.Path(file_okay=False, path_type=Path), default=Path())
 def init(folder: Path) -> None:
     """Write config.toml, the data folder and secret.key into DIR (default: here). Overwrites nothing."""

@@ -57,7 +57,7 @@ class Leashed:
 
 
 def obey(seconds: float | None) -> None:
-    """In the child: end with the parent; a stop that takes longer than `seconds` is cut short. None: nobody holds us."""
+    """In the child: end with the parent; a stop longer than `seconds` is cut short. None: nobody holds us."""
     if seconds is None:
         return
     threading.Thread(target=_obey, args=(seconds,), name="leash", daemon=True).start()

@@ -29,7 +29,7 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[str | None]], emp
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for column in columns:
         table.add_column(column, overflow="fold", no_wrap=column in ("ID", "Time"))
     for row in rows:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from socialpub.cli.companion import Companion
 
 
-@click.command()
+@click.command(short_help="Run the appliance: web and worker together.")
 @click.option("--leashed", type=float, hidden=True, help="End within SECONDS when standard input ends.")
 @pass_appliance
 def serve(appliance: Appliance, leashed: float | None) -> None:
@@ -26,6 +26,9 @@ def serve(appliance: Appliance, leashed: float | None) -> None:
         companion = Companion(rt.settings.config_file)
         # Both stop at the same moment; the web server sets `stopping` when it is told to.
         threading.Thread(target=_stop_together, args=(rt.stopping, companion), daemon=True).start()
+        # A second `serve` finds its port in use before its worker could take the first one's place.
+        for sock in server.listen(rt.settings):
+            sock.close()
         companion.start()
         try:
             code = server.run(rt)
@@ -39,7 +42,7 @@ def _stop_together(stopping: threading.Event, companion: "Companion") -> None:
     companion.let_go()
 
 
-@click.command()
+@click.command(short_help="Run the web server alone.")
 @pass_appliance
 def web(appliance: Appliance) -> None:
     """Run the web server alone: the API, uploads and stored media."""
@@ -50,7 +53,7 @@ def web(appliance: Appliance) -> None:
     sys.exit(code)
 
 
-@click.command()
+@click.command(short_help="Run the worker alone.")
 @click.option("--leashed", type=float, hidden=True, help="End within SECONDS when standard input ends.")
 @pass_appliance
 def worker(appliance: Appliance, leashed: float | None) -> None:

@@ -203,7 +203,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Certain that nothing was posted. `message` says what to change. `reauth`: the owner must connect the account again.
+    """Certain that nothing was posted. `message` says what to change. `reauth`: the owner must connect again.
 
     `rest_seconds`: leave this profile alone for that long (a suspended or cooling account)."""
 

@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from python_multipart.multipart import MultipartParser, parse_options_header
-from starlette._utils import get_route_path
 from starlette.types import Scope
 
 Headers = list[tuple[str, str]]
@@ -78,7 +77,7 @@ class Call:
         prefix = scope.get("app_root_path", "")
         return cls(
             method=scope["method"],
-            path=get_route_path(scope),
+            path=scope["path"].removeprefix(scope.get("root_path", "")),
             path_params=scope.get("path_params", {}),
             raw_query=scope.get("query_string", b"").decode("latin-1"),
             headers=headers,

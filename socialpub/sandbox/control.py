@@ -144,6 +144,7 @@ def _counts(network: Network) -> dict[str, Any]:
         "calls": dict(network.counts),
         "in_flight": network.in_flight,
         "most_in_flight": network.most_in_flight,
+        "most_in_flight_of": dict(network.most_in_flight_of),
         **({"post_count": len(network.posts)} if isinstance(network, X) else {}),
     }
 

@@ -33,7 +33,9 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         network = self.world.networks[self.network]
         call = Call.begin(scope)
-        network.began()
+        token = network.tokens.bearer(call.bearer)
+        account_id = token.account_id if token is not None else ""
+        network.began(account_id)
         status = 0
         try:
             answer = await self._answer(network, call, receive, send)
@@ -41,7 +43,7 @@ class Endpoint:
                 status = answer.status
                 await _send(answer, send)
         finally:
-            network.ended(self.name, status)
+            network.ended(account_id, self.name, status)
 
     async def _answer(self, network: Network, call: Call, receive: Receive, send: Send) -> Answer | None:
         """None: the caller gets no whole answer."""

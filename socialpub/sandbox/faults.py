@@ -135,9 +135,11 @@ class Upcoming:
 
     def rate_limited(self, seconds: float, told_in: str = "window") -> Self:
         """429. `told_in`: `window` (the usual headers), `day` (X's 24-hour headers), `retry-after`, `nothing`."""
+        self._network.rate_limited_answer(seconds, told_in)
         return self._put(Fault("answer", make=lambda: self._network.rate_limited_answer(seconds, told_in)))
 
     def credits_depleted(self, shape: int = 1) -> Self:
+        self._network.credits_answer(shape)
         return self._put(Fault("answer", make=lambda: self._network.credits_answer(shape)))
 
     def unauthorized(self) -> Self:

@@ -35,6 +35,9 @@ class Network:
         self.counts: Counter[str] = Counter()
         self.in_flight = 0
         self.most_in_flight = 0
+        self.most_in_flight_of: dict[str, int] = {}
+        """By account id: how many calls of one account ever ran side by side."""
+        self._busy: dict[str, int] = {}
         self._faults: dict[str, list[Fault]] = {endpoint: [] for endpoint in self.endpoints}
         self._chaos: Chaos | None = None
         self.tokens = TokenBook(self.name, world)
@@ -72,12 +75,17 @@ class Network:
             fault = self._chaos.draw(endpoint)
         return fault
 
-    def began(self) -> None:
+    def began(self, account_id: str) -> None:
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        if account_id:
+            busy = self._busy[account_id] = self._busy.get(account_id, 0) + 1
+            self.most_in_flight_of[account_id] = max(busy, self.most_in_flight_of.get(account_id, 0))
 
-    def ended(self, endpoint: str, status: int) -> None:
+    def ended(self, account_id: str, endpoint: str, status: int) -> None:
         self.in_flight -= 1
+        if account_id:
+            self._busy[account_id] -= 1
         self.counts[endpoint] += 1
         self.calls.append(Seen(endpoint, status, self.world.now()))
         if len(self.calls) > 2 * KEPT_CALLS:

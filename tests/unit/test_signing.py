@@ -9,7 +9,6 @@ import pytest
 from socialpub import signing
 from socialpub.crypto import Secrets
 from socialpub.errors import Forbidden
-from tests.clock import HandClock
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 SECRETS = Secrets(b"k" * 32)
@@ -118,9 +117,3 @@ def test_neither_the_host_nor_the_path_of_base_url_is_signed():
     url = urlsplit(signing.media_url(elsewhere, SECRETS, KEY, NOW))
     assert url.path == f"/social/storage/media/{KEY}"
     assert url.query == media_query()
-
-
-def test_the_statements_of_the_views_sign_as_everybody_else_does():
-    sign = signing.reader_of(settings(), SECRETS, HandClock(NOW))
-    assert sign(KEY) == signing.media_url(settings(), SECRETS, KEY, NOW)
-    assert sign(None) is None

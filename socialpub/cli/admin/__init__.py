@@ -12,9 +12,10 @@ from socialpub.cli.admin.profiles import (
     set_options,
 )
 from socialpub.cli.admin.queue import pause, resume
+from socialpub.cli.commands import Commands
 
 
-@click.group()
+@click.group(cls=Commands)
 def admin() -> None:
     """Keys, profiles, posts: everything that needs its owner."""
 

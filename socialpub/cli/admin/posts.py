@@ -22,7 +22,7 @@ SIGNS = {"pending": "…", "published": "✓", "failed": "✗", "canceled": "–
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")
 @pass_appliance
 def show_post(appliance: Appliance, post_id: str, as_json: bool) -> None:
-    """Show a post: each delivery's plan and every attempt, with what the network said."""
+    """Show how a post fared: plans, attempts, answers."""
     from socialpub.store import views
 
     with appliance.open() as rt:

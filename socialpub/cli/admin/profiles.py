@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from socialpub.store.database import Row
 
 
-@click.command()
+@click.command(short_help="Connect an account with tokens you have.")
 @click.argument("provider")
 @click.option("--name", metavar="LABEL", help="What the profile is called here. Default: the account's own name.")
 @click.option("--credentials", type=click.File("r"), default="-", metavar="FILE|-", help="Default: standard input.")
@@ -50,7 +50,7 @@ def import_profile(appliance: Appliance, provider: str, name: str | None, creden
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @pass_appliance
 def list_profiles(appliance: Appliance, as_json: bool) -> None:
-    """Show the connected accounts and what they need from you."""
+    """Show the connected accounts."""
     from socialpub import profiles
 
     with appliance.open() as rt:
@@ -101,7 +101,7 @@ def disconnect_profile(appliance: Appliance, profile_id: str) -> None:
         say("The worker has them revoked by the network and erases them within the hour.")
 
 
-@click.command()
+@click.command(short_help="Store options that posts to a profile carry.")
 @click.argument("profile_id", metavar="ID", type=ID)
 @click.argument("pairs", metavar="KEY=VALUE...", nargs=-1, required=True)
 @pass_appliance

@@ -25,7 +25,7 @@ def pause(appliance: Appliance) -> None:
 @click.command()
 @pass_appliance
 def resume(appliance: Appliance) -> None:
-    """Let deliveries start again, and say how many posts are too late by now."""
+    """Let deliveries start again; says what is too late."""
     from socialpub import deliveries, durations, lanes
 
     with appliance.open() as rt:

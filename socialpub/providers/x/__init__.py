@@ -32,6 +32,9 @@ class X:
     def read_options(self, given: Mapping[str, Any]) -> tuple[Options, list[Problem]]:
         return options.read(given)
 
+    def merge_options(self, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
+        return options.merge(stored, own)
+
     def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
         return check.problems(content, options, account)
 

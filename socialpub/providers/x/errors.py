@@ -96,7 +96,7 @@ def judge(answer: Answer, *, endpoint: str, now: datetime | None, media: bool = 
     if status == 401:
         raise AuthExpired(_sentence("X no longer accepts the access token.", said), code=code, request_id=request_id)
     rule = next((rule for rule in RULES if _fits(rule, status, said)), Rule("See what it says."))
-    if media and status == 403 and set(said.texts) <= {"forbidden"} and not said.codes and not said.types:
+    if media and status == 403 and said.words.lower() in ("", "forbidden") and said.code is None:
         return Verdict(Why.OTHER, NO_MEDIA_SCOPE, status, code, request_id=request_id)
     message = _sentence(f"X refused (HTTP {status}).", said) + f" {rule.advice}"
     match rule.then:
@@ -193,7 +193,7 @@ def _safe(text: str) -> str:
 
 
 def _sentence(ours: str, said: Said) -> str:
-    return f'{ours[:-1]}: "{said.words}"' if said.words else ours
+    return f'{ours[:-1]}: "{said.words}".' if said.words else ours
 
 
 def _number(text: str | None) -> int | None:

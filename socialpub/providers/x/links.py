@@ -201,9 +201,11 @@ def _with_scheme(text: str, scheme_at: int, start: int, stop: int, end: int) -> 
 
 def _bare(text: str, start: int, stop: int, end: int, has_path: bool) -> Iterator[Link]:
     """Without a scheme only the Latin parts of a domain count, and the last of them carries the path."""
-    if (start and text[start - 1] in "-_./") or not _fits(end - start + len("https://"), text[start:stop]):
+    if start and text[start - 1] in "-_./":
         return
     domains = list(_latin_domains(text, start, stop))
+    if not domains or not _fits(end - start + len("https://"), text[start:stop]):
+        return
     for number, (first, last) in enumerate(domains, 1):
         carries_path = has_path and number == len(domains)
         yield Link(first, text[first:last] + (text[stop:end] if carries_path else ""))
@@ -230,13 +232,11 @@ def _latin_domains(text: str, start: int, stop: int) -> Iterator[tuple[int, int]
 def _fits(length: int, domain: str) -> bool:
     """Whether the labels and the whole of a URL are within DNS's and X's limits; `length` counts the scheme twice,
     as the reference does."""
-    encoded = 0
-    for label in _LABEL_DOTS.split(domain):
-        size = len(label) if label.isascii() else _encoded_length(_UNSEEN.sub("", label))
-        if not 0 < size <= _MAX_LABEL:
-            return False
-        encoded += size + 1
-    return length + encoded - 1 - len(domain) <= _MAX_URL
+    labels = _LABEL_DOTS.split(domain)
+    sizes = [len(label) if label.isascii() else _encoded_length(_UNSEEN.sub("", label)) for label in labels]
+    if not all(0 < size <= _MAX_LABEL for size in sizes):
+        return False
+    return length + sum(sizes) + len(sizes) - 1 - len(domain) <= _MAX_URL
 
 
 def _encoded_length(label: str) -> int:

@@ -56,3 +56,8 @@ def body_fields(chosen: Mapping[str, Any]) -> dict[str, Any]:
     if chosen.get("inReplyToPostId"):
         fields["reply"] = {"in_reply_to_tweet_id": chosen["inReplyToPostId"]}
     return fields
+
+
+def merge(stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
+    """Stored defaults under the post's own keys."""
+    return options.merge(TABLE, stored, own)

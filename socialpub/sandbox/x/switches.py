@@ -4,11 +4,12 @@ Set them on `world.x` at any time; the defaults are the strict or the usual read
 """
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 
 @dataclass
 class Switches:
-    dialect: str = "new"
+    dialect: Literal["new", "old"] = "new"
     """`new` (2.167: posts, api.x.com) or `old` (2.166: tweets, api.twitter.com) in answers."""
 
     # OAuth
@@ -29,7 +30,7 @@ class Switches:
     """200 with `expires_at`, or 204 without a body."""
     media_seconds: int = 86400
     """An upload and its media id are usable that long."""
-    processing: str = "succeeds"
+    processing: Literal["succeeds", "fails", "never_ends", "refused_at_post"] = "succeeds"
     """What becomes of the next finalized GIFs and videos: `succeeds`, `fails`, `never_ends`, `refused_at_post`."""
     processing_ticks: int = 2
     """Looks at the status until it has succeeded; 0: ready at once."""

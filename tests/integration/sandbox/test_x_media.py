@@ -112,7 +112,8 @@ def test_finalize_wants_a_json_object(demo: Caller) -> None:
     media_id = demo.initialize(10)
     demo.append(media_id, 0, b"x" * 10)
     path = f"/2/media/upload/{media_id}/finalize"
-    for how in ({}, {"json": []}):
+    no_object: list[dict[str, Any]] = [{}, {"json": []}]
+    for how in no_object:
         answer = demo.call("POST", path, **how)
         assert (answer.status_code, message(answer)) == (400, "Request body must be a JSON object.")
     assert demo.finalize(media_id).status_code == 200

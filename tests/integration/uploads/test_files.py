@@ -29,8 +29,7 @@ def kept(files, data=b"bytes", *, record=True):
         incoming.keep(key)
         if record:
             incoming.record()
-            return key
-        return key
+    return key
 
 
 def test_bytes_exist_under_their_name_only_once_they_are_kept(files):

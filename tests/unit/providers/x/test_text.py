@@ -61,11 +61,9 @@ def test_exactly_the_links_of_the_official_cases_are_found(section: str) -> None
 @pytest.mark.parametrize("section", ["urls_with_indices", "urls_with_directional_markers"])
 def test_links_are_found_where_the_official_cases_have_them(section: str) -> None:
     for case in conformance("extract.yml", section):
-        found = [
-            {"url": link.text, "indices": [link.start, link.start + len(link.text)]}
-            for link in links.find(case["text"])
-        ]
-        assert found == case["expected"], case["description"]
+        found = [(link.text, [link.start, link.start + len(link.text)]) for link in links.find(case["text"])]
+        expected = [(link["url"], link["indices"]) for link in case["expected"]]
+        assert found == expected, case["description"]
 
 
 def test_exactly_the_cashtags_of_the_official_cases_are_found() -> None:
@@ -149,12 +147,30 @@ def test_an_invalid_character_is_named_as_such() -> None:
     assert not weighed.valid
 
 
+@pytest.mark.parametrize(
+    ("text", "urls"),
+    [
+        ("http://a.co/b(c)!", ["http://a.co/b(c)"]),
+        ("t.co/%(x).", ["t.co/"]),  # parentheses end a path only right after a character that may
+        ("http://a.co/b%(c)d.", ["http://a.co/b%(c)d"]),
+        ("http://a.co/(b(c)d)(e", ["http://a.co/(b(c)d)"]),
+        ("日本-t.co/x", ["-t.co/x"]),
+        ("foo.com?x=1", ["foo.com"]),  # a query needs a scheme or a path before it
+        ("-foo.com a.foo.com", ["a.foo.com"]),
+        ("http://foo.co-op.com/a日bar.com", ["http://foo.co-op.com/a", "bar.com"]),
+    ],
+)
+def test_links_end_where_the_reference_ends_them(library: Any, text: str, urls: list[str]) -> None:
+    assert list(weigh(text).urls) == urls
+    assert library.parse_tweet(text).weightedLength == weigh(text).length
+
+
 def test_a_bare_domain_costs_like_a_link_because_x_makes_one_of_it() -> None:
     assert weigh("see README.md").has_url
     assert not weigh("see README.txt").has_url
 
 
-# --- against a library that reads the same grammar, slowly -------------------------------------------------------------
+# --- against a library that reads the same grammar, slowly -----------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -193,13 +209,13 @@ PIECES = [
         "中国",
         ".рф",
     ),
-    *("foo.com", "www.", "localhost", "1.2.3.4", "a_b", "a-b", "-a", "(x)", "path", "e\u0301", "が", "か\u3099", "$AB"),
-    *("$T.X", "vermögensberater", "abcdefghijklmnopqrstuvwxyz" * 2, "あ" * 30),
+    *("foo.com", "www.", "localhost", "1.2.3.4", "a_b", "a-b", "-a", "(x)", "path", "e\u0301", "が", "か\u3099"),
+    *("$AB", "$T.X", "vermögensberater", "abcdefghijklmnopqrstuvwxyz" * 2, "あ" * 30),
     *("😷", "👋🏽", "👨‍👩‍👧‍👦", "🇫🇷", "1️⃣", "❤️", "☺", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "🧕🏾", "🤪", "🏳️‍🌈", "👁️‍🗨️"),
 ]
 
 
-@settings(max_examples=1500, derandomize=True, deadline=None, database=None)
+@settings(max_examples=800, derandomize=True, deadline=None, database=None)
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=14))
 def test_our_scan_agrees_with_the_library_on_texts_of_its_time(library: Any, pieces: list[str]) -> None:
     text = "".join(pieces)
@@ -216,7 +232,7 @@ def test_our_scan_agrees_with_the_library_on_texts_of_its_time(library: Any, pie
 
 # --- no text takes long ----------------------------------------------------------------------------------------------
 
-CHARACTERS = 200_000
+CHARACTERS = 50_000
 
 HOSTILE = {
     "dots": ".",
@@ -241,11 +257,11 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("ending", ["", ".com", "/x", "$"])
+@pytest.mark.parametrize("ending", ["", ".com"])
 @pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_text_of_200000_characters_is_weighed_at_once(unit: str, ending: str) -> None:
+def test_a_text_of_50000_characters_is_weighed_at_once(unit: str, ending: str) -> None:
     # Quadratic, each of these would take minutes.
-    text = (unit * CHARACTERS)[: CHARACTERS // 4] + ending
+    text = (unit * CHARACTERS)[:CHARACTERS] + ending
     assert weigh(text).length > 0
 
 
@@ -260,6 +276,9 @@ def test_putting_marks_in_order_changes_nothing_about_the_normal_form(text: str)
     from socialpub.providers.x.text import normalize
 
     assert normalize(text) == unicodedata.normalize("NFC", text)
+
+
+PATTERNS = ("_BEGINNING", "_PORT", "_PUNYCODE", "_LATIN", "_PATH_RUN", "_PATH_PART", "_PARENTHESES", "_QUERY")
 
 
 class CountingPattern:

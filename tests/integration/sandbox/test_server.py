@@ -1,0 +1,86 @@
+"""Over a real socket: connections really break, calls really hang, a stop lets go of them."""
+
+import threading
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+
+from socialpub.sandbox import World
+from socialpub.sandbox.server import Server, listen
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def server(world: World) -> Iterator[str]:
+    sock = listen("127.0.0.1", 0)
+    running = Server(world)
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [sock]}, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{sock.getsockname()[1]}"
+    running.stop()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def post(world: World, server: str, text: str) -> httpx2.Response:
+    token = world.x.grant("demo")["accessToken"]
+    with httpx2.Client(timeout=0.3, trust_env=False) as client:
+        header = {"authorization": f"Bearer {token}"}
+        return client.post(f"{server}/x/2/tweets", json={"text": text}, headers=header)
+
+
+def test_a_cut_connection_is_really_cut(world: World, server: str) -> None:
+    assert post(world, server, "fine").status_code == 201
+    world.x.next("create_post").drops_connection_after_effect()
+    with pytest.raises((httpx2.RemoteProtocolError, httpx2.ReadError)):
+        post(world, server, "cut")
+    assert [made.text for made in world.x.posts] == ["fine", "cut"]
+
+
+def test_a_hanging_call_ends_by_the_callers_own_deadline(world: World, server: str) -> None:
+    world.x.next("create_post").times_out_before_effect()
+    with pytest.raises(httpx2.ReadTimeout):
+        post(world, server, "lost")
+    assert world.x.posts == []
+    assert post(world, server, "fine").status_code == 201
+
+
+def test_a_trickling_answer_begins_and_is_never_whole(world: World, server: str) -> None:
+    world.x.next("create_post").trickles()
+    token = world.x.grant("demo")["accessToken"]
+    with (
+        httpx2.Client(timeout=5, trust_env=False) as client,
+        client.stream(
+            "POST", f"{server}/x/2/tweets", json={"text": "a"}, headers={"authorization": f"Bearer {token}"}
+        ) as answer,
+    ):
+        assert answer.status_code == 200
+        assert next(answer.iter_raw()) == b" "
+    assert len(world.x.posts) == 1
+
+
+def test_a_stop_lets_go_of_a_call_that_hangs(world: World, server: str) -> None:
+    world.x.next("create_post").times_out_after_effect()
+    token = world.x.grant("demo")["accessToken"]
+    failed: list[Exception] = []
+
+    def call() -> None:
+        try:
+            with httpx2.Client(timeout=30, trust_env=False) as client:
+                header = {"authorization": f"Bearer {token}"}
+                client.post(f"{server}/x/2/tweets", json={"text": "a"}, headers=header)
+        except httpx2.TransportError as error:
+            failed.append(error)
+
+    caller = threading.Thread(target=call)
+    caller.start()
+    while not world.x.posts:
+        threading.Event().wait(0.005)
+    world.close()
+    caller.join(10)
+    assert len(failed) == 1

@@ -1,0 +1,145 @@
+"""Somebody who calls the application: whole requests, requests in pieces, and requests that are never finished."""
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from urllib.parse import unquote, urlsplit
+
+T = TypeVar("T")
+Pieces = bytes | Iterable[bytes]
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def data(self) -> Any:
+        return self.json()["data"]
+
+    def paths(self) -> list[list[str | int]]:
+        """The failing fields of a 400."""
+        return [item["path"] for item in self.json()["errors"]]
+
+
+class Gone(Exception):
+    """The application noticed that the caller went away, and answered nothing."""
+
+
+class Caller:
+    def __init__(self, app: Any, key: str) -> None:
+        self.app = app
+        self.key = key
+        self._runner = asyncio.Runner()
+
+    def __enter__(self) -> "Caller":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._runner.close()
+
+    def run(self, story: Coroutine[Any, Any, T]) -> T:
+        """Several things at once, on one event loop."""
+        return self._runner.run(story)
+
+    # --- one request -------------------------------------------------------------------------------------------------
+
+    def ask(self, method: str, url: str, body: Pieces = b"", headers: Mapping[str, str] | None = None) -> Reply:
+        return self.run(self.asking(method, url, body, headers))
+
+    async def asking(
+        self,
+        method: str,
+        url: str,
+        body: Pieces = b"",
+        headers: Mapping[str, str] | None = None,
+        *,
+        goes_away: bool = False,
+        before_last: Callable[[], Coroutine[Any, Any, Any]] | None = None,
+    ) -> Reply:
+        """`goes_away`: the connection breaks after the last piece instead of ending. `before_last`: what happens
+        elsewhere while the last piece is still on its way."""
+        pieces = [body] if isinstance(body, bytes) else list(body)
+        length = {"content-length": str(len(body))} if isinstance(body, bytes) else {"transfer-encoding": "chunked"}
+        parts = urlsplit(url)
+        told = {"host": "testserver", **length, **(headers or {})}
+        scope = {
+            "type": "http",
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": unquote(parts.path),
+            "raw_path": parts.path.encode(),
+            "query_string": parts.query.encode(),
+            "headers": [(name.lower().encode(), value.encode()) for name, value in told.items()],
+            "client": ("127.0.0.1", 50000),
+            "server": ("testserver", 80),
+        }
+        answered: list[Any] = []
+        self.taken = 0
+
+        async def receive() -> dict[str, Any]:
+            if not pieces:
+                return {"type": "http.disconnect"}
+            if len(pieces) == 1 and before_last is not None:
+                await before_last()
+            piece = pieces.pop(0)
+            self.taken += len(piece)
+            return {"type": "http.request", "body": piece, "more_body": bool(pieces) or goes_away}
+
+        async def send(message: dict[str, Any]) -> None:
+            answered.append(message)
+
+        await self.app(scope, receive, send)
+        if not answered:
+            raise Gone
+        start, *rest = answered
+        replied = {name.decode(): value.decode() for name, value in start["headers"]}
+        return Reply(start["status"], replied, b"".join(message.get("body", b"") for message in rest))
+
+    # --- the API -----------------------------------------------------------------------------------------------------
+
+    def post(self, path: str, body: Any, **headers: str) -> Reply:
+        return self.run(self.posting(path, body, **headers))
+
+    async def posting(self, path: str, body: Any, **headers: str) -> Reply:
+        told = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
+        told |= {name.replace("_", "-"): value for name, value in headers.items()}
+        return await self.asking("POST", f"/api/v1{path}", json.dumps(body).encode(), told)
+
+    def get(self, path: str) -> Reply:
+        return self.ask("GET", f"/api/v1{path}", headers={"authorization": f"Bearer {self.key}"})
+
+    def reserve(self, data: bytes | int, mime_type: str = "image/png", name: str = "a.png") -> Any:
+        size = data if isinstance(data, int) else len(data)
+        reply = self.post("/uploads", {"fileName": name, "mimeType": mime_type, "fileSize": size})
+        assert reply.status == 201, reply.body
+        return reply.data
+
+    def put(self, reservation: Any, data: Pieces, **headers: str) -> Reply:
+        return self.run(self.putting(reservation, data, **headers))
+
+    async def putting(self, reservation: Any, data: Pieces, **headers: str) -> Reply:
+        told = {**reservation["requiredHeaders"], **{name.replace("_", "-"): value for name, value in headers.items()}}
+        return await self.asking("PUT", reservation["uploadUrl"], data, told)
+
+    def complete(self, reservation: Any) -> Reply:
+        return self.run(self.completing(reservation))
+
+    async def completing(self, reservation: Any) -> Reply:
+        return await self.posting("/uploads/complete", {"artifactId": reservation["artifactId"]})
+
+    def upload(self, data: bytes, mime_type: str = "image/png", name: str = "a.png") -> Any:
+        """Reserve, send, complete; the artifact."""
+        reservation = self.reserve(data, mime_type, name)
+        assert self.put(reservation, data).status == 200
+        completed = self.complete(reservation)
+        assert completed.status == 200, completed.body
+        return completed.data

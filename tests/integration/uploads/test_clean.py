@@ -1,0 +1,168 @@
+"""What nobody needs any more goes; what a post needs stays, however old it is (contract 5.7)."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from socialpub import artifacts
+from socialpub.posts import DraftMedia
+from tests.crank import drain
+from tests.house import accept, connect, open_house
+from tests.samples import media
+from tests.scripted import Scripted
+
+DAY = 24 * 3600
+
+
+@pytest.fixture
+def png(tmp_path: Path) -> bytes:
+    return media.png(tmp_path / "a.png", 16, 12).read_bytes()
+
+
+def files_of(rt):
+    return [path for path in rt.settings.media_dir.rglob("*") if path.is_file()]
+
+
+def status_of(rt, artifact):
+    row = artifacts.find(rt, artifact["artifactId"])
+    return row and row["status"]
+
+
+def test_a_reservation_that_is_not_completed_in_a_day_is_removed(rt, clock, caller, png):
+    empty, filled = caller.reserve(png), caller.reserve(png)
+    caller.put(filled, png)
+    clock.forward(DAY - 1)
+    assert artifacts.clean(rt) == 0
+    assert len(files_of(rt)) == 1
+    clock.forward(1)
+    assert artifacts.clean(rt) == 1
+    assert files_of(rt) == []
+    assert [status_of(rt, empty), status_of(rt, filled)] == [None, None]
+    assert caller.complete(filled).status == 400
+
+
+def test_an_artifact_that_no_post_references_is_removed_after_thirty_days(rt, clock, caller, png):
+    artifact = caller.upload(png)
+    clock.forward(30 * DAY - 1)
+    assert artifacts.clean(rt) == 0
+    clock.forward(1)
+    assert artifacts.clean(rt) == 1
+    assert (files_of(rt), status_of(rt, artifact)) == ([], None)
+
+
+def test_an_artifact_that_a_post_needs_is_never_removed(rt, clock, caller, profile, png):
+    artifact = caller.upload(png)
+    accept(rt, profile, at=clock.now() + timedelta(days=400), media=(DraftMedia(artifact["artifactId"]),))
+    clock.forward(399 * DAY)
+    assert artifacts.clean(rt) == 0
+    assert status_of(rt, artifact) == "verified"
+    assert len(files_of(rt)) == 1
+
+
+def test_a_rejected_upload_is_remembered_for_a_while(rt, clock, caller):
+    reservation = caller.reserve(4)
+    caller.put(reservation, b"liar")
+    caller.complete(reservation)
+    clock.forward(2 * DAY)
+    artifacts.clean(rt)
+    assert status_of(rt, reservation) == "rejected"
+    clock.forward(30 * DAY)
+    artifacts.clean(rt)
+    assert status_of(rt, reservation) is None
+
+
+def test_what_became_wanted_after_the_look_stays(rt, clock, caller, profile, png, monkeypatch):
+    artifact = caller.upload(png)
+    clock.forward(31 * DAY)
+    look = artifacts._change_if_still
+
+    def late(rt, tx, *args):
+        tx.execute(
+            "INSERT INTO media (id, post_id, position, artifact_id) VALUES ('m', 'p', 0, ?)", (artifact["artifactId"],)
+        )
+        return look(rt, tx, *args)
+
+    monkeypatch.setattr(artifacts, "_change_if_still", late)
+    assert artifacts.clean(rt) == 0
+    assert status_of(rt, artifact) == "verified"
+
+
+def test_files_that_no_row_names_are_swept(rt, caller, png):
+    caller.upload(png)
+    row = rt.reader.one("SELECT storage_key FROM artifact")
+    stray = rt.files.path(row[0]).with_name(f"019aa5c0-0000-7000-8000-0000000000ab-{'0' * 16}.png")
+    stray.write_bytes(b"left by a crash between the rename and the row")
+    assert artifacts.clean(rt) == 1
+    assert files_of(rt) == [rt.files.path(row[0])]
+
+
+def test_more_than_fits_into_one_write_goes_as_well(rt, clock, caller):
+    for _ in range(120):
+        caller.reserve(10)
+    clock.forward(DAY)
+    artifacts.clean(rt)
+    assert rt.reader.value("SELECT count(*) FROM artifact") == 0
+
+
+# --- keep_after_settled ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tidy(tmp_path, clock):
+    """A house whose owner keeps media for a week after a post has settled."""
+    (tmp_path / "tidy").mkdir()
+    rt = open_house(tmp_path / "tidy", clock, providers={"x": Scripted()}, media={"keep_after_settled": "7d"})
+    yield rt
+    rt.close()
+
+
+@pytest.fixture
+def tidy_caller(tidy):
+    from socialpub import keys
+    from socialpub.app import create_app
+    from tests.integration.uploads.caller import Caller
+
+    with Caller(create_app(tidy), tidy.write(keys.create, "test")) as caller:
+        yield caller
+
+
+def test_by_default_media_stay_for_ever(rt, clock, caller, profile, png):
+    artifact = caller.upload(png)
+    accept(rt, profile, media=(DraftMedia(artifact["artifactId"]),))
+    drain(rt, clock)
+    clock.forward(1000 * DAY)
+    assert artifacts.clean(rt) == 0
+
+
+def test_the_bytes_of_settled_posts_go_when_the_owner_wants_that(tidy, clock, tidy_caller, png):
+    artifact = tidy_caller.upload(png)
+    profile = connect(tidy)
+    post = accept(tidy, profile, media=(DraftMedia(artifact["artifactId"]),))
+    drain(tidy, clock)
+    clock.forward(7 * DAY - 3600)
+    assert artifacts.clean(tidy) == 0
+    clock.forward(3601)
+    assert artifacts.clean(tidy) == 1
+    assert files_of(tidy) == []
+    shown = tidy_caller.get(f"/posts/{post}").data["media"][0]
+    assert "url" not in shown
+    assert (shown["artifactStatus"], shown["contentType"]) == ("verified", "image/png")
+    again = tidy_caller.post(
+        "/posts", {"post": {}, "profiles": [profile], "media": [{"artifactId": artifact["artifactId"]}]}
+    )
+    assert (again.status, again.paths()) == (400, [["media", 0, "artifactId"]])
+    assert tidy_caller.complete(artifact).status == 400
+    assert artifacts.clean(tidy) == 0
+
+
+def test_bytes_that_another_post_still_needs_stay(tidy, clock, tidy_caller, png):
+    artifact = tidy_caller.upload(png)
+    profile = connect(tidy)
+    use = (DraftMedia(artifact["artifactId"]),)
+    accept(tidy, profile, media=use)
+    drain(tidy, clock)
+    accept(tidy, profile, at=clock.now() + timedelta(days=60), media=use)
+    clock.forward(30 * DAY)
+    assert artifacts.clean(tidy) == 0
+    assert len(files_of(tidy)) == 1

@@ -1,0 +1,267 @@
+"""Complete: one PUT is examined as a whole, and what it is is said once and for ever (contract 5.5)."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from socialpub import artifacts
+from socialpub.store import examiner
+from socialpub.store.examiner import ExaminerFailed
+from socialpub.store.mediatype import Facts, Refused
+from tests.samples import liars, media
+
+
+@pytest.fixture
+def png(tmp_path: Path) -> bytes:
+    return media.png(tmp_path / "a.png", 64, 48).read_bytes()
+
+
+def files_of(rt):
+    return [path for path in rt.settings.media_dir.rglob("*") if path.is_file()]
+
+
+def refused(reply):
+    """The sentence of a 400 that names the artifact."""
+    assert reply.status == 400, reply.body
+    assert reply.json()["code"] == "invalidRequest"
+    assert reply.paths() == [["artifactId"]]
+    return reply.json()["errors"][0]["message"]
+
+
+def looks(monkeypatch, look):
+    """Have the examiner's child replaced by `look(path)`."""
+
+    async def examine(path, declared, limits, **_):
+        return await look(path)
+
+    monkeypatch.setattr(examiner, "examine_async", examine)
+
+
+def a_picture(path):
+    return Facts("image", "image/png", path.stat().st_size, {"width": 1, "height": 1, "frames": 1})
+
+
+def test_a_verified_upload_is_an_artifact_with_exactly_these_fields(rt, clock, caller, png):
+    reservation = caller.reserve(png)
+    caller.put(reservation, png)
+    clock.forward(60)
+    reply = caller.complete(reservation)
+    assert reply.status == 200
+    artifact = reply.data
+    assert set(artifact) == {"artifactId", "storageKey", "url", "createdAt", "kind", "mimeType", "sizeBytes"}
+    assert artifact["artifactId"] == reservation["artifactId"]
+    assert (artifact["kind"], artifact["mimeType"], artifact["sizeBytes"]) == ("image", "image/png", len(png))
+    assert artifact["createdAt"] == "2026-10-12T09:01:00.000Z"
+    assert caller.ask("GET", artifact["url"]).body == png
+
+
+def test_image_jpg_is_stored_as_image_jpeg(caller, tmp_path):
+    data = media.jpeg(tmp_path / "a.jpg", 64, 48).read_bytes()
+    assert caller.upload(data, "image/jpg", "a.jpg")["mimeType"] == "image/jpeg"
+
+
+def test_a_film_is_an_artifact_too(rt, caller, tmp_path):
+    artifact = caller.upload(media.video_mp4(tmp_path / "a.mp4", 0.25).read_bytes(), "video/mp4", "a.mp4")
+    assert (artifact["kind"], artifact["mimeType"]) == ("video", "video/mp4")
+    row = artifacts.find(rt, artifact["artifactId"])
+    assert '"duration_seconds"' in row["facts"]
+
+
+def test_completing_again_is_the_same_artifact(caller, png):
+    reservation = caller.reserve(png)
+    caller.put(reservation, png)
+    assert caller.complete(reservation).json() == caller.complete(reservation).json()
+
+
+def test_two_completes_at_once_give_the_same_answer(caller, png):
+    reservation = caller.reserve(png)
+    caller.put(reservation, png)
+
+    async def both():
+        return await asyncio.gather(caller.completing(reservation), caller.completing(reservation))
+
+    first, second = caller.run(both())
+    assert (first.status, second.status) == (200, 200)
+    assert first.json() == second.json()
+
+
+def test_nothing_can_be_completed_before_its_bytes_have_arrived(caller, png):
+    reservation = caller.reserve(png)
+    assert "PUT" in refused(caller.complete(reservation))
+    assert caller.put(reservation, png).status == 200
+    assert caller.complete(reservation).status == 200
+
+
+def test_an_unknown_id_is_a_400(caller):
+    missing = {"artifactId": "019aa5c0-0000-7000-8000-000000000001"}
+    assert "POST /uploads" in refused(caller.complete(missing))
+
+
+@pytest.mark.parametrize("body", [{}, {"artifactId": "x"}, {"artifactId": None}, {"artifactId": 1}])
+def test_a_bad_id_is_a_400(caller, body):
+    assert caller.post("/uploads/complete", body).paths() == [["artifactId"]]
+
+
+@pytest.mark.parametrize(
+    ("make", "mime_type", "reason"),
+    [
+        (liars.html, "image/png", "text/html"),
+        (liars.pdf, "image/jpeg", "application/pdf"),
+        (media.png, "image/jpeg", "image/png"),
+        (media.sound_mp4, "video/mp4", "no video track"),
+        (lambda path: liars.cut(media.png(path, noise=True)), "image/png", ""),
+    ],
+)
+def test_a_liar_is_rejected_its_bytes_go_and_the_answer_says_why(rt, caller, tmp_path, make, mime_type, reason):
+    data = make(tmp_path / "liar").read_bytes()
+    reservation = caller.reserve(data, mime_type)
+    assert caller.put(reservation, data).status == 200
+    assert reason in refused(caller.complete(reservation))
+    assert files_of(rt) == []
+    assert reason in refused(caller.complete(reservation)), "it is remembered"
+    assert artifacts.find(rt, reservation["artifactId"])["status"] == "rejected"
+
+
+def test_a_rejected_artifact_cannot_be_posted(caller, profile):
+    reservation = caller.reserve(4)
+    caller.put(reservation, b"liar")
+    caller.complete(reservation)
+    reply = caller.post(
+        "/posts", {"post": {}, "profiles": [profile], "media": [{"artifactId": reservation["artifactId"]}]}
+    )
+    assert (reply.status, reply.paths()) == (400, [["media", 0, "artifactId"]])
+
+
+def test_a_put_during_complete_is_examined_as_well(rt, caller, monkeypatch):
+    reservation = caller.reserve(5)
+    caller.put(reservation, b"first")
+    seen = []
+
+    async def look(path):
+        seen.append(path.read_bytes())
+        if len(seen) == 1:
+            assert (await caller.putting(reservation, b"later")).status == 200
+        return a_picture(path)
+
+    looks(monkeypatch, look)
+    artifact = caller.complete(reservation).data
+    assert seen == [b"first", b"later"]
+    assert caller.ask("GET", artifact["url"]).body == b"later"
+    assert [path.read_bytes() for path in files_of(rt)] == [b"later"]
+
+
+def test_a_liar_that_was_replaced_while_it_was_examined_rejects_nothing(rt, caller, monkeypatch):
+    reservation = caller.reserve(5)
+    caller.put(reservation, b"liar!")
+
+    async def look(path):
+        if path.read_bytes() == b"liar!":
+            assert (await caller.putting(reservation, b"truth")).status == 200
+            raise Refused("It lies.")
+        return a_picture(path)
+
+    looks(monkeypatch, look)
+    assert caller.complete(reservation).status == 200
+
+
+def test_a_child_whose_file_was_replaced_under_it_is_no_failure(rt, caller, monkeypatch):
+    reservation = caller.reserve(5)
+    caller.put(reservation, b"first")
+
+    async def look(path):
+        if path.read_bytes() == b"first":
+            assert (await caller.putting(reservation, b"later")).status == 200
+            raise ExaminerFailed("no such file")
+        return a_picture(path)
+
+    looks(monkeypatch, look)
+    assert caller.complete(reservation).status == 200
+
+
+def test_bytes_that_never_stop_changing_are_a_conflict(rt, caller, monkeypatch):
+    reservation = caller.reserve(5)
+    caller.put(reservation, b"first")
+
+    async def look(path):
+        assert (await caller.putting(reservation, b"again")).status == 200
+        return a_picture(path)
+
+    looks(monkeypatch, look)
+    assert caller.complete(reservation).status == 409
+
+
+def test_an_examiner_that_fails_is_our_fault_and_can_be_asked_again(rt, caller, png, monkeypatch):
+    reservation = caller.reserve(png)
+    caller.put(reservation, png)
+
+    async def look(path):
+        raise ExaminerFailed("could not be started")
+
+    with monkeypatch.context() as patched:
+        looks(patched, look)
+        reply = caller.complete(reservation)
+    assert (reply.status, reply.json()["code"]) == (503, "unavailable")
+    assert "started" not in reply.json()["detail"]
+    assert caller.complete(reservation).status == 200
+
+
+def test_bytes_that_the_disk_lost_can_be_sent_again(rt, caller, png):
+    reservation = caller.reserve(png)
+    caller.put(reservation, png)
+    files_of(rt)[0].unlink()
+    assert "again" in refused(caller.complete(reservation))
+    assert caller.put(reservation, png).status == 200
+    assert caller.complete(reservation).status == 200
+
+
+def test_no_transaction_is_open_while_the_child_looks(rt, caller, png, monkeypatch):
+    reservation = caller.reserve(png)
+    caller.put(reservation, png)
+
+    async def look(path):
+        await rt.write_soon(lambda rt, tx: tx.execute("UPDATE artifact SET file_name = 'written meanwhile'"))
+        return a_picture(path)
+
+    looks(monkeypatch, look)
+    assert caller.complete(reservation).status == 200
+    assert artifacts.find(rt, reservation["artifactId"])["file_name"] == "written meanwhile"
+
+
+# --- reserving -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mime_type", "size", "status"),
+    [
+        ("image/png", 32 << 20, 201),
+        ("image/png", (32 << 20) + 1, 400),
+        ("video/mp4", 157_286_400, 201),
+        ("video/mp4", 157_286_401, 400),
+        ("video/webm", 1, 201),
+        ("video/quicktime", 0, 400),
+    ],
+)
+def test_each_kind_has_its_own_largest_file(caller, mime_type, size, status):
+    reply = caller.post("/uploads", {"fileName": "a", "mimeType": mime_type, "fileSize": size})
+    assert reply.status == status
+    if status == 400:
+        assert reply.paths() == [["fileSize"]]
+
+
+@pytest.mark.parametrize("mime_type", ["image/svg+xml", "application/pdf", "video/x-msvideo", "png"])
+def test_other_types_are_refused_at_mime_type(caller, mime_type):
+    reply = caller.post("/uploads", {"fileName": "a", "mimeType": mime_type, "fileSize": 1})
+    assert (reply.status, reply.paths()) == (400, [["mimeType"]])
+    assert "image/png" in reply.json()["errors"][0]["message"]
+
+
+def test_a_repeated_reservation_is_replayed_with_a_url_signed_anew(rt, clock, caller, png):
+    body = {"fileName": "a.png", "mimeType": "image/png", "fileSize": len(png)}
+    first = caller.post("/uploads", body, idempotency_key="k")
+    clock.forward(7200)
+    again = caller.post("/uploads", body, idempotency_key="k")
+    assert again.headers["idempotency-replayed"] == "true"
+    assert again.data["artifactId"] == first.data["artifactId"]
+    assert caller.put(first.data, png).status == 403
+    assert caller.put(again.data, png).status == 200

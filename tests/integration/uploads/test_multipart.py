@@ -1,0 +1,347 @@
+"""A post and its files in one form: all of it, or nothing (spec 4.2, contract 5.8)."""
+
+import asyncio
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.integration.uploads.caller import Gone
+from tests.samples import liars, media
+
+BOUNDARY = "----0123456789"
+
+
+@pytest.fixture
+def png(tmp_path: Path) -> bytes:
+    return media.png(tmp_path / "a.png", 64, 48).read_bytes()
+
+
+@pytest.fixture
+def jpeg(tmp_path: Path) -> bytes:
+    return media.jpeg(tmp_path / "a.jpg", 64, 48).read_bytes()
+
+
+def file(name, data, mime_type="image/png", file_name="a.png"):
+    disposition = f'form-data; name="{name}"' + (f'; filename="{file_name}"' if file_name is not None else "")
+    head = f"Content-Disposition: {disposition}\r\n" + (f"Content-Type: {mime_type}\r\n" if mime_type else "")
+    return head.encode() + b"\r\n" + data
+
+
+def text(name, value):
+    return f'Content-Disposition: form-data; name="{name}"\r\n\r\n'.encode() + value
+
+
+def payload(profile, *media_items, **more):
+    return text(
+        "payload", json.dumps({"post": {"body": "Hello"}, "profiles": [profile], "media": media_items, **more}).encode()
+    )
+
+
+def form(*parts, end=True, boundary=BOUNDARY):
+    dashes = f"--{boundary}".encode()
+    body = b"".join(dashes + b"\r\n" + part + b"\r\n" for part in parts)
+    return body + (dashes + b"--\r\n" if end else b"")
+
+
+def headers(caller, boundary=BOUNDARY, **more):
+    told = {"authorization": f"Bearer {caller.key}", "content-type": f"multipart/form-data; boundary={boundary}"}
+    return told | {name.replace("_", "-"): value for name, value in more.items()}
+
+
+def send(caller, *parts, boundary=BOUNDARY, **more):
+    return caller.ask("POST", "/api/v1/posts", form(*parts, boundary=boundary), headers(caller, boundary, **more))
+
+
+def nothing_left(rt):
+    posts = rt.reader.value("SELECT count(*) FROM post")
+    artifacts = rt.reader.value("SELECT count(*) FROM artifact")
+    return (posts, artifacts, [path for path in rt.settings.media_dir.rglob("*") if path.is_file()]) == (0, 0, [])
+
+
+def test_a_post_brings_its_files_along(rt, caller, profile, png, jpeg):
+    reply = send(
+        caller,
+        payload(profile, {"fileField": "one", "alt": "A picture"}, {"fileField": "two"}),
+        file("one", png),
+        file("two", jpeg, "image/jpeg", "b.jpg"),
+    )
+    assert reply.status == 201, reply.body
+    first, second = reply.data["media"]
+    assert (first["alt"], first["contentType"], first["artifactStatus"]) == ("A picture", "image/png", "verified")
+    assert caller.ask("GET", first["url"]).body == png
+    assert caller.ask("GET", second["url"]).body == jpeg
+    assert reply.headers["location"].endswith(f"/api/v1/posts/{reply.data['id']}")
+    rows = rt.reader.all("SELECT file_name, kind, facts FROM artifact ORDER BY id")
+    assert [row["file_name"] for row in rows] == ["a.png", "b.jpg"]
+    assert json.loads(rows[0]["facts"])["width"] == 64
+    assert (
+        rt.files.sweep(
+            lambda keys: [k for k in keys if rt.reader.one("SELECT 1 FROM artifact WHERE storage_key = ?", (k,))]
+        )
+        == 0
+    )
+
+
+def test_the_payload_may_come_last_and_anything_may_come_in_pieces(rt, caller, profile, png):
+    body = form(file("one", png), payload(profile, {"fileField": "one"}))
+    for size in (1, 7, 100):
+        pieces = [body[at : at + size] for at in range(0, len(body), size)]
+        reply = caller.ask("POST", "/api/v1/posts", pieces, headers(caller))
+        assert reply.status == 201, reply.body
+        assert caller.ask("GET", reply.data["media"][0]["url"]).body == png
+
+
+def test_bytes_that_look_like_a_boundary_are_bytes(caller, profile, tmp_path):
+    almost = f"\r\n--{BOUNDARY[:-1]}\r\n--".encode() * 50
+    tricky = liars.jpeg_with_comment(tmp_path / "a.jpg", almost).read_bytes()
+    reply = send(caller, payload(profile, {"fileField": "one"}), file("one", tricky, "image/jpeg", "a.jpg"))
+    assert reply.status == 201, reply.body
+    assert caller.ask("GET", reply.data["media"][0]["url"]).body == tricky
+
+
+def test_an_artifact_and_a_file_can_go_into_one_post(caller, profile, png, jpeg):
+    artifact = caller.upload(png)
+    reply = send(
+        caller,
+        payload(profile, {"artifactId": artifact["artifactId"]}, {"fileField": "one"}),
+        file("one", jpeg, "image/jpeg"),
+    )
+    assert reply.status == 201, reply.body
+    assert [item["contentType"] for item in reply.data["media"]] == ["image/png", "image/jpeg"]
+
+
+def test_a_form_without_files_is_a_post_as_well(caller, profile):
+    reply = send(caller, text("payload", json.dumps({"post": {"body": "Hi"}, "profiles": [profile]}).encode()))
+    assert reply.status == 201, reply.body
+
+
+@pytest.mark.parametrize("name", ["täglich.png", 'a \\"quoted\\" name.png', "C:\\\\fake\\\\path.png", ""])
+def test_file_names_of_all_kinds(rt, caller, profile, png, name):
+    assert send(caller, payload(profile, {"fileField": "one"}), file("one", png, file_name=name)).status == 201
+    stored = rt.reader.value("SELECT file_name FROM artifact")
+    assert stored == {"": "one", "C:\\\\fake\\\\path.png": "path.png"}.get(name, name.replace('\\"', '"'))
+
+
+def test_a_part_that_names_no_file_but_a_media_type_is_a_file(caller, profile, png):
+    reply = send(caller, payload(profile, {"fileField": "one"}), file("one", png, file_name=None))
+    assert reply.status == 201, reply.body
+
+
+@pytest.mark.parametrize(
+    ("items", "parts", "paths"),
+    [
+        ([{"fileField": "one"}], [], [["media", 0, "fileField"]]),
+        ([{"fileField": "one"}], ["one", "two"], [["media"]]),
+        ([{"fileField": "one"}, {"fileField": "one"}], ["one"], [["media", 1, "fileField"]]),
+        ([{"fileField": "one"}], ["one", "one"], [["media", 0, "fileField"]]),
+        ([{"fileField": "one"}, {"fileField": "x"}], ["one", "y"], [["media", 1, "fileField"], ["media"]]),
+    ],
+)
+def test_every_part_is_named_once_and_every_name_has_a_part(rt, caller, profile, png, items, parts, paths):
+    reply = send(caller, payload(profile, *items), *(file(name, png) for name in parts))
+    assert (reply.status, reply.paths()) == (400, paths)
+    assert nothing_left(rt)
+
+
+@pytest.mark.parametrize("item", [{}, {"fileField": "one", "artifactId": "019aa5c0-0000-7000-8000-000000000001"}])
+def test_a_media_item_has_exactly_one_of_the_two(rt, caller, profile, png, item):
+    reply = send(caller, payload(profile, item), file("one", png))
+    assert reply.status == 400
+    assert ["media", 0] in [path[:2] for path in reply.paths()]
+    assert nothing_left(rt)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_liar_among_the_files_leaves_no_post_and_no_file(rt, caller, profile, png, order):
+    parts = [payload(profile, {"fileField": "good"}, {"fileField": "bad"}), file("good", png), file("bad", b"<html>")]
+    reply = send(caller, *parts[::order])
+    assert (reply.status, reply.paths()) == (400, [["media", 1, "fileField"]])
+    assert "image/png" in reply.json()["errors"][0]["message"]
+    assert nothing_left(rt)
+
+
+def test_all_files_that_lie_are_named_in_one_answer(rt, caller, profile):
+    reply = send(caller, payload(profile, {"fileField": "a"}, {"fileField": "b"}), file("b", b"b"), file("a", b""))
+    assert sorted(reply.paths()) == [["media", 0, "fileField"], ["media", 1, "fileField"]]
+
+
+def test_a_type_that_is_not_accepted_is_told_at_its_item(rt, caller, profile, png):
+    reply = send(
+        caller,
+        payload(profile, {"fileField": "one"}, {"fileField": "two"}),
+        file("one", b"text", "text/plain", "a.txt"),
+        file("two", png, None),
+    )
+    assert (reply.status, reply.paths()) == (400, [["media", 0, "fileField"], ["media", 1, "fileField"]])
+    assert nothing_left(rt)
+
+
+def test_a_bad_payload_is_told_with_the_paths_inside_it_and_leaves_nothing(rt, caller, profile, png):
+    reply = send(caller, payload("nobody", {"fileField": "one", "alt": ""}, surplus=1), file("one", png))
+    assert reply.status == 400
+    assert {tuple(path) for path in reply.paths()} >= {("media", 0, "alt"), ("profiles", 0), ("surplus",)}
+    assert nothing_left(rt)
+
+
+def test_a_profile_that_nobody_has_leaves_nothing(rt, caller, png):
+    reply = send(caller, payload("019aa5c0-0000-7000-8000-000000000001", {"fileField": "one"}), file("one", png))
+    assert (reply.status, reply.paths()) == (400, [["profiles", 0]])
+    assert nothing_left(rt)
+
+
+@pytest.mark.parametrize(
+    ("parts", "path"),
+    [
+        ([], ["payload"]),
+        ([text("payload", b"{}"), text("payload", b"{}")], ["payload"]),
+        ([text("payload", b"{}"), text("extra", b"1")], ["extra"]),
+        ([text("payload", b"not json")], []),
+        ([text("payload", b"\xff")], []),
+    ],
+)
+def test_exactly_one_text_field_holds_the_json(rt, caller, png, parts, path):
+    reply = send(caller, file("one", png), *parts)
+    assert (reply.status, reply.paths()) == (400, [path])
+    assert nothing_left(rt)
+
+
+def test_twenty_files_are_taken_and_not_one_more(rt, caller, profile, png):
+    def sent(number):
+        items = [{"fileField": f"f{n}"} for n in range(min(number, 20))]
+        return send(caller, payload(profile, *items), *(file(f"f{n}", png) for n in range(number)))
+
+    reply = sent(21)
+    assert (reply.status, reply.paths()) == (400, [["media"]])
+    assert nothing_left(rt)
+    assert len(sent(20).data["media"]) == 20
+
+
+def test_the_payload_has_the_limit_of_every_json_body(rt, caller, png):
+    reply = send(caller, file("one", png), text("payload", b" " * ((1 << 20) + 1)))
+    assert (reply.status, reply.json()["code"]) == (413, "payloadTooLarge")
+    assert nothing_left(rt)
+
+
+def test_a_file_over_its_limit_is_not_read_to_its_end(rt, caller, profile):
+    head = form(payload(profile, {"fileField": "one"}), file("one", b""), end=False)[:-2]
+    endless = [head] + [b"\xff" * (1 << 20)] * 200
+    reply = caller.ask("POST", "/api/v1/posts", endless, headers(caller))
+    assert (reply.status, reply.json()["code"]) == (413, "payloadTooLarge")
+    assert reply.headers["connection"] == "close"
+    assert caller.taken < 45 << 20
+    assert nothing_left(rt)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"nonsense",
+        form(text("payload", b"{}"), end=False),
+        form(b"\r\nno headers"),
+        form(b"Content-Type: image/png\r\n\r\nno name"),
+        form(b'Content-Disposition: attachment; name="a"\r\n\r\n'),
+        form(b"X: " + b"y" * 100_000 + b"\r\n\r\n"),
+    ],
+)
+def test_a_form_that_cannot_be_read_is_a_400(rt, caller, body):
+    reply = caller.ask("POST", "/api/v1/posts", body, headers(caller))
+    assert (reply.status, reply.paths()) == (400, [[]])
+    assert nothing_left(rt)
+
+
+@pytest.mark.parametrize("content_type", ["multipart/form-data", f"multipart/form-data; boundary={'x' * 300}"])
+def test_a_boundary_is_needed(caller, content_type):
+    told = {**headers(caller), "content-type": content_type}
+    reply = caller.ask("POST", "/api/v1/posts", form(text("payload", b"{}")), told)
+    assert (reply.status, reply.paths()) == (400, [[]])
+
+
+def test_other_content_types_are_a_415_and_so_are_forms_elsewhere(caller):
+    told = headers(caller)
+    for path in ("/api/v1/uploads", "/api/v1/posts/validate"):
+        assert caller.ask("POST", path, form(text("payload", b"{}")), told).status == 415
+    told["content-type"] = "application/x-www-form-urlencoded"
+    assert caller.ask("POST", "/api/v1/posts", b"a=1", told).status == 415
+
+
+def test_a_key_that_may_only_read_has_its_form_refused_unread(rt, caller, profile, png):
+    from socialpub import keys
+
+    caller.key = rt.write(keys.create, "reader", "read")
+    assert send(caller, payload(profile, {"fileField": "one"}), file("one", png)).status == 403
+    assert caller.taken == 0
+
+
+def test_a_caller_who_goes_away_leaves_nothing(rt, caller, profile, png):
+    body = form(payload(profile, {"fileField": "one"}), file("one", png))
+    with pytest.raises(Gone):
+        caller.run(caller.asking("POST", "/api/v1/posts", [body[:-60]], headers(caller), goes_away=True))
+    assert nothing_left(rt)
+
+
+def test_a_full_disk_is_a_503_and_leaves_nothing(rt, caller, profile, png, monkeypatch):
+    fsync = os.fsync
+
+    def full(fd):
+        if "/media/" in str(Path(f"/proc/self/fd/{fd}").readlink()):
+            raise OSError(errno.ENOSPC, "no room")
+        return fsync(fd)
+
+    parts = payload(profile, {"fileField": "one"}), file("one", png)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        reply = send(caller, *parts)
+    assert (reply.status, reply.json()["code"]) == (503, "unavailable")
+    assert nothing_left(rt)
+    assert send(caller, *parts).status == 201
+
+
+def test_a_stop_in_the_middle_of_examining_leaves_nothing_behind_for_good(rt, caller, profile, png, monkeypatch):
+    from socialpub.store import examiner
+
+    async def story():
+        looking = asyncio.Event()
+
+        async def examine(*_, **__):
+            looking.set()
+            await asyncio.Event().wait()
+
+        monkeypatch.setattr(examiner, "examine_async", examine)
+        body = form(payload(profile, {"fileField": "one"}), file("one", png))
+        task = asyncio.ensure_future(caller.asking("POST", "/api/v1/posts", body, headers(caller)))
+        await looking.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    caller.run(story())
+    rt.files.sweep(lambda keys: [])
+    assert nothing_left(rt)
+
+
+# --- repeated under one Idempotency-Key ------------------------------------------------------------------------------
+
+
+def test_a_repeated_form_is_replayed_though_its_boundary_differs(rt, caller, profile, png):
+    parts = payload(profile, {"fileField": "one"}), file("one", png)
+    first = send(caller, *parts, idempotency_key="k")
+    again = send(caller, *parts[::-1], boundary="another", idempotency_key="k")
+    assert (first.status, again.status, again.headers["idempotency-replayed"]) == (201, 201, "true")
+    assert again.data["id"] == first.data["id"]
+    assert rt.reader.value("SELECT count(*) FROM artifact") == 1
+    assert len([path for path in rt.settings.media_dir.rglob("*") if path.is_file()]) == 1
+
+
+@pytest.mark.parametrize("change", ["bytes", "type", "field"])
+def test_another_file_under_the_same_key_is_a_409(rt, caller, profile, png, jpeg, change):
+    assert send(caller, payload(profile, {"fileField": "one"}), file("one", png), idempotency_key="k").status == 201
+    field = "two" if change == "field" else "one"
+    mime_type = "image/jpeg" if change == "type" else "image/png"
+    data = jpeg if change == "bytes" else png
+    reply = send(caller, payload(profile, {"fileField": field}), file(field, data, mime_type), idempotency_key="k")
+    assert (reply.status, reply.json()["code"]) == (409, "conflict")
+    assert len([path for path in rt.settings.media_dir.rglob("*") if path.is_file()]) == 1

@@ -1,0 +1,239 @@
+"""Pinterest as far as it is built: options, rules and tokens; publishing says that it is not there."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from socialpub.providers.base import Account, Content, MediaFile, Problem, Refused
+from socialpub.providers.errors import AppRefused, AuthExpired, ProviderError, RateLimited, Rejected, Unavailable
+from socialpub.providers.http import Answer
+from socialpub.providers.pinterest import NOT_BUILT, Pinterest
+from socialpub.sections import Pinterest as Section
+from tests.answering import Answering
+
+OWNER = Account("1", "owner")
+BOARD = {"boardId": "2000000000000000001"}
+ALL = frozenset({"user_accounts:read", "boards:read", "boards:write", "pins:read", "pins:write"})
+
+
+@pytest.fixture
+def pinterest() -> Pinterest:
+    return Pinterest(Section(client_id="app", client_secret=SecretStr("app-secret"), api_url="https://pin.test/v5"))
+
+
+def image(position: int = 0, **facts: Any) -> MediaFile:
+    mime_type, alt = facts.pop("mime_type", "image/jpeg"), facts.pop("alt", None)
+    size = {"width": 1000, "height": 1500, **facts}
+    return MediaFile(position, "image", mime_type, 1000, Path("image"), "image.jpg", alt=alt, facts=size)
+
+
+def video(mime_type: str = "video/mp4", **facts: Any) -> MediaFile:
+    good = {"width": 1080, "height": 1920, "duration_seconds": 30.0}
+    return MediaFile(0, "video", mime_type, 1000, Path("video"), "video.mp4", facts={**good, **facts})
+
+
+def found(pinterest: Pinterest, content: Content, options: dict[str, Any], account: Account = OWNER) -> list[Problem]:
+    """The problems before the last one, which always says that publishing is not built."""
+    *others, last = pinterest.check(content, options, account)
+    assert last == Problem(("profiles",), NOT_BUILT)
+    return others
+
+
+# --- options and rules -----------------------------------------------------------------------------------------------
+
+
+def test_a_pin_without_any_fault_is_still_told_that_publishing_is_not_built(pinterest: Pinterest) -> None:
+    content = Content("A poster", (image(),))
+    assert found(pinterest, content, BOARD) == []
+    assert pinterest.plan(content, BOARD) == ()
+    assert pinterest.run("anything", None) == Refused(NOT_BUILT)  # type: ignore[arg-type]
+
+
+def test_a_pin_needs_a_board(pinterest: Pinterest) -> None:
+    (problem,) = found(pinterest, Content("", (image(),)), {})
+    assert problem.path == ("providerOptions", "pinterest", "boardId")
+
+
+@pytest.mark.parametrize("board", ["Summer prints", "", 2000, "12a"])
+def test_a_boards_name_is_told_apart_from_its_id(pinterest: Pinterest, board: object) -> None:
+    options, (problem,) = pinterest.read_options({"board_id": board})
+    assert options == {}
+    assert "list-boards" in problem.message
+
+
+def test_every_key_of_the_contract_is_read_in_both_spellings(pinterest: Pinterest) -> None:
+    given = {
+        "board_id": "1",
+        "board_section_id": "2",
+        "title": "A title",
+        "link": "https://example.com/a?b=c",
+        "dominant_color": "#6E7874",
+        "cover_image_key_frame_time": 3,
+    }
+    options, problems = pinterest.read_options(given)
+    assert problems == []
+    assert set(options) == {"boardId", "boardSectionId", "title", "link", "dominantColor", "coverImageKeyFrameTime"}
+    assert pinterest.read_options(options) == (options, [])
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"link": "example.com"}, "whole http or https address"),
+        ({"link": "javascript:alert(1)"}, "whole http or https address"),
+        ({"link": "http://[::1"}, "whole http or https address"),
+        ({"link": "https://example.com/" + "x" * 2048}, "at most 2048"),
+        ({"dominantColor": "red"}, "#6E7874"),
+        ({"title": "x" * 101}, "at most 100 characters and has 101"),
+        ({"coverImageKeyFrameTime": 1.5}, "whole seconds"),
+    ],
+)
+def test_a_wrong_value_is_named(pinterest: Pinterest, given: dict[str, Any], says: str) -> None:
+    options, (problem,) = pinterest.read_options(given)
+    assert options == {}
+    assert says in problem.message
+
+
+@pytest.mark.parametrize(
+    ("media", "path", "says"),
+    [
+        ((), ("media",), "without media"),
+        (tuple(image(i) for i in range(6)), ("media",), "not 6 images"),
+        ((video(), image(1)), ("media",), "2 items with a video"),
+        ((image(0), image(1, width=900)), ("media", 1), "900×1500"),
+        ((image(mime_type="image/gif", frames=2),), ("media", 0), "animated GIF"),
+        ((video("video/webm"),), ("media", 0), "not video/webm"),
+        ((video(duration_seconds=2.0),), ("media", 0), "lasts 2.0"),
+        ((video(duration_seconds=901.0),), ("media", 0), "lasts 901.0"),
+        ((video(width=2000, height=1000),), ("media", 0), "2000×1000"),
+        ((image(alt="x" * 501),), ("media", 0, "alt"), "at most 500 characters and has 501"),
+    ],
+)
+def test_media_beyond_the_limits_are_named_with_limit_and_found_value(
+    pinterest: Pinterest, media: tuple[MediaFile, ...], path: tuple[Any, ...], says: str
+) -> None:
+    (problem,) = found(pinterest, Content("", media), BOARD)
+    assert problem.path == path
+    assert says in problem.message
+
+
+def test_a_long_description_is_named(pinterest: Pinterest) -> None:
+    (problem,) = found(pinterest, Content("x" * 801, (image(),)), BOARD)
+    assert problem.path == ("post", "body")
+    assert "801" in problem.message
+
+
+def test_a_cover_beyond_the_end_is_only_a_note(pinterest: Pinterest) -> None:
+    content = Content("", (video(),))
+    options = {**BOARD, "coverImageKeyFrameTime": 3000}
+    assert found(pinterest, content, options) == []
+    assert "last frame" in pinterest.notes(content, options)[0]
+
+
+def test_all_four_scopes_are_needed_and_the_missing_one_is_named(pinterest: Pinterest) -> None:
+    assert pinterest.oauth.can_publish(ALL)
+    assert pinterest.oauth.can_publish(frozenset())
+    lacking = ALL - {"pins:write"}
+    assert not pinterest.oauth.can_publish(lacking)
+    assert "pins:write" in pinterest.oauth.missing_scopes(lacking)[0]
+    (problem,) = found(pinterest, Content("", (image(),)), BOARD, Account("1", scopes=lacking))
+    assert "pins:write" in problem.message
+
+
+# --- tokens ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_account_is_known_by_its_id_or_else_by_its_name(pinterest: Pinterest) -> None:
+    account = {"id": "10", "username": "studio", "business_name": "Studio Nord", "account_type": "BUSINESS"}
+    http = Answering(account, {"username": "old"})
+    identity = pinterest.oauth.identify(http, "pina_1", ALL)
+    assert (identity.account_id, identity.username, identity.name) == ("10", "studio", "Studio Nord")
+    assert identity.facts == {"account_type": "BUSINESS"}
+    assert http.calls[0]["url"] == "https://pin.test/v5/user_account"
+    assert pinterest.oauth.identify(http, "pina_1", ALL).account_id == "old"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "reauth"),
+    [
+        (401, {"code": 2, "message": "Authentication failed."}, AuthExpired, None),
+        (401, {"code": 3, "message": "consumer type is not supported"}, AppRefused, None),
+        (401, {"code": 3, "message": "Missing scopes: pins:read"}, Rejected, True),
+        (403, {"code": 3, "message": "Missing scopes"}, Rejected, True),
+        (403, {"code": 29, "message": "not permitted"}, Rejected, False),
+        (404, {"code": 40, "message": "Board not found."}, Rejected, False),
+        (500, {"code": 0, "message": "?"}, Unavailable, None),
+        (503, {"code": 4197, "message": "ramped down"}, Unavailable, None),
+    ],
+)
+def test_an_error_is_read_by_status_and_code_together(
+    pinterest: Pinterest, status: int, body: dict[str, Any], kind: type[ProviderError], reauth: bool | None
+) -> None:
+    answer = Answer(status, {"x-pinterest-rid": "rid1"}, json.dumps(body).encode())
+    with pytest.raises(ProviderError) as caught:
+        pinterest.oauth.identify(Answering(answer), "pina_1", ALL)
+    assert type(caught.value) is kind
+    assert caught.value.request_id == "rid1"
+    assert getattr(caught.value, "reauth", None) == reauth
+
+
+def test_a_wait_of_many_hours_is_told_unshortened(pinterest: Pinterest) -> None:
+    answer = Answer(429, {"x-ratelimit-reset": "67150"}, b'{"code": 8, "message": "slow down"}')
+    with pytest.raises(RateLimited) as caught:
+        pinterest.oauth.identify(Answering(answer), "pina_1", ALL)
+    assert caught.value.retry_after_seconds == 67150
+
+
+def test_a_page_instead_of_an_answer_is_judged_by_its_status(pinterest: Pinterest) -> None:
+    for status, kind in ((502, Unavailable), (200, Unavailable), (302, Unavailable), (429, RateLimited)):
+        with pytest.raises(kind):
+            pinterest.oauth.identify(Answering(Answer(status, {}, b"<html>")), "pina_1", ALL)
+
+
+def test_a_refresh_sends_basic_and_a_form_and_brings_a_new_pair(pinterest: Pinterest) -> None:
+    http = Answering(
+        {
+            "access_token": "pina_2",
+            "refresh_token": "pinr_2",
+            "expires_in": 2592000,
+            "refresh_token_expires_in": 5184000,
+            "scope": "boards:read,pins:read pins:write",
+        }
+    )
+    tokens = pinterest.oauth.refresh(http, "pinr_1")
+    assert (tokens.access_token, tokens.refresh_token) == ("pina_2", "pinr_2")
+    assert (tokens.expires_in_seconds, tokens.refresh_expires_in_seconds) == (2592000, 5184000)
+    assert tokens.scopes == {"boards:read", "pins:read", "pins:write"}
+    (call,) = http.calls
+    assert call["url"] == "https://pin.test/v5/oauth/token"
+    assert call["auth"] == ("app", "app-secret")
+    assert call["form"] == {"grant_type": "refresh_token", "refresh_token": "pinr_1"}
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "reauth"),
+    [
+        (401, {"code": 2, "message": "Authentication failed."}, Rejected, True),
+        (401, {"code": 3, "message": "consumer type is not supported"}, AppRefused, None),
+        (400, {"code": 1, "message": "Missing request body"}, Rejected, False),
+        (500, {}, Unavailable, None),
+        (200, {}, Unavailable, None),
+    ],
+)
+def test_only_a_dead_refresh_token_sends_the_owner_to_connect_again(
+    pinterest: Pinterest, status: int, body: dict[str, Any], kind: type[ProviderError], reauth: bool | None
+) -> None:
+    with pytest.raises(ProviderError) as caught:
+        pinterest.oauth.refresh(Answering(body, status=status), "pinr_1")
+    assert type(caught.value) is kind
+    assert getattr(caught.value, "reauth", None) == reauth
+    assert "pinr_1" not in caught.value.message
+
+
+def test_a_refused_revocation_of_an_ordinary_account_is_no_failure(pinterest: Pinterest) -> None:
+    pinterest.oauth.revoke(Answering({"code": 29, "message": "not permitted"}, status=403), "pina_1", "pinr_1")
+    with pytest.raises(Unavailable):
+        pinterest.oauth.revoke(Answering({}, status=500), "pina_1", None)

@@ -1,0 +1,178 @@
+"""A written conversation with X: each call gets the next answer, and is held against X's own documents."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr
+
+from socialpub.providers.base import Account, Content, ImageLimits, Job, MediaFile, Memo, Outcome
+from socialpub.providers.http import Answer, FilePart
+from socialpub.providers.x import X
+from tests.unit.providers.x import official
+
+NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
+API = "https://api.x.test"
+
+
+@dataclass
+class Section:
+    client_id: str = "client"
+    client_secret: SecretStr = field(default_factory=lambda: SecretStr("hush"))
+    api_url: str = API
+    authorize_url: str = "https://x.test/i/oauth2/authorize"
+
+
+ADAPTER = X(Section())
+
+
+def answer(status: int, body: Any = None, **headers: str) -> Answer:
+    """`x_rate_limit_reset="1"` becomes the header `x-rate-limit-reset`."""
+    content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+    return Answer(status, {key.replace("_", "-"): value for key, value in headers.items()}, content)
+
+
+def data(status: int = 200, **fields: Any) -> Answer:
+    return answer(status, {"data": fields})
+
+
+def problem(status: int, detail: str, type: str = "about:blank", **more: Any) -> Answer:
+    return answer(status, {"title": "Title", "detail": detail, "type": type, "status": status, **more})
+
+
+def invalid(message: str) -> Answer:
+    """X's way of saying 400."""
+    return answer(
+        400,
+        {
+            "errors": [{"parameters": {"a": ["1"]}, "message": message}],
+            "title": "Invalid Request",
+            "detail": "One or more parameters to your request was invalid.",
+            "type": "https://api.twitter.com/2/problems/invalid-request",
+        },
+    )
+
+
+@dataclass
+class Call:
+    method: str
+    path: str
+    request: dict[str, Any]
+
+    @property
+    def json(self) -> Any:
+        return self.request.get("json")
+
+    @property
+    def params(self) -> dict[str, str]:
+        return self.request.get("params") or {}
+
+    @property
+    def file(self) -> FilePart:
+        part = self.request["multipart"]["media"]
+        assert isinstance(part, FilePart)
+        return part
+
+
+class Script:
+    """Answers in order; an exception is raised instead of answered."""
+
+    def __init__(self, *answers: Answer | Exception) -> None:
+        self._answers = list(answers)
+        self.calls: list[Call] = []
+
+    def call(self, method: str, url: str, **request: Any) -> Answer:
+        assert url.startswith(API)
+        call = Call(method, url.removeprefix(API), request)
+        parts = request.get("multipart")
+        fields = {key: part if isinstance(part, str) else "bytes" for key, part in parts.items()} if parts else None
+        assert official.complaints(method, call.path, call.params, call.json, fields) == []
+        self.calls.append(call)
+        assert self._answers, f"nobody expected {method} {call.path}"
+        following = self._answers.pop(0)
+        if isinstance(following, Exception):
+            raise following
+        return following
+
+    __call__ = call
+
+    @property
+    def asked(self) -> list[str]:
+        return [f"{call.method} {call.path}" for call in self.calls]
+
+    @property
+    def over(self) -> bool:
+        return not self._answers
+
+
+def picture(position: int = 0, **other: Any) -> MediaFile:
+    facts = {"width": 1200, "height": 675, "frames": 1}
+    media = MediaFile(position, "image", "image/jpeg", 120_000, Path("/media/picture"), "holiday.jpg", facts=facts)
+    return replace(media, **other)
+
+
+def gif(position: int = 0, **facts: Any) -> MediaFile:
+    measured = {"width": 400, "height": 300, "frames": 20, **facts}
+    return MediaFile(position, "image", "image/gif", 2_000_000, Path("/media/gif"), "dance.gif", facts=measured)
+
+
+def film(position: int = 0, size_bytes: int = 2_500_000, **facts: Any) -> MediaFile:
+    measured = {"width": 1280, "height": 720, "duration_seconds": 12.0, "frame_rate": 30.0, "has_audio": True, **facts}
+    return MediaFile(position, "video", "video/mp4", size_bytes, Path("/media/film"), "trip.mp4", facts=measured)
+
+
+def account(*scopes: str, **facts: Any) -> Account:
+    return Account("2244990001", "acme", frozenset(scopes), facts)
+
+
+def as_it_is(media: MediaFile, limits: ImageLimits) -> MediaFile:
+    return media
+
+
+def job(
+    script: Script,
+    text: str = "Hello",
+    *media: MediaFile,
+    memo: Memo | None = None,
+    seconds: float = 0.0,
+    slice_over: Callable[[], bool] = lambda: False,
+    fit: Callable[[MediaFile, ImageLimits], MediaFile] = as_it_is,
+    options: dict[str, Any] | None = None,
+    unknown_before: bool = False,
+    committed_at: datetime | None = None,
+) -> Job:
+    return Job(
+        content=Content(text, media),
+        options=options or {},
+        account=account(),
+        memo=memo or {},
+        token="AT",
+        call=script.call,
+        fit=fit,
+        now=NOW + timedelta(seconds=seconds),
+        slice_over=slice_over,
+        unknown_before=unknown_before,
+        committed_at=committed_at,
+    )
+
+
+def run(step: str, script: Script, text: str = "Hello", *media: MediaFile, **more: Any) -> Outcome:
+    return ADAPTER.run(step, job(script, text, *media, **more))
+
+
+def uploaded(*ids: str, ready_seconds_ago: float = 60.0, **more: Any) -> Memo:
+    """The memo of files that X has and knows."""
+    return {
+        "media": {
+            str(index): {
+                "id": media_id,
+                "expires_at": (NOW + timedelta(hours=23)).timestamp(),
+                "ready_at": (NOW - timedelta(seconds=ready_seconds_ago)).timestamp(),
+            }
+            for index, media_id in enumerate(ids)
+        },
+        **more,
+    }

@@ -1,0 +1,113 @@
+"""What X would refuse is told before anything is sent: the rule, the limit and what was found."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from socialpub.providers.base import Account, Content, MediaFile, Problem
+from tests.unit.providers.x.script import ADAPTER, account, film, gif, picture
+
+
+def check(text: str, *media: MediaFile, who: Account | None = None, **options: Any) -> list[Problem]:
+    return ADAPTER.check(Content(text, media), options, who or account())
+
+
+@pytest.mark.parametrize(
+    ("text", "media"),
+    [
+        ("Hello", ()),
+        ("한" * 140, ()),
+        ("x" * 256 + " https://example.com/" + "y" * 300, ()),
+        ("", (picture(),)),
+        ("four", tuple(picture(index) for index in range(4))),
+        ("", (gif(),)),
+        ("", (film(),)),
+        ("", (picture(), gif(1, frames=1))),
+        ("$AAPL costs $25", ()),
+        ("", (film(duration_seconds=1200.4, frame_rate=60.02, width=1080, height=1920),)),
+        ("", (MediaFile(0, "video", "video/mp4", 10, film().path, "unmeasured.mp4"),)),
+    ],
+)
+def test_what_x_takes_has_no_problem(text: str, media: tuple[MediaFile, ...]) -> None:
+    assert check(text, *media) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "media", "path", "parts"),
+    [
+        ("", (), ("post", "body"), ("neither",)),
+        ("x" * 281, (), ("post", "body"), ("280", "281")),
+        ("한" * 141, (), ("post", "body"), ("280", "282")),
+        ("a\ufffeb", (), ("post", "body"), ("U+FFFE",)),
+        ("$AAPL and $TSLA", (), ("post", "body"), ("1 cashtag", "2", "$AAPL, $TSLA")),
+        ("", tuple(picture(index) for index in range(5)), ("media",), ("4", "5")),
+        ("", (film(), picture(1)), ("media",), ("one video", "2")),
+        ("", (gif(), gif(1)), ("media",), ("one animated GIF", "2")),
+        ("", (picture(alt="x" * 1001),), ("media", 0, "alt"), ("1000", "1001")),
+        ("", (replace(gif(), size_bytes=15_000_001),), ("media", 0), ("15000000", "15000001")),
+        ("", (gif(width=1281),), ("media", 0), ("1280×1080", "1281×300")),
+        ("", (gif(width=1100, height=1090),), ("media", 0), ("1280×1080", "1100×1090")),
+        ("", (gif(frames=351),), ("media", 0), ("350", "351")),
+        ("", (gif(width=1280, height=1080, frames=300),), ("media", 0), ("300000000", "414720000")),
+        ("", (film(duration_seconds=0.2),), ("media", 0), ("0.5", "0.2")),
+        ("", (film(duration_seconds=1201.0),), ("media", 0), ("20 minutes", "20.0")),
+        ("", (film(frame_rate=120.0),), ("media", 0), ("60", "120")),
+        ("", (film(width=16, height=16),), ("media", 0), ("32×32", "16×16")),
+        ("", (film(width=1280, height=400),), ("media", 0), ("3:1", "1280×400")),
+    ],
+)
+def test_a_problem_names_the_rule_the_limit_and_what_was_found(
+    text: str, media: tuple[MediaFile, ...], path: tuple[Any, ...], parts: tuple[str, ...]
+) -> None:
+    (problem,) = check(text, *media)
+    assert problem.path == path
+    for part in parts:
+        assert part in problem.message
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"subscription_type": "Premium"},
+        {"subscription_type": "PremiumPlus"},
+        {"subscription_type": "Basic"},
+        {"subscription_type": "None", "verified_type": "business"},
+    ],
+)
+def test_subscribers_may_write_and_show_more(facts: dict[str, str]) -> None:
+    assert check("x" * 5000, film(duration_seconds=7000.0), who=account(**facts)) == []
+
+
+def test_the_blue_tick_alone_is_no_subscription() -> None:
+    assert check("x" * 281, who=account(subscription_type="None", verified_type="none"))
+
+
+def test_a_quoted_post_and_media_exclude_each_other() -> None:
+    (problem,) = check("", picture(), quotePostId="1")
+    assert problem.path == ("providerOptions", "x", "quotePostId")
+    assert check("Look", quotePostId="1") == []
+
+
+def test_a_missing_scope_is_told_when_it_is_needed_and_known() -> None:
+    who = account("tweet.read", "tweet.write", "users.read")
+    assert check("Hello", who=who) == []
+    (problem,) = check("Hello", picture(), who=who)
+    assert "media.write" in problem.message
+    assert check("Hello", who=account("tweet.read"))[0].path == ("profiles",)
+
+
+def test_a_link_is_told_to_cost_more() -> None:
+    (note,) = ADAPTER.notes(Content("see README.md"), {})
+    assert "0.200" in note
+    assert "0.015" in note
+    assert "README.md" in note
+    assert ADAPTER.notes(Content("see node.js"), {}) == []
+
+
+def test_a_video_that_some_accounts_may_not_post_is_a_note_and_no_problem() -> None:
+    media = replace(film(width=1920, height=1080), alt="A trip", mime_type="video/webm")
+    assert check("", media) == []
+    notes = " ".join(ADAPTER.notes(Content("", (media,)), {}))
+    for part in ("alt text", "1920×1080", "WebM"):
+        assert part in notes

@@ -1,0 +1,341 @@
+"""The one call that makes the post: sent once, and never answered with a guess."""
+
+from typing import Any
+
+import pytest
+
+from socialpub.providers.base import Again, Content, Kind, Published, Refused, Unknown, Wait
+from socialpub.providers.errors import AppRefused, AuthExpired, NotSent, ProviderError, RateLimited, Unavailable
+from socialpub.providers.http import Answer
+from tests.unit.providers.x.script import (
+    ADAPTER,
+    NOW,
+    Script,
+    answer,
+    data,
+    film,
+    gif,
+    invalid,
+    job,
+    picture,
+    problem,
+    run,
+    uploaded,
+)
+
+DUPLICATE = problem(403, "You are not allowed to create a Tweet with duplicate content.")
+BAD_MEDIA = "Your media IDs are invalid."
+
+
+def test_a_text_is_one_call_and_becomes_a_post_with_its_address() -> None:
+    script = Script(data(201, id="1900000000000000123", text="Hello https://t.co/abc"))
+    outcome = run("create_post", script, "Hello")
+    assert outcome == Published("1900000000000000123", "https://x.com/acme/status/1900000000000000123")
+    assert script.asked == ["POST /2/tweets"]
+    assert script.calls[0].json == {"text": "Hello"}
+    assert script.calls[0].request["token"] == "AT"
+
+
+def test_the_body_says_what_was_chosen_and_leaves_out_what_is_default() -> None:
+    chosen = {
+        "replySettings": "following",
+        "madeWithAi": True,
+        "paidPartnership": False,
+        "inReplyToPostId": "19",
+        "communityId": "7",
+        "shareWithFollowers": True,
+    }
+    script = Script(data(201, id="1"))
+    run("create_post", script, "Hi", picture(0), picture(1), memo=uploaded("11", "12"), options=chosen)
+    assert script.calls[0].json == {
+        "text": "Hi",
+        "media": {"media_ids": ["11", "12"]},
+        "reply_settings": "following",
+        "made_with_ai": True,
+        "reply": {"in_reply_to_tweet_id": "19"},
+        "community_id": "7",
+        "share_with_followers": True,
+    }
+
+
+def test_everyone_may_reply_is_said_by_saying_nothing() -> None:
+    script = Script(data(201, id="1"))
+    run("create_post", script, options={"replySettings": "everyone", "quotePostId": "5"})
+    assert script.calls[0].json == {"text": "Hello", "quote_tweet_id": "5"}
+
+
+def test_a_picture_needs_no_text() -> None:
+    script = Script(data(201, id="1"))
+    run("create_post", script, "", picture(), memo=uploaded("11"))
+    assert script.calls[0].json == {"media": {"media_ids": ["11"]}}
+
+
+@pytest.mark.parametrize(
+    "unusable",
+    [
+        answer(201),
+        answer(201, b"<html>created</html>"),
+        answer(200, {"errors": ["internal server error"]}),
+        data(201, id=""),
+        answer(500, {"errors": ["internal server error"]}),
+        answer(502, b"<html>Bad gateway</html>"),
+        problem(503, "Service Unavailable"),
+        answer(302),
+        answer(408),
+        Unavailable("cut"),
+    ],
+)
+def test_whatever_is_neither_a_post_nor_a_refusal_leaves_the_question_open(unusable: Answer | Exception) -> None:
+    with pytest.raises(Unavailable):
+        run("create_post", Script(unusable))
+
+
+def test_what_never_left_may_be_tried_again() -> None:
+    with pytest.raises(NotSent):
+        run("create_post", Script(NotSent("refused")))
+
+
+REFUSED: list[tuple[Answer, str, float]] = [
+    (invalid("Your Tweet text is too long. For more information on how Tweet length is determined…"), "Shorten", 0),
+    (
+        invalid(
+            "You can only provide one of poll or quote_tweet_id or direct_message_deep_link or media or card_uri."
+        ),
+        "only one of",
+        0,
+    ),
+    (invalid("Request body must be a JSON object."), "fault of socialpub", 0),
+    (invalid("Requests with bodies must have content-type of application/json."), "fault of socialpub", 0),
+    (invalid("Request body is not valid JSON."), "fault of socialpub", 0),
+    (invalid("The `reply.in_reply_to_tweet_id` query parameter value [x] is not valid"), "is not valid", 0),
+    (DUPLICATE, "has this text already: change it", 0),
+    (problem(403, "Posts are limited to a maximum of one cashtag."), "at most one cashtag", 0),
+    (problem(403, "This user is not allowed to post a video longer than 2 minutes."), "Shorten the video", 0),
+    (
+        problem(403, "You can only reply to or quote posts where you are mentioned or are the author."),
+        "drop inReplyToPostId",
+        0,
+    ),
+    (
+        problem(
+            403,
+            "Reply to this conversation is not allowed because you have not been mentioned or otherwise engaged by the "
+            "author of the post you are replying to.",
+        ),
+        "drop inReplyToPostId",
+        0,
+    ),
+    (problem(403, "The Tweet contains an invalid URL."), "remove it", 0),
+    (problem(400, "The Tweet contains an invalid URL."), "remove it", 0),
+    (problem(403, "You are not permitted to perform this action."), "text's length", 0),
+    (
+        problem(
+            403,
+            "The user used for authentication is suspended",
+            "https://api.twitter.com/2/problems/user-suspended",
+        ),
+        "log in on x.com",
+        24 * 3600,
+    ),
+    (answer(403, {"errors": [{"code": 64, "message": "Your account is suspended."}]}), "log in on x.com", 24 * 3600),
+    (answer(403, {"errors": [{"code": 326, "message": "To protect our users…"}]}), "log in on x.com", 24 * 3600),
+    (problem(403, "Your account is not permitted to access this feature"), "Try again later", 3600),
+    (answer(403, {"errors": [{"code": 226, "message": "This request looks like it might be automated."}]}),
+     "automated spam", 6 * 3600),
+    (problem(403, "Something that nobody has seen yet"), "Something that nobody has seen yet", 0),
+    (problem(404, "Not Found", "https://api.x.com/2/problems/resource-not-found"), "is gone", 0),
+    (answer(404), "is gone", 0),
+    (answer(403, b"<html>Attention Required! | Cloudflare</html>"), "HTTP 403", 0),
+    (answer(413), "Send less", 0),
+    (problem(409, "Conflict", "https://api.x.com/2/problems/conflict"), "Conflict", 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("refusal", "said", "rest_seconds"), REFUSED, ids=[said for _, said, _ in REFUSED])
+def test_a_refusal_is_certain_and_says_what_to_change(refusal: Answer, said: str, rest_seconds: float) -> None:
+    outcome = run("create_post", Script(refusal))
+    assert isinstance(outcome, Refused)
+    assert said in outcome.message
+    assert outcome.rest_seconds == rest_seconds
+    assert not outcome.reauth
+    assert "html" not in outcome.message.lower()
+
+
+def test_a_token_of_the_wrong_kind_asks_for_the_account_again() -> None:
+    refusal = problem(
+        403,
+        "Authenticating with OAuth 2.0 Application-Only is forbidden for this endpoint.",
+        "https://api.x.com/2/problems/unsupported-authentication",
+    )
+    outcome = run("create_post", Script(refusal))
+    assert isinstance(outcome, Refused)
+    assert outcome.reauth
+
+
+def test_an_expired_token_is_a_matter_of_refreshing() -> None:
+    with pytest.raises(AuthExpired):
+        run("create_post", Script(problem(401, "Unauthorized")))
+
+
+CREDITS = "https://api.twitter.com/2/problems/credits"
+APP_WIDE = [
+    answer(402, {"account_id": 1500000000000000000, "title": "CreditsDepleted", "detail": "Your…", "type": CREDITS}),
+    answer(402, {"detail": "credits depleted", "status": 402, "type": "https://api.x.com/2/problems/credits-depleted"}),
+    answer(402),
+    problem(403, "CreditsDepleted", CREDITS),
+    problem(403, "No", "https://api.twitter.com/2/problems/client-forbidden", reason="client-not-enrolled"),
+    answer(403, {"errors": [{"code": 453, "message": "You currently have access to a subset of X API"}]}),
+    problem(403, "Suspended", "https://api.x.com/2/problems/app-suspended"),
+    problem(429, "Usage cap exceeded: Monthly", "https://api.twitter.com/2/problems/usage-capped", period="Monthly"),
+    answer(429, {"title": "UsageCapExceeded", "detail": "Usage cap exceeded: Monthly product cap"}),
+]
+
+
+@pytest.mark.parametrize("refusal", APP_WIDE)
+def test_what_concerns_the_app_holds_the_network_and_not_this_post(refusal: Answer) -> None:
+    with pytest.raises(AppRefused) as held:
+        run("create_post", Script(refusal))
+    assert held.value.code
+
+
+TOO_MANY = {"title": "Too Many Requests", "detail": "Too Many Requests", "type": "about:blank", "status": 429}
+SOON = str(int(NOW.timestamp()) + 300)
+TOMORROW = str(int(NOW.timestamp()) + 40_000)
+LONG_AGO = str(int(NOW.timestamp()) - 7200)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"x_rate_limit_reset": SOON}, 300),
+        ({"x_rate_limit_reset": str(int(NOW.timestamp()))}, 1),
+        (
+            {
+                "x_rate_limit_reset": SOON,
+                "x_user_limit_24hour_remaining": "0",
+                "x_user_limit_24hour_reset": TOMORROW,
+            },
+            40_000,
+        ),
+        (
+            {
+                "x_rate_limit_reset": SOON,
+                "x_user_limit_24hour_remaining": "3",
+                "x_user_limit_24hour_reset": TOMORROW,
+            },
+            300,
+        ),
+        (
+            {
+                "x_rate_limit_reset": SOON,
+                "x_app_limit_24hour_remaining": "0",
+                "x_app_limit_24hour_reset": TOMORROW,
+            },
+            40_000,
+        ),
+        ({"retry_after": "17"}, 17),
+        ({"x_rate_limit_reset": LONG_AGO, "retry_after": "17"}, 17),
+        ({"x_rate_limit_reset": LONG_AGO}, None),
+        ({"x_rate_limit_reset": "soon"}, None),
+        ({}, None),
+    ],
+)
+def test_a_full_window_is_waited_out_to_the_end_that_x_names(headers: dict[str, str], seconds: float | None) -> None:
+    with pytest.raises(RateLimited) as limited:
+        run("create_post", Script(answer(429, TOO_MANY, **headers)))
+    assert limited.value.retry_after_seconds == seconds
+    assert limited.value.endpoint == "POST /2/tweets"
+
+
+def test_the_old_form_of_a_full_window_counts_too() -> None:
+    with pytest.raises(RateLimited):
+        run("create_post", Script(answer(400, {"errors": [{"code": 88, "message": "Rate limit exceeded"}]})))
+
+
+def test_an_account_that_reached_its_posts_per_day_waits_for_hours() -> None:
+    refusal = answer(403, {"errors": [{"code": 344, "message": "daily limit"}]}, x_rate_limit_reset=SOON)
+    with pytest.raises(RateLimited) as limited:
+        run("create_post", Script(refusal))
+    assert limited.value.retry_after_seconds == 3 * 3600
+
+
+def test_a_duplicate_after_an_unknown_outcome_is_probably_our_own_post() -> None:
+    outcome = run("create_post", Script(DUPLICATE), unknown_before=True)
+    assert isinstance(outcome, Unknown)
+
+
+def test_invalid_media_that_are_fresh_wait_once_then_are_sent_once_more_then_fail() -> None:
+    media = picture()
+    first = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=uploaded("1", ready_seconds_ago=3))
+    assert isinstance(first, Wait)
+    assert 3 <= first.seconds <= 5
+
+    second = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=first.memo, seconds=4)
+    assert isinstance(second, Again)
+    assert second.step == "upload:0"
+
+    upload = Script(data(id="2", expires_after_secs=86400))
+    done = run("upload:0", upload, "Hi", media, memo=second.memo, seconds=5)
+    assert upload.over
+    third = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=memo_of(done), seconds=6)
+    assert isinstance(third, Refused)
+    assert "sent 2 times" in third.message
+
+
+def test_invalid_media_that_are_old_are_sent_once_more_at_once_and_created_three_times_at_most() -> None:
+    media = film()
+    first = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=uploaded("1", ready_seconds_ago=30))
+    assert isinstance(first, Again)
+    assert first.step == "init:0"
+    again = {**first.memo, **uploaded("2", ready_seconds_ago=0)}
+    second = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=again, seconds=1)
+    assert isinstance(second, Wait)
+    third = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=second.memo, seconds=5)
+    assert isinstance(third, Refused)
+
+
+def test_media_that_expired_while_the_post_waited_are_sent_again_before_anything_is_created() -> None:
+    script = Script()
+    outcome = run("create_post", script, "Hi", picture(0), picture(1), memo=uploaded("1", "2"), seconds=24 * 3600)
+    assert isinstance(outcome, Again)
+    assert outcome.step == "upload:0"
+    assert script.calls == []
+
+
+def test_the_attempt_notes_what_xs_support_would_ask_for() -> None:
+    asked = job(Script(answer(403, {"errors": [{"code": 64, "message": "no"}]}, x_transaction_id="abc")))
+    ADAPTER.run("create_post", asked)
+    assert asked.seen.request_id == "abc"
+    assert asked.seen.code == "64"
+
+
+def test_no_token_of_an_answer_reaches_a_message() -> None:
+    secret = "QmFzZTY0" * 12
+    outcome = run("create_post", Script(problem(403, f"bad token {secret} given")))
+    assert isinstance(outcome, Refused)
+    assert secret not in outcome.message
+
+
+@pytest.mark.parametrize(
+    ("media", "names"),
+    [
+        ((), ["create_post"]),
+        ((picture(),), ["upload:0", "create_post"]),
+        ((picture(0, alt="A bike"), picture(1)), ["upload:0", "alt:0", "upload:1", "create_post"]),
+        ((gif(),), ["init:0", "append:0", "finalize:0", "await:0", "create_post"]),
+        ((gif(frames=1),), ["upload:0", "create_post"]),
+        ((film(),), ["init:0", "append:0", "finalize:0", "await:0", "create_post"]),
+    ],
+)
+def test_a_plan_prepares_every_file_and_commits_once(media: tuple[Any, ...], names: list[str]) -> None:
+    plan = ADAPTER.plan(Content("Hello", media), {})
+    assert [step.name for step in plan] == names
+    assert [step.name for step in plan if step.kind is Kind.COMMIT] == ["create_post"]
+    assert {step.kind for step in plan if step.name.startswith("await")} <= {Kind.POLL}
+
+
+def memo_of(outcome: Any) -> dict[str, Any]:
+    assert not isinstance(outcome, ProviderError | Refused)
+    memo = outcome.memo
+    assert isinstance(memo, dict)
+    return memo

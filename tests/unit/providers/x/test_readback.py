@@ -1,0 +1,177 @@
+"""The account is read back as X shows it: what could be our post is found, what is not is left alone."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from socialpub.providers.base import CannotTell, Look, MediaFile
+from socialpub.providers.errors import AuthExpired, RateLimited, Rejected, Unavailable
+from socialpub.providers.http import Answer
+from tests.unit.providers.x.script import ADAPTER, NOW, Script, answer, film, job, picture, problem
+
+
+def shown(post_id: str, text: str, *urls: dict[str, Any], media: int = 0, **more: Any) -> dict[str, Any]:
+    """A post as X's timeline shows it."""
+    post: dict[str, Any] = {"id": post_id, "text": text, "created_at": "2026-11-21T12:00:01.000Z", **more}
+    if urls:
+        post["entities"] = {"urls": list(urls)}
+    if media:
+        post["attachments"] = {"media_keys": [f"3_{n}" for n in range(media)]}
+    return post
+
+
+def link(short: str, target: str, **more: Any) -> dict[str, Any]:
+    return {"url": f"https://t.co/{short}", "expanded_url": target, "start": 0, "end": 23, **more}
+
+
+def timeline(*posts: dict[str, Any], next_token: str | None = None) -> Answer:
+    meta: dict[str, Any] = {"result_count": len(posts)}
+    if next_token:
+        meta["next_token"] = next_token
+    return answer(200, {"data": list(posts), "meta": meta} if posts else {"meta": meta})
+
+
+def look(script: Script, text: str, *media: MediaFile, **options: Any) -> Look | CannotTell:
+    return ADAPTER.recover(job(script, text, *media, options=options, committed_at=NOW - timedelta(minutes=1)))
+
+
+def found(text: str, *posts: dict[str, Any], media: tuple[MediaFile, ...] = (), **options: Any) -> list[str | None]:
+    outcome = look(Script(timeline(*posts)), text, *media, **options)
+    assert isinstance(outcome, Look)
+    return [post.post_id for post in outcome.candidates]
+
+
+def test_the_look_asks_for_everything_since_shortly_before_the_commit() -> None:
+    script = Script(timeline())
+    assert look(script, "Hello") == Look(())
+    assert script.asked == ["GET /2/users/2244990001/tweets"]
+    assert script.calls[0].params == {
+        "max_results": "100",
+        "start_time": "2026-11-21T11:57:00Z",
+        "exclude": "retweets",
+        "tweet.fields": "attachments,created_at,entities,note_tweet,text",
+    }
+
+
+def test_a_post_is_found_with_its_address() -> None:
+    outcome = look(Script(timeline(shown("9", "Other"), shown("5", "Hello"))), "Hello")
+    assert isinstance(outcome, Look)
+    (post,) = outcome.candidates
+    assert (post.post_id, post.url) == ("5", "https://x.com/acme/status/5")
+
+
+def test_several_are_told_oldest_first() -> None:
+    assert found("Hi", shown("10", "Hi"), shown("9", "Hi"), shown("8", "Hi there")) == ["9", "10"]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "urls"),
+    [
+        ("Read https://example.org/a?b=1", "Read https://t.co/a", [link("a", "https://example.org/a?b=1")]),
+        ("Read example.org now", "Read https://t.co/a now", [link("a", "http://example.org")]),
+        ("Read https://example.org/", "Read https://t.co/a", [link("a", "https://example.org")]),
+        ("(example.org/x/)", "(https://t.co/a)", [link("a", "http://example.org/x/")]),
+        ("a.com, b.com", "https://t.co/a, https://t.co/b", [link("a", "http://a.com"), link("b", "http://b.com")]),
+        ("A & B < C", "A &amp; B &lt; C", []),
+        ("cafe\u0301", "café", []),
+        ("  two\n\n\nlines ", "two\n\nlines", []),
+        ("See https://example.org/a", "See https://t.co/a", []),
+        ("a.com, b.com!", "https://t.co/a, https://t.co/b!", []),
+    ],
+)
+def test_what_x_changed_on_the_way_is_seen_through(ours: str, theirs: str, urls: list[dict[str, Any]]) -> None:
+    assert found(ours, shown("5", theirs, *urls)) == ["5"]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "urls"),
+    [
+        ("Hello", "Hello!", []),
+        ("Hello", "hello", []),
+        ("Hello https://example.org/a", "Hello https://t.co/a", [link("a", "https://example.org/b")]),
+        ("Hello", "Hello https://t.co/a and more", []),
+        ("Hello https://example.org", "Bye https://t.co/a", []),
+    ],
+)
+def test_another_post_is_not_taken_for_ours(ours: str, theirs: str, urls: list[dict[str, Any]]) -> None:
+    assert found(ours, shown("5", theirs, *urls)) == []
+
+
+MEDIA_LINK = link("m", "https://x.com/acme/status/5/photo/1", media_key="3_0")
+
+
+def test_the_link_that_media_add_is_no_part_of_the_text() -> None:
+    media = (picture(0), picture(1))
+    assert found("Hi", shown("5", "Hi https://t.co/m", MEDIA_LINK, media=2), media=media) == ["5"]
+    assert found("", shown("5", "https://t.co/m", MEDIA_LINK, media=2), media=media) == ["5"]
+    video = link("m", "https://x.com/acme/status/5/video/1")
+    assert found("Hi", shown("5", "Hi https://t.co/m", video, media=1), media=(film(),)) == ["5"]
+    assert found("Hi", shown("5", "Hi https://t.co/m", media=1), media=(film(),)) == ["5"]
+
+
+def test_the_number_of_media_must_agree() -> None:
+    assert found("Hi", shown("5", "Hi https://t.co/m", MEDIA_LINK, media=1)) == []
+    assert found("Hi", shown("5", "Hi"), media=(picture(),)) == []
+
+
+def test_a_server_that_ignores_our_fields_is_compared_by_its_text_alone() -> None:
+    assert found("Hi", {"id": "5", "text": "Hi https://t.co/m"}, media=(picture(),)) == ["5"]
+
+
+def test_a_long_post_is_read_from_its_note_or_known_by_its_beginning() -> None:
+    text = "word " * 100 + "see https://example.org/a"
+    beginning = text[:270] + "… https://t.co/more"
+    whole = text.replace("https://example.org/a", "https://t.co/a")
+    note = {"text": whole, "entities": {"urls": [link("a", "https://example.org/a")]}}
+    assert found(text, shown("5", beginning, note_tweet=note)) == ["5"]
+    assert found(text, shown("5", beginning, note_post=note)) == ["5"]
+    assert found(text, shown("5", beginning)) == ["5"]
+    assert found("other " * 100, shown("5", beginning, note_tweet=note), shown("6", beginning)) == []
+
+
+def test_a_reply_may_begin_with_names_and_a_quote_end_with_its_post() -> None:
+    assert found("Yes!", shown("5", "@bob @eve Yes!"), inReplyToPostId="1") == ["5"]
+    assert found("Yes!", shown("5", "@bob Yes!")) == []
+    quoted = link("q", "https://twitter.com/bob/status/77")
+    assert found("Look", shown("5", "Look https://t.co/q", quoted), quotePostId="77") == ["5"]
+
+
+def test_the_whole_list_is_read() -> None:
+    script = Script(timeline(shown("9", "Other"), next_token="more"), timeline(shown("5", "Hello")))
+    outcome = look(script, "Hello")
+    assert isinstance(outcome, Look)
+    assert [post.post_id for post in outcome.candidates] == ["5"]
+    assert script.calls[1].params["pagination_token"] == "more"
+
+
+def test_a_list_without_end_cannot_tell() -> None:
+    outcome = look(Script(*[timeline(shown("9", "Other"), next_token="more")] * 10), "Hello")
+    assert isinstance(outcome, CannotTell)
+    assert "https://x.com/acme" in outcome.hint
+
+
+def test_partial_success_is_a_look() -> None:
+    partly = answer(200, {"data": [shown("5", "Hello")], "errors": [{"title": "Not Found"}], "meta": {}})
+    assert isinstance(look(Script(partly), "Hello"), Look)
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        (answer(200, b"<html>"), Unavailable),
+        (answer(200, {}), Unavailable),
+        (answer(200, []), Unavailable),
+        (answer(200, {"errors": [{"title": "Not Found Error"}]}), Unavailable),
+        (answer(200, {"data": "none", "meta": {"result_count": 0}}), Unavailable),
+        (answer(503), Unavailable),
+        (Unavailable("cut"), Unavailable),
+        (answer(401), AuthExpired),
+        (answer(429), RateLimited),
+        (problem(403, "Forbidden"), Rejected),
+        (answer(404), Rejected),
+    ],
+)
+def test_a_look_that_was_not_answered_is_none(reply: Any, kind: type[Exception]) -> None:
+    with pytest.raises(kind):
+        look(Script(reply), "Hello")

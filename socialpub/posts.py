@@ -6,6 +6,7 @@ than its deliveries: it is settled in the write that settles the last of them.
 
 import hashlib
 import json
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -71,6 +72,7 @@ def create(rt: Runtime, tx: Tx, draft: Draft, caller: Caller) -> str:
     )
     audiences.count(tx, audience, status, +1)
     _insert_media(tx, post_id, draft.media)
+    content_key = _content_key(draft.body, len(draft.media))
     for position, profile in enumerate(targets):
         options = _merged(rt, profile, draft.options)
         delivery_id = ids.new(int(tx.now.timestamp() * 1000))
@@ -88,7 +90,7 @@ def create(rt: Runtime, tx: Tx, draft: Draft, caller: Caller) -> str:
             scheduled_at=scheduled_at,
             due_at=scheduled_at or tx.stamp,
             run_at=scheduled_at or tx.stamp,
-            content_key=_content_key(draft.body, draft.media, options),
+            content_key=content_key,
         )
         logbook.record(tx, delivery_id, "pending")
         if not draft.scheduled_at:
@@ -142,7 +144,8 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
     if "media" in change.given:
         tx.execute("DELETE FROM media WHERE post_id = ?", (post_id,))
         _insert_media(tx, post_id, change.media)
-    media = _media(tx, post_id)
+    media = tx.all("SELECT id FROM media WHERE post_id = ?", (post_id,))
+    content_key = _content_key(body, len(media))
     scheduled_at = post["scheduled_at"]
     if "scheduled_at" in change.given:
         scheduled_at = stamp(change.scheduled_at) if change.scheduled_at else None
@@ -158,7 +161,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
             scheduled_at=scheduled_at,
             due_at=due_at,
             run_at=due_at,
-            content_key=_content_key(body, media, options),
+            content_key=content_key,
         )
         if scheduled_at is None:
             tx.after_commit(rt.doorbell.ring, delivery["id"])
@@ -307,11 +310,6 @@ def _insert_media(tx: Tx, post_id: str, media: Sequence[DraftMedia]) -> None:
     tx.many("INSERT INTO media (id, post_id, position, artifact_id, alt) VALUES (?, ?, ?, ?, ?)", rows)
 
 
-def _media(tx: Tx, post_id: str) -> list[DraftMedia]:
-    rows = tx.all("SELECT artifact_id, alt FROM media WHERE post_id = ? ORDER BY position", (post_id,))
-    return [DraftMedia(row[0], row[1]) for row in rows]
-
-
 def _files(rt: Runtime, reader: Reader, media: Sequence[tuple[str, str | None]]) -> tuple[MediaFile, ...]:
     files = []
     for position, (artifact_id, alt) in enumerate(media):
@@ -328,10 +326,10 @@ def _files(rt: Runtime, reader: Reader, media: Sequence[tuple[str, str | None]])
     return tuple(files)
 
 
-def _content_key(body: str | None, media: Sequence[DraftMedia], options: Mapping[str, Any]) -> str:
-    """Equal for deliveries whose posts could not be told apart on the network."""
-    what = json.dumps([body or "", [item.artifact_id for item in media], options], sort_keys=True)
-    return hashlib.sha256(what.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+def _content_key(body: str | None, media_count: int) -> str:
+    """Equal for deliveries whose posts could not be told apart when the account is read back."""
+    text = " ".join(unicodedata.normalize("NFC", body or "").split())
+    return hashlib.sha256(f"{media_count} {text}".encode()).hexdigest()[:32]
 
 
 def _json(value: Mapping[str, Any]) -> str:

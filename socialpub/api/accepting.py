@@ -20,7 +20,7 @@ async def accept(rt: Runtime, request: Request, fn: Any, *args: Any) -> Answer:
     return created(show(rt.reader, post_id), location(rt, post_id))
 
 
-def _keep(rt: Runtime, tx: Tx, post_id: str) -> Kept:  # noqa: ARG001
+def _keep(rt: Runtime, tx: Tx, post_id: str) -> Kept:
     return Kept(201, post_id, show(idempotency.reader_inside(tx), post_id))
 
 

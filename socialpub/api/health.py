@@ -74,7 +74,7 @@ def heartbeat_age(reader: Reader, now: datetime) -> float | None:
     return None if shown is None else (now - parse(shown)).total_seconds()
 
 
-def _touch(rt: Runtime, tx: Tx) -> None:  # noqa: ARG001
+def _touch(rt: Runtime, tx: Tx) -> None:
     tx.execute(
         "INSERT INTO appliance (name, value) VALUES ('readiness', ?) ON CONFLICT DO UPDATE SET value = excluded.value",
         (tx.stamp,),

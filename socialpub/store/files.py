@@ -31,6 +31,7 @@ _SUFFIXES = {
 }
 _KEY = re.compile(r"([0-9a-f]{2})/[0-9a-f-]{36}-[0-9a-f]{16}\.[a-z0-9]{2,4}")
 _PART = ".part"
+_QUICKLY_FREED_BYTES = 16 * 1024 * 1024
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 _BROKEN = {errno.EIO, errno.EROFS, errno.EMFILE, errno.ENFILE}
 
@@ -97,10 +98,15 @@ class Incoming:
         with self._lock:  # `keep` may still be at work on another thread
             if self._fd < 0:
                 return
-            if remove and not self._recorded:
+            fd, self._fd = self._fd, -1
+            removed = remove and not self._recorded
+            if removed:
                 self.path.unlink(missing_ok=True)
-            os.close(self._fd)
-            self._fd = -1
+        if removed and self.size_bytes > _QUICKLY_FREED_BYTES:
+            # The disk space of a removed file is given back by the last close: tens of milliseconds for a film.
+            threading.Thread(target=os.close, args=(fd,), name="free").start()
+        else:
+            os.close(fd)
 
 
 class Stored:

@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from starlette.testclient import TestClient
@@ -158,7 +158,9 @@ def test_initialize_takes_what_the_document_names(demo: Caller, changes: dict[st
 
 
 @pytest.mark.parametrize(("fate", "last"), [("fails", "failed"), ("never_ends", "in_progress")])
-def test_processing_may_fail_or_never_end(world: World, demo: Caller, fate: str, last: str) -> None:
+def test_processing_may_fail_or_never_end(
+    world: World, demo: Caller, fate: Literal["fails", "never_ends"], last: str
+) -> None:
     world.x.processing = fate
     media_id = demo.video()
     states = [demo.look(media_id).json()["data"]["processing_info"]["state"] for _ in range(5)]

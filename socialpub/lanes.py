@@ -43,7 +43,8 @@ def due_lanes(reader: Reader, now: str, owner: Owner) -> list[str]:
         if not owner.is_alive(row["owner"])
     ]  # fmt: skip
     due = reader.all(
-        "SELECT min(id), min(run_at) FROM delivery WHERE state = 'queued' AND run_at <= ? GROUP BY profile_id ORDER BY 2",
+        """SELECT min(id), min(run_at) FROM delivery WHERE state = 'queued' AND run_at <= ?
+            GROUP BY profile_id ORDER BY 2""",
         (now,),
     )
     return orphans + [row[0] for row in due]

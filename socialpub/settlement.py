@@ -146,7 +146,7 @@ def _publish(tx: Tx, delivery: Delivery, post: Published, run: Run) -> None:
         hint = f"The network answered with {post.post_id}, which is another post's. Look at the account."
         deliveries.fail(tx, delivery, State.UNCONFIRMED, OUTCOME_UNKNOWN + hint, run, Told.UNKNOWN)
         return
-    deliveries.tell(tx, delivery, run, Told.PUBLISHED)
+    deliveries.tell(tx, delivery, run, Told.PUBLISHED, " ".join(delivery.memo.get("notes", ())) or None)
     tx.execute("UPDATE profile SET posts_count = posts_count + 1 WHERE id = ?", (delivery.profile_id,))
     logbook.record(tx, delivery.id, "published")
     statuses.settle_if_resolved(tx, delivery.post_id)

@@ -8,12 +8,15 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from socialpub import artifacts, idempotency, lanes, logs, revocation
 from socialpub.clock import parse
 from socialpub.errors import SocialpubError
 from socialpub.runtime import Runtime
 from socialpub.store.database import Tx
+
+T = TypeVar("T")
 
 SWEEP_SECONDS = 1.0
 HEARTBEAT_SECONDS = 10.0
@@ -40,7 +43,7 @@ class Sweep:
             Chore(HEARTBEAT_SECONDS, lambda rt: rt.write(beat)),
             Chore(10.0, revocation.revoke_disconnected),
             Chore(3600.0, artifacts.clean),
-            Chore(3600.0, lambda rt: rt.write(idempotency.forget_old)),
+            Chore(3600.0, lambda rt: rt.write(idempotency.clean)),
         ]
         self._thread = threading.Thread(target=self._run, name="sweep", daemon=True)
 
@@ -66,7 +69,7 @@ class Sweep:
         for chore in self._chores:
             if now >= chore.due_at:
                 chore.due_at = now + chore.every_seconds
-                chore.do(self.rt)
+                _attempt(chore.do, self.rt)
         return rung
 
     def _due(self) -> list[str]:
@@ -74,12 +77,7 @@ class Sweep:
 
     def _run(self) -> None:
         while not self.rt.stopping.is_set():
-            try:
-                self.once()
-            except SocialpubError as error:
-                logs.event(log, logging.WARNING, "the sweep could not do all of its work", reason=error.detail)
-            except Exception:
-                logs.event(log, logging.ERROR, "the sweep failed and goes on", exc_info=True)
+            _attempt(Sweep.once, self)
             self.rt.stopping.wait(self._pause())
 
     def _pause(self) -> float:
@@ -88,6 +86,16 @@ class Sweep:
         if at is None:
             return SWEEP_SECONDS
         return min(max((parse(at) - self.rt.now()).total_seconds(), 0.01), SWEEP_SECONDS)
+
+
+def _attempt(work: Callable[[T], object], on: T) -> None:
+    """The sweep outlives whatever fails inside it: it is what makes everything else come right again."""
+    try:
+        work(on)
+    except SocialpubError as error:
+        logs.event(log, logging.WARNING, "the sweep could not do all of its work", reason=error.detail)
+    except Exception:
+        logs.event(log, logging.ERROR, "the sweep failed and goes on", exc_info=True)
 
 
 def beat(rt: Runtime, tx: Tx) -> None:

@@ -136,11 +136,12 @@ def endpoint(
     """Make `async def name(rt, caller, request) -> Answer` an endpoint.
 
     `scope`: `read`, `write`, or None where no key is asked for (`caller` is None then, and the body is left unread).
-    `resource(rt, caller, path_params)` tells whether what the path names is there for this caller; `late`
-    says that the handler raises the NotFound of an unlimited key itself. `body` and `query` are shapes; the handler finds them in `request.body` and `request.query`. `multipart(rt, caller, request)` takes
-    over when the body comes as a form. When the shape of a body fails, `also(rt, caller, value, errors)` may add what
-    else is wrong with it. `replay` makes the endpoint heed an Idempotency-Key: it shows again what was kept. A handler
-    that returns None has answered itself (`request.start`).
+    `resource(rt, caller, path_params)` tells whether what the path names is there for this caller; `late` says that
+    the handler finds that out itself where nothing else can fail before. `body` and `query` are shapes; the handler
+    finds them in `request.body` and `request.query`. `multipart(rt, caller, request)` takes over when the body comes as
+    a form. When the shape of a body fails, `also(rt, caller, value, errors)` may add what else is wrong with it.
+    `replay` makes the endpoint heed an Idempotency-Key: it shows again what was kept. A handler that returns None has
+    answered itself (`request.start`).
     """
 
     def make(handler: Handler) -> Endpoint:

@@ -31,4 +31,9 @@ def render(error: SocialpubError, base_url: str) -> Answer:
 
 def answer(error: SocialpubError, request: Request) -> Answer:
     """The failure of this request: a problem, or a page for a browser that is outside of the API."""
-    return render(error, request.app.rt.settings.base_url)
+    told = render(error, request.app.rt.settings.base_url)
+    if request.accepts_html() and not request.path.startswith(("/api/", "/storage/")):
+        from socialpub.web import pages
+
+        return Answer(told.status, pages.failure(error), (*told.headers, *pages.HEADERS), pages.HTML)
+    return told

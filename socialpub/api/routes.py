@@ -1,9 +1,10 @@
-"""Every address of the API on one screen."""
+"""Every address on one screen."""
 
 from starlette.routing import Route
 
-from socialpub.api import logs, posts, profiles, storage, uploads
+from socialpub.api import health, logs, metrics, openapi, posts, profiles, storage, uploads
 from socialpub.api.endpoint import Endpoint, Methods
+from socialpub.web import problems as meanings
 
 
 def routes() -> list[Route]:
@@ -20,8 +21,13 @@ def routes() -> list[Route]:
         _at("/api/v1/uploads", POST=uploads.reserve),
         _at("/api/v1/uploads/complete", POST=uploads.complete),
         _at("/api/v1/publish/logs", GET=logs.index),
+        _at("/api/v1/openapi-docs", GET=openapi.show),
         _at("/storage/uploads/{artifactId}", PUT=storage.put),
         _at("/storage/media/{key:path}", GET=storage.read),
+        _at("/problems/{slug}", GET=meanings.show),
+        _at("/healthz", GET=health.live),
+        _at("/readyz", GET=health.ready),
+        _at("/metrics", GET=metrics.show),
     ]
 
 

@@ -27,7 +27,7 @@ class Leashed:
         *arguments: str,
         config: Path | None = None,
         seconds: float = STOP_SECONDS,
-        log: IO[bytes] | None = None,
+        log: IO[bytes] | int | None = None,
         env: dict[str, str] | None = None,
     ) -> None:
         self._seconds = seconds

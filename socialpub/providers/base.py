@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Options = dict[str, Any]
 Memo = dict[str, Any]
-"""What a delivery remembers between steps: JSON, no secrets."""
+"""What a delivery remembers between steps: JSON, no secrets. Sentences under `notes` are shown with the post."""
 
 
 class Kind(StrEnum):

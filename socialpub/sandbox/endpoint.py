@@ -60,7 +60,7 @@ class Endpoint:
             return self._do(network, call)
         if fault.kind == "block" and not fault.after_effect:
             await _wait_for(fault.event)
-        answer = self._do(network, call) if fault.kind == "block" else None
+        answer = self._do(network, call) if fault.after_effect or fault.kind == "block" else None
         return await self._spoil(fault, answer, receive, send)
 
     def _do(self, network: Network, call: Call) -> Answer:

@@ -23,7 +23,8 @@ def _plain(name: str, column: str) -> str:
 
 def _maybe(name: str, column: str, plain: bool = False) -> str:
     """The same for a column that may be null: then nothing, comma included."""
-    value = f"""'"' || {column} || '"'""" if plain else f"json_quote({column})"
+    # What SQLite quotes of null is the text null; a string that says so is quoted.
+    value = f"""'"' || {column} || '"'""" if plain else f"nullif(json_quote({column}), 'null')"
     return f"""ifnull(',"{name}":' || {value}, '')"""
 
 

@@ -241,6 +241,22 @@ def test_the_question_what_became_of_it_meets_a_fault_of_its_own(
         assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
 
 
+@pytest.mark.parametrize(
+    "body", ["Tea & <biscuits> at 5 > 4", "Read https://example.org/a?b=1&c=2 and example.com", "e\u0301 🎉"]
+)
+@pytest.mark.parametrize("escapes", [False, True])
+def test_a_text_is_recognised_however_x_writes_it_down(
+    rt: Runtime, world: World, clock: HandClock, profile: str, body: str, escapes: bool
+) -> None:
+    world.x.escapes_html = escapes
+    post = accept(rt, profile, body=body)
+    world.x.next("create_post").times_out_after_effect()
+    drain(rt, clock)
+    assert state_of(rt, post) is State.PUBLISHED
+    assert len(world.x.posts) == 1
+    assert world.x.statuses("create_post") == [0]
+
+
 @pytest.mark.parametrize("lag", [0, 20, 60])
 def test_a_list_that_lags_shows_the_post_before_anybody_concludes_that_it_is_absent(
     rt: Runtime, world: World, clock: HandClock, profile: str, lag: float

@@ -26,6 +26,8 @@ PAGE = 100
 PAGES = 10
 
 SHORT_LINK = re.compile(r"https?://t\.co/\w+")
+CUT_SHORT = re.compile(r"…\s*https?://t\.co/\w+\s*$")
+ANY_LINK = "\0"
 MEDIA_PAGE = re.compile(r"/status/\d+/(photo|video)/\d+/?$")
 
 
@@ -45,7 +47,7 @@ def look(job: Job, api: str) -> Look | CannotTell:
         found.extend(post for post in body.get("data", []) if _could_be(post, job))
         following = body.get("meta", {}).get("next_token")
         if not following:
-            ids = sorted({post["id"] for post in found}, key=int)
+            ids = sorted({str(post["id"]) for post in found}, key=int)
             return Look(tuple(Published(id, permalink(job.account.username, id)) for id in ids))
         params = {**params, "pagination_token": str(following)}
     name = f"https://x.com/{job.account.username}" if job.account.username else "the account on x.com"
@@ -79,12 +81,11 @@ def _could_be(post: Any, job: Job) -> bool:
         return False
     reply = bool(job.options.get("inReplyToPostId"))
     quoted = job.options.get("quotePostId")
-    theirs, cut = _text_of(post, quoted)
-    return same_text(job.content.text, theirs, reply=reply, cut=cut)
+    return same_text(job.content.text, _text_of(post, quoted), reply=reply)
 
 
-def _text_of(post: dict[str, Any], quoted: str | None) -> tuple[str, bool]:
-    """The post's text with its links written out, and whether only the beginning of it was told."""
+def _text_of(post: dict[str, Any], quoted: str | None) -> str:
+    """The post's text with its links written out; of a long one only the beginning when X told no more."""
     note = post.get("note_tweet") or post.get("note_post")
     whole = note if isinstance(note, dict) and isinstance(note.get("text"), str) else post
     text = str(whole.get("text") or "")
@@ -98,9 +99,7 @@ def _text_of(post: dict[str, Any], quoted: str | None) -> tuple[str, bool]:
             text = text.rstrip().removesuffix(short)
         else:
             text = text.replace(short, target)
-    if whole is post and (match := re.search(r"…\s*https?://t\.co/\w+\s*$", text)):
-        return text[: match.start()], True
-    return text, False
+    return text
 
 
 def _links(holder: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -109,24 +108,41 @@ def _links(holder: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from (url for url in urls or [] if isinstance(url, dict))
 
 
-def same_text(ours: str, theirs: str, *, reply: bool = False, cut: bool = False) -> bool:
+def same_text(ours: str, theirs: str, *, reply: bool = False) -> bool:
     """Whether `theirs` is how X shows `ours`. A short link that nobody could resolve may stand for any link.
 
-    `reply`: X may have put the names of those who are answered in front. `cut`: `theirs` is only a beginning.
+    `reply`: X may have put the names of those who are answered in front.
     """
-    expected = _plain(ours, reply)
-    pieces = [re.escape(_plain(piece, False)) for piece in SHORT_LINK.split(_unescaped(theirs))]
-    if len(pieces) == 1 and not cut:
-        return expected == _plain(theirs, reply)
-    if reply:
-        pieces[0] = re.escape(_plain(SHORT_LINK.split(_unescaped(theirs))[0], True))
-    pattern = r"\s*\S+\s*".join(pieces)
-    if cut and weigh(ours).length > limits.TEXT_LENGTH:
-        return re.match(pattern, expected) is not None
-    return re.fullmatch(pattern, expected) is not None or (
-        # The last short link may be that of the media, which was not told as such.
-        len(pieces) > 1 and not pieces[-1] and re.fullmatch(r"\s*\S+\s*".join(pieces[:-1]), expected) is not None
-    )
+    expected = _plain(ours, reply).split()
+    cut = CUT_SHORT.search(theirs) if weigh(ours).length > limits.TEXT_LENGTH else None
+    if cut:
+        *whole, last = _plain(SHORT_LINK.sub(ANY_LINK, theirs[: cut.start()]), reply).split() or [""]
+        rest = expected[len(whole) :]
+        return _alike(expected[: len(whole)], whole) and bool(rest) and rest[0].startswith(last)
+    shown = _plain(SHORT_LINK.sub(ANY_LINK, theirs), reply).split()
+    # The last one may be the link of the media, which was not told as such.
+    return _alike(expected, shown) or (shown[-1:] == [ANY_LINK] and _alike(expected, shown[:-1]))
+
+
+def _alike(ours: list[str], theirs: list[str]) -> bool:
+    return len(ours) == len(theirs) and all(map(_stands_for, theirs, ours))
+
+
+def _stands_for(pattern: str, word: str) -> bool:
+    """Whether the word is the pattern with something in place of each unresolved link; in linear time."""
+    first, *others = pattern.split(ANY_LINK)
+    if not others:
+        return pattern == word
+    *middle, last = others
+    at, end = len(first), len(word) - len(last)
+    if not word.startswith(first) or not word.endswith(last):
+        return False
+    for piece in middle:
+        found = word.find(piece, at + 1, end)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return at < end
 
 
 def _plain(text: str, reply: bool) -> str:

@@ -115,7 +115,7 @@ CREATE INDEX idempotency_age ON idempotency (created_at);
 """
 
 
-def up(migrator, db):  # type: ignore[no-untyped-def]
+def up(_migrator, db):  # type: ignore[no-untyped-def]
     for statement in TABLES.split(";\n"):
         if statement.strip():
             db.execute_sql(statement)

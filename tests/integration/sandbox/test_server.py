@@ -1,6 +1,7 @@
 """Over a real socket: connections really break, calls really hang, a stop lets go of them."""
 
 import threading
+import time
 from collections.abc import Iterator
 
 import httpx2
@@ -79,8 +80,10 @@ def test_a_stop_lets_go_of_a_call_that_hangs(world: World, server: str) -> None:
 
     caller = threading.Thread(target=call)
     caller.start()
-    while not world.x.posts:
+    deadline = time.monotonic() + 10
+    while not world.x.posts and time.monotonic() < deadline:
         threading.Event().wait(0.005)
+    assert world.x.posts
     world.close()
     caller.join(10)
     assert len(failed) == 1

@@ -140,9 +140,10 @@ def test_a_put_during_complete_is_examined_as_well(rt, caller, monkeypatch):
 
     async def look(path):
         seen.append(path.read_bytes())
+        found = a_picture(path)
         if len(seen) == 1:
             assert (await caller.putting(reservation, b"later")).status == 200
-        return a_picture(path)
+        return found
 
     looks(monkeypatch, look)
     artifact = caller.complete(reservation).data
@@ -184,8 +185,9 @@ def test_bytes_that_never_stop_changing_are_a_conflict(rt, caller, monkeypatch):
     caller.put(reservation, b"first")
 
     async def look(path):
+        found = a_picture(path)
         assert (await caller.putting(reservation, b"again")).status == 200
-        return a_picture(path)
+        return found
 
     looks(monkeypatch, look)
     assert caller.complete(reservation).status == 409

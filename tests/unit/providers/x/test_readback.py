@@ -78,6 +78,8 @@ def test_several_are_told_oldest_first() -> None:
         ("  two\n\n\nlines ", "two\n\nlines", []),
         ("See https://example.org/a", "See https://t.co/a", []),
         ("a.com, b.com!", "https://t.co/a, https://t.co/b!", []),
+        ("a.com,b.com", "https://t.co/a,https://t.co/b", []),
+        ("more… example.org", "more… https://t.co/a", []),
     ],
 )
 def test_what_x_changed_on_the_way_is_seen_through(ours: str, theirs: str, urls: list[dict[str, Any]]) -> None:
@@ -92,6 +94,9 @@ def test_what_x_changed_on_the_way_is_seen_through(ours: str, theirs: str, urls:
         ("Hello https://example.org/a", "Hello https://t.co/a", [link("a", "https://example.org/b")]),
         ("Hello", "Hello https://t.co/a and more", []),
         ("Hello https://example.org", "Bye https://t.co/a", []),
+        ("Hello", "Hellohttps://t.co/a", []),
+        ("a.com,", "https://t.co/a,https://t.co/b", []),
+        ("a," * 2400, "https://t.co/a," * 150 + "b", []),
     ],
 )
 def test_another_post_is_not_taken_for_ours(ours: str, theirs: str, urls: list[dict[str, Any]]) -> None:

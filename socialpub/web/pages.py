@@ -1,0 +1,79 @@
+"""The pages that the appliance shows in a browser: the API's reference, and what a problem means.
+
+Served by us alone: no foreign host, no script.
+"""
+
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from socialpub.api.request import Header
+from socialpub.errors import SocialpubError
+from socialpub.web.problems import Meaning
+
+HTML = b"text/html; charset=utf-8"
+HEADERS: tuple[Header, ...] = (
+    (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"vary", b"Accept"),
+)
+
+
+def reference(document: dict[str, Any]) -> bytes:
+    """The OpenAPI document as something to read."""
+    return _render("reference.html", document=document, schemas=document["components"]["schemas"])
+
+
+def meaning(kind: type[SocialpubError], told: Meaning) -> bytes:
+    """What a problem means and what to do about it."""
+    return _render("meaning.html", kind=kind, told=told)
+
+
+def failure(error: SocialpubError) -> bytes:
+    """A failure told to a browser, outside of the API."""
+    return _render("failure.html", error=error)
+
+
+def _render(name: str, **values: Any) -> bytes:
+    return _environment().get_template(name).render(**values).encode()
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("socialpub.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.filters["kind"] = _kind
+    return environment
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    """A schema in a few words."""
+    if "$ref" in schema:
+        return str(schema["$ref"].rpartition("/")[2])
+    if "enum" in schema:
+        return " | ".join(str(value) or '""' for value in schema["enum"])
+    if "const" in schema:
+        return str(schema["const"])
+    if "anyOf" in schema:
+        return " or ".join(_kind(one) for one in schema["anyOf"])
+    kinds = schema.get("type", "any")
+    words = " or ".join(kinds) if isinstance(kinds, list) else str(kinds)
+    if kinds == "array":
+        words = f"array of {_kind(schema.get('items', {}))}"
+    limits = [
+        f"{label} {schema[name]}"
+        for name, label in (
+            ("format", ""),
+            ("minimum", "from"),
+            ("exclusiveMinimum", "above"),
+            ("maximum", "to"),
+            ("minLength", "at least"),
+            ("maxLength", "at most"),
+            ("minItems", "at least"),
+            ("maxItems", "at most"),
+        )
+        if name in schema
+    ]
+    return ", ".join([words, *(limit.strip() for limit in limits)])

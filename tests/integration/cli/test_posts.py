@@ -1,0 +1,97 @@
+"""Posts from the terminal: why they are as they are, and how to stop one."""
+
+import json
+from datetime import timedelta
+
+from socialpub import deliveries, posts
+from socialpub.cli.admin.posts import SIGNS
+from socialpub.posts import Draft
+from socialpub.runtime import Runtime
+from socialpub.store.models import State
+from tests.crank import drain
+from tests.house import OWNER, accept
+from tests.integration.cli.conftest import Terminal
+
+NOBODY = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"
+
+
+def test_a_published_post_shows_its_plan_with_ticks_and_every_attempt(terminal: Terminal, rt: Runtime) -> None:
+    post = accept(rt, terminal.connect(), body="Hello\nworld")
+    drain(rt, terminal.clock)
+    shown = terminal("admin", "show-post", post).stdout
+    assert f"Post {post}: settled" in shown
+    assert "  | Hello\n  | world\n" in shown
+    assert "✓ create_post" in shown
+    assert "published" in shown
+    (up,) = terminal.world.x.posts
+    assert up.id in shown
+    assert "None" not in shown
+    told = json.loads(terminal("admin", "show-post", post, "--json").stdout)
+    assert told["post"]["status"] == "settled"
+    assert told["plans"][0]["steps"] == [{"step": "create_post", "kind": "commit", "done": True}]
+    assert told["attempts"][-1]["outcome"] == "published"
+    assert told["attempts"][-1]["requestId"] in shown
+
+
+def test_a_refused_post_shows_what_x_said(terminal: Terminal, rt: Runtime) -> None:
+    profile = terminal.connect()
+    terminal.world.x.next("create_post").fails_with(403, {"detail": "You are not allowed.", "status": 403})
+    post = accept(rt, profile)
+    drain(rt, terminal.clock)
+    shown = terminal("admin", "show-post", post).stdout
+    assert SIGNS["failed"] in shown
+    assert "refused" in shown
+    assert "You are not allowed." in shown
+    assert "✓ create_post" not in shown
+
+
+def test_a_scheduled_post_has_no_plan_yet(terminal: Terminal, rt: Runtime) -> None:
+    post = accept(rt, terminal.connect(), at=rt.now() + timedelta(hours=1))
+    shown = terminal("admin", "show-post", post).stdout
+    assert "scheduled 2026-10-12 10:00:00 UTC" in shown
+    assert "no plan yet" in shown
+
+
+def test_stopping_a_scheduled_post_cancels_it(terminal: Terminal, rt: Runtime) -> None:
+    post = accept(rt, terminal.connect(), at=rt.now() + timedelta(hours=1))
+    stopped = terminal("admin", "stop-post", post)
+    assert stopped.exit_code == 0
+    assert "canceled" in stopped.stdout
+    again = terminal("admin", "stop-post", post)
+    assert again.exit_code == 0
+    assert "nothing was left to stop" in again.stderr
+
+
+def test_stopping_a_post_fails_what_has_not_been_sent(terminal: Terminal, rt: Runtime) -> None:
+    profile = terminal.connect()
+    rt.write(deliveries.pause)
+    post = accept(rt, profile)
+    assert "failed" in terminal("admin", "stop-post", post).stdout
+    assert "Stopped by the owner" in terminal("admin", "show-post", post).stdout
+    rt.write(deliveries.resume)
+    drain(rt, terminal.clock)
+    assert terminal.world.x.posts == []
+
+
+def test_a_delivery_past_its_commit_says_that_it_goes_on(terminal: Terminal, rt: Runtime) -> None:
+    profile = terminal.connect()
+    post = rt.write(posts.create, Draft("Hello", None, (profile,)), OWNER)
+    rt.db.write(
+        lambda tx: tx.execute(
+            """UPDATE delivery SET committed_at = ?, started_at = ?, plan = '[["create_post", "commit"]]',
+                progress = '{"reading_back": true, "unknown": "no answer"}' WHERE post_id = ?""",
+            (tx.stamp, tx.stamp, post),
+        )
+    )
+    stopped = terminal("admin", "stop-post", post)
+    assert stopped.exit_code == 0
+    assert "past its commit" in stopped.stderr
+    assert rt.reader.value("SELECT state FROM delivery") == State.QUEUED
+
+
+def test_a_post_that_is_not_there_is_told(terminal: Terminal) -> None:
+    for command in ("show-post", "stop-post"):
+        done = terminal("admin", command, NOBODY)
+        assert done.exit_code == 1
+        assert done.stderr.startswith("Error: No post has this id.")
+        assert terminal("admin", command, "12").exit_code == 2

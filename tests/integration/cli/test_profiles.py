@@ -1,0 +1,121 @@
+"""Profiles from the terminal."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from socialpub import revocation
+from tests.integration.cli.conftest import Terminal
+
+NOBODY = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"
+
+
+def test_an_account_is_connected_and_its_id_printed_alone(terminal: Terminal, tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text(terminal.grant("studio"))
+    done = terminal("admin", "import-profile", "x", "--name", "Studio news", "--credentials", str(tokens))
+    assert done.exit_code == 0
+    (shown,) = json.loads(terminal("admin", "list-profiles", "--json").stdout)
+    assert shown["id"] == done.stdout.strip()
+    assert (shown["name"], shown["username"], shown["status"]) == ("Studio news", "studio", "active")
+    assert "expiresAt" not in shown, "with a refresh token whose end X does not tell"
+    assert "@studio" in done.stderr
+
+
+def test_the_same_account_again_keeps_its_id(terminal: Terminal) -> None:
+    first = terminal.connect()
+    again = terminal("admin", "import-profile", "x", "--credentials", "-", stdin=terminal.grant())
+    assert again.stdout.strip() == first
+    assert "new tokens" in again.stderr
+
+
+def test_a_missing_scope_is_said_at_once(terminal: Terminal) -> None:
+    done = terminal(
+        "admin", "import-profile", "x", stdin=terminal.grant(scopes=["tweet.read", "tweet.write", "users.read"])
+    )
+    assert done.exit_code == 0
+    assert "media.write" in done.stderr
+    refused = terminal("admin", "import-profile", "x", stdin=terminal.grant("studio", scopes=["users.read"]))
+    assert refused.exit_code == 1
+    assert "nothing could be published" in refused.stderr
+
+
+def test_a_token_that_x_does_not_know_connects_nothing(terminal: Terminal) -> None:
+    refused = terminal("admin", "import-profile", "x", stdin='{"accessToken": "made-up-secret"}')
+    assert refused.exit_code == 1
+    assert refused.stdout == ""
+    assert "Hint:" in refused.stderr
+    assert "made-up-secret" not in refused.stderr
+    assert json.loads(terminal("admin", "list-profiles", "--json").stdout) == []
+
+
+def test_an_access_token_that_has_run_out_is_renewed_with_the_refresh_token(terminal: Terminal) -> None:
+    grant = terminal.grant(expires_in=60)
+    terminal.clock.forward(3600)
+    done = terminal("admin", "import-profile", "x", stdin=grant)
+    assert done.exit_code == 0
+    assert terminal.world.x.counts["token"] == 1
+
+
+def test_a_network_that_is_away_is_told_apart_from_a_refusal(terminal: Terminal) -> None:
+    grant = terminal.grant()
+    terminal.world.x.next("me").fails_with(503)
+    refused = terminal("admin", "import-profile", "x", stdin=grant)
+    assert refused.exit_code == 1
+    assert "Try again" in refused.stderr
+    assert terminal("admin", "import-profile", "x", stdin=grant).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["myspace"], 2), (["x", "--credentials", "no-such-file"], 2), (["x"], 1), ([], 2)]
+)
+def test_a_wrong_import_says_what_is_wrong(terminal: Terminal, arguments: list[str], code: int) -> None:
+    done = terminal("admin", "import-profile", *arguments, stdin="{}")
+    assert done.exit_code == code
+    assert done.stdout == ""
+    assert "Error: " in done.stderr
+
+
+def test_a_profile_is_renamed(terminal: Terminal) -> None:
+    profile = terminal.connect()
+    assert terminal("admin", "rename-profile", profile.upper(), "Evening news").exit_code == 0
+    assert "Evening news" in terminal("admin", "list-profiles").stdout
+    assert terminal("admin", "rename-profile", profile, "").exit_code == 1
+    assert terminal("admin", "rename-profile", NOBODY, "Nobody").exit_code == 1
+    assert terminal("admin", "rename-profile", "7", "Nobody").exit_code == 2
+
+
+def test_a_disconnected_profile_loses_its_tokens_here_and_at_x(terminal: Terminal) -> None:
+    profile = terminal.connect()
+    for _ in range(2):
+        assert terminal("admin", "disconnect-profile", profile).exit_code == 0
+    assert "disconnected" in terminal("admin", "list-profiles").stdout
+    with terminal.open() as rt:
+        assert revocation.revoke_disconnected(rt) == 1
+        row = rt.reader.one("SELECT access_token, refresh_token FROM profile")
+        assert row is not None
+        assert tuple(row) == (None, None)
+    demo = terminal.world.x.account_named("demo")
+    assert demo is not None
+    assert all(token.dead for token in terminal.world.x.tokens.of(demo.id))
+    assert terminal("admin", "disconnect-profile", NOBODY).exit_code == 1
+
+
+def test_options_are_stored_shown_and_taken_away(terminal: Terminal) -> None:
+    profile = terminal.connect()
+    done = terminal("admin", "set-options", profile, "reply_settings=following", "madeWithAi=true")
+    assert json.loads(done.stdout) == {"replySettings": "following", "madeWithAi": True}
+    assert "replySettings" in terminal("admin", "list-profiles").stdout
+    done = terminal("admin", "set-options", profile, "replySettings=")
+    assert json.loads(done.stdout) == {"madeWithAi": True}
+
+
+def test_a_misspelt_option_names_the_nearest(terminal: Terminal) -> None:
+    profile = terminal.connect()
+    done = terminal("admin", "set-options", profile, "replySetings=following", "madeWithAi=perhaps")
+    assert done.exit_code == 1
+    assert "replySettings" in done.stderr
+    assert "madeWithAi" in done.stderr
+    assert terminal("admin", "set-options", profile, "madeWithAi").exit_code == 1
+    assert terminal("admin", "set-options", profile).exit_code == 2

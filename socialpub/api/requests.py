@@ -42,7 +42,7 @@ class ProviderOptions(Shape):
         return {name: getattr(self, name) for name in PROVIDERS if name in self.model_fields_set}
 
 
-class MediaItem(Shape):
+class MediaReference(Shape):
     artifact_id: Id
     alt: Alt = LEFT_OUT
 
@@ -57,7 +57,7 @@ class PostDraft(Shape):
 
     post: PostContent
     profiles: Ids
-    media: list[MediaItem] = Field(LEFT_OUT, min_length=1, max_length=MOST_MEDIA)
+    media: list[MediaReference] = Field(LEFT_OUT, min_length=1, max_length=MOST_MEDIA)
     provider_options: ProviderOptions = LEFT_OUT
 
     @classmethod
@@ -109,7 +109,7 @@ class PostChange(Shape):
     """The body of `PATCH /posts/{postId}`."""
 
     post: ContentChange = LEFT_OUT
-    media: list[MediaItem] = Field(LEFT_OUT, max_length=MOST_MEDIA)
+    media: list[MediaReference] = Field(LEFT_OUT, max_length=MOST_MEDIA)
     provider_options: ProviderOptions = LEFT_OUT
 
     @classmethod

@@ -1,0 +1,172 @@
+"""The processes on the stage: the appliance as its owner starts it, the networks' sandbox, the bare server.
+
+Everything listens on loopback and lives in one temporary folder; leaving the stage ends every process that was started
+here, and they end by themselves when this one is killed.
+"""
+
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from socialpub import keys, scaffold
+from socialpub.cli.appliance import Appliance
+from socialpub.cli.leash import Leashed
+from socialpub.cli.sandbox import provider_lines
+from socialpub.runtime import Runtime
+from tests.bench import stock
+
+START_SECONDS = 30.0
+
+
+class Stage:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._ending = ExitStack()
+        self.bare_url = ""
+        self.sandbox_url = ""
+
+    def __enter__(self) -> Self:
+        port = free_port()
+        self.bare_url = f"http://127.0.0.1:{port}"
+        bare = subprocess.Popen(
+            [sys.executable, "-m", "tests.bench.bare", str(port), str(self.folder)], stdin=subprocess.PIPE
+        )
+        self._ending.callback(_end, bare)
+        port = free_port()
+        self.sandbox_url = f"http://127.0.0.1:{port}"
+        self._leash("sandbox", "sandbox", "--listen", f"127.0.0.1:{port}")
+        wait_until(lambda: answers(f"{self.bare_url}/"))
+        wait_until(lambda: answers(f"{self.sandbox_url}/_control/"))
+        call("POST", f"{self.sandbox_url}/_control/x/settings", {"limits": {"POST /2/tweets": 10**9}})
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ending.close()
+
+    def house(self, name: str, posts: int) -> "House":
+        """An appliance with so many posts in stock, started by `socialpub serve`."""
+        house = House(self.folder / name, self.sandbox_url)
+        self._ending.callback(house.close)
+        house.move_in(posts)
+        house.process = self._leash(name, "serve", config=house.config)
+        wait_until(lambda: answers(f"{house.url}/readyz"))
+        return house
+
+    def _leash(self, name: str, *arguments: str, config: Path | None = None) -> Leashed:
+        # A variable of the surroundings must not turn this into another appliance.
+        env = {key: value for key, value in os.environ.items() if not key.startswith("SOCIALPUB_")}
+        log = self._ending.enter_context((self.folder / f"{name}.log").open("wb"))
+        process = Leashed(*arguments, config=config, log=log, env=env)
+        self._ending.callback(process.end)
+        return process
+
+
+class House:
+    """`rt` is a second pair of hands in the same data, for what no caller can do."""
+
+    process: Leashed
+
+    def __init__(self, folder: Path, sandbox_url: str) -> None:
+        self.config = folder / "config.toml"
+        self.sandbox_url = sandbox_url
+        folder.mkdir()
+        scaffold.create(folder)
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        self.config.write_text(
+            f'base_url = "{self.url}"\nlisten = "127.0.0.1:{port}"\ndata_dir = "data"\n\n'
+            f"[rate_limit]\nrequests_per_minute = 1000000\n\n{provider_lines(sandbox_url)}\n"
+        )
+        self._open = Appliance(self.config).open("bench")
+        self.rt: Runtime = self._open.__enter__()
+        self.profiles: list[str] = []
+        self.tokens: list[str] = []
+
+    @property
+    def pid(self) -> int:
+        """Of `serve`: it is the web process, and the worker is its child."""
+        return self.process.process.pid
+
+    def move_in(self, posts: int) -> None:
+        grants = [
+            call("POST", f"{self.sandbox_url}/_control/x/grant", {"username": f"bench{number}"})
+            for number in range(stock.PROFILES)
+        ]
+        self.tokens = [grant["accessToken"] for grant in grants]
+        self.profiles = stock.connect(self.rt, grants)
+        stock.fill(self.rt, self.profiles, posts)
+
+    def key(self, **limits: Any) -> str:
+        """A new key: each measure has its own, so that no rate limit is met."""
+        return self.rt.write(keys.create, "bench", **limits)
+
+    def close(self) -> None:
+        self._open.__exit__(None, None, None)
+
+
+def call(method: str, url: str, body: Any = None, key: str | None = None) -> Any:
+    """One JSON call on a connection of its own. Raises SystemExit when it is refused."""
+    parts = urlsplit(url)
+    assert parts.hostname is not None
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=90)
+    headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
+    try:
+        path = f"{parts.path}?{parts.query}" if parts.query else parts.path
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
+        response = connection.getresponse()
+        text = response.read()
+    finally:
+        connection.close()
+    if response.status >= 400:
+        raise SystemExit(f"{method} {url} was answered with {response.status}: {text[:500]!r}")
+    return json.loads(text) if text else None
+
+
+def answers(url: str) -> bool:
+    """Whether somebody listens there and is well."""
+    parts = urlsplit(url)
+    assert parts.hostname is not None
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=5)
+    try:
+        connection.request("GET", parts.path)
+        return connection.getresponse().status < 500
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def wait_until(true: Callable[[], bool], seconds: float = START_SECONDS, every: float = 0.05) -> None:
+    glances = threading.Event()
+    for _ in range(int(seconds / every)):
+        if true():
+            return
+        glances.wait(every)
+    raise SystemExit(f"Something did not happen within {seconds:.0f} s; the logs of the processes may say why.")
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,113 @@
+"""What lies in a house before it is measured: connected accounts, and a stock of posts that were published long ago.
+
+The rows are those that the appliance itself would have written; they go in by thousands a statement because nobody
+wants to wait for a hundred thousand requests.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from socialpub import audiences, credentials, ids, profiles
+from socialpub.clock import stamp
+from socialpub.runtime import Runtime
+from socialpub.store.database import Tx
+
+PROFILES = 50
+CHUNK = 10_000
+WITH_PICTURE = 4
+"""Every so many posts one has a picture."""
+BODY = "A post of the stock, number {number}: as long as people write them, with a café and a 🌅, and nothing to say. #bench"
+
+
+def connect(rt: Runtime, grants: Iterable[dict[str, Any]]) -> list[str]:
+    """Profiles with these tokens; their ids."""
+    return [profiles.import_account(rt, "x", credentials.read(json.dumps(grant))).profile_id for grant in grants]
+
+
+def fill(rt: Runtime, profile_ids: list[str], count: int) -> None:
+    """So many posts to two profiles each: most settled, a few canceled, a few scheduled for next year."""
+    rt.write(_picture)
+    now = rt.now()
+    pairs = [(one, profile_ids[(at + 1) % len(profile_ids)]) for at, one in enumerate(profile_ids)]
+    for start in range(0, count, CHUNK):
+        rt.write(_chunk, pairs, range(start, min(start + CHUNK, count)), now - timedelta(seconds=10 * count))
+
+
+def _picture(rt: Runtime, tx: Tx) -> None:
+    tx.insert(
+        "artifact",
+        id=_PICTURE,
+        status="verified",
+        file_name="evening.jpg",
+        declared_type="image/jpeg",
+        declared_bytes=400_000,
+        created_at=tx.stamp,
+        kind="image",
+        mime_type="image/jpeg",
+        size_bytes=400_000,
+        storage_key=f"{_PICTURE[-2:]}/{_PICTURE}-0123456789abcdef.jpg",
+        facts='{"width": 1200, "height": 800}',
+        verified_at=tx.stamp,
+    )
+
+
+_PICTURE = ids.new(1_700_000_000_000)
+
+
+def _chunk(rt: Runtime, tx: Tx, pairs: list[tuple[str, str]], numbers: range, began: datetime) -> None:
+    numbered = {pair: audiences.number(tx, [(profile, "x") for profile in pair]) for pair in pairs}
+    rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in _INSERTS}
+    for number in numbers:
+        pair = pairs[number % len(pairs)]
+        for table, row in _rows(number, pair, numbered[pair], began + timedelta(seconds=10 * number), tx.now):
+            rows[table].append(row)
+    for table, sql in _INSERTS.items():
+        tx.many(sql, rows[table])
+    for audience, status, posts in tx.all("SELECT audience_id, status, count(*) FROM post GROUP BY 1, 2"):
+        tx.execute("INSERT OR REPLACE INTO audience_count VALUES (?, ?, ?)", (audience, status, posts))
+
+
+_INSERTS = {
+    "post": "INSERT INTO post VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    "media": "INSERT INTO media VALUES (?, ?, ?, ?, ?)",
+    "delivery": """INSERT INTO delivery (id, post_id, position, profile_id, provider, profile_name, account_id, state,
+        options, scheduled_at, published_at, provider_post_id, url, due_at, run_at, started_at, plan, content_key)
+        VALUES (?, ?, ?, ?, 'x', 'A profile', ?, ?, '{"replySettings":"everyone"}', ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+    "attempt": """INSERT INTO attempt (delivery_id, profile_id, provider, step, started_at, ended_at, outcome)
+        VALUES (?, ?, 'x', 'create_post', ?, ?, 'published')""",
+    "log_entry": """INSERT INTO log_entry (id, delivery_id, post_id, profile_id, provider, type, occurred_at, post_body,
+        profile_name) VALUES (?, ?, ?, ?, 'x', ?, ?, ?, 'A profile')""",
+}
+
+
+def _rows(
+    number: int, pair: tuple[str, str], audience: int, at: datetime, now: datetime
+) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    status = {0: "canceled", 1: "scheduled"}.get(number % 50, "settled")
+    state = {"canceled": "canceled", "scheduled": "queued", "settled": "published"}[status]
+    at_ms, when = int(at.timestamp() * 1000), stamp(at)
+    scheduled_at = stamp(now + timedelta(days=365, seconds=number)) if status == "scheduled" else None
+    published_at = when if status == "settled" else None
+    canceled_at = when if status == "canceled" else None
+    post_id, body = ids.new(at_ms), BODY.format(number=number)
+    yield "post", (post_id, status, body, when, when, scheduled_at, canceled_at, audience)
+    if number % WITH_PICTURE == 0:
+        yield "media", (ids.new(at_ms), post_id, 0, _PICTURE, "An evening sky over violet hills")
+    for position, profile in enumerate(pair):
+        delivery_id = ids.new(at_ms)
+        network_id = f"{1_900_000_000_000_000_000 + 2 * number + position}" if published_at else None
+        url = f"https://x.com/i/status/{network_id}" if published_at else None
+        due_at = scheduled_at or when
+        yield (
+            "delivery",
+            (
+                *(delivery_id, post_id, position, profile, profile, state, scheduled_at, published_at, network_id, url),
+                *(due_at, due_at, published_at, '[["create_post","commit"]]', f"{number:032x}"),
+            ),
+        )
+        yield "log_entry", (ids.new(at_ms), delivery_id, post_id, profile, "pending", when, body)
+        if published_at:
+            yield "attempt", (delivery_id, profile, when, when)
+            yield "log_entry", (ids.new(at_ms), delivery_id, post_id, profile, "published", when, body)

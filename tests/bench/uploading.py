@@ -1,0 +1,88 @@
+"""The upload lines: 150 MB to the disk, against a bare handler; and what that does to memory."""
+
+import os
+import socket
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tests.bench import figures, memory
+from tests.bench.figures import Figure
+from tests.bench.stage import House, Stage, call
+
+SIZE = 157_286_400
+UPLOAD = 0.8
+ADDED_MB = 10
+MIME_TYPE = "video/mp4"
+
+
+def measure(stage: Stage, house: House, rounds: int) -> list[Figure]:
+    """PUTs of 150 MB, in turns, and by how much memory rose at most while one ran."""
+    film = stage.folder / "film.mp4"
+    block = os.urandom(1 << 20)
+    with film.open("wb") as file:
+        for _ in range(SIZE // len(block)):
+            file.write(block)
+    key = house.key()
+
+    def appliance() -> float:
+        url = _reserve(house, key)
+        speed = put(url, film)
+        _clear(house.rt.files.root)
+        return speed
+
+    def bare() -> float:
+        speed = put(f"{stage.bare_url}/put", film)
+        for path in stage.folder.glob("put-*"):
+            path.unlink()
+        return speed
+
+    yardstick, values = figures.take_turns(rounds, bare, appliance)
+    url = _reserve(house, key)
+    added = memory.peak_added_mb(house.pid, lambda: put(url, film))
+    _clear(house.rt.files.root)
+    film.unlink()
+    return [
+        figures.at_least(
+            "upload of 150 MB",
+            f"{_mb(values):,.0f} MB/s",
+            f"{_mb(yardstick):,.0f} MB/s bare handler",
+            figures.ratio(values, yardstick),
+            UPLOAD,
+        ),
+        figures.at_most("memory added by that upload, at most", f"{added:.1f} MB", "", added, ADDED_MB, " MB"),
+    ]
+
+
+def put(url: str, film: Path) -> float:
+    """Send the film; megabytes a second until the answer is there."""
+    parts = urlsplit(url)
+    target = f"{parts.path}?{parts.query}" if parts.query else parts.path
+    head = (
+        f"PUT {target} HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Type: {MIME_TYPE}\r\n"
+        f"Content-Length: {SIZE}\r\nConnection: close\r\n\r\n"
+    )
+    began = time.perf_counter()
+    with socket.create_connection((str(parts.hostname), parts.port), timeout=60) as sock, film.open("rb") as file:
+        sock.sendall(head.encode())
+        sock.sendfile(file)
+        answer = sock.recv(4096)
+    passed = time.perf_counter() - began
+    if not answer.startswith(b"HTTP/1.1 200"):
+        raise SystemExit(f"The upload was answered with {answer[:300]!r}")
+    return SIZE / 1e6 / passed
+
+
+def _reserve(house: House, key: str) -> str:
+    body = {"fileName": "film.mp4", "mimeType": MIME_TYPE, "fileSize": SIZE}
+    return str(call("POST", f"{house.url}/api/v1/uploads", body, key)["data"]["uploadUrl"])
+
+
+def _clear(media: Path) -> None:
+    """Make room, so that a small disk is enough."""
+    for path in media.rglob("*.mp4"):
+        path.unlink()
+
+
+def _mb(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2]

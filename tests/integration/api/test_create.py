@@ -1,0 +1,240 @@
+"""`POST /posts`: every rule of its body, each limit on both of its sides (spec 4.2 and 8)."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from socialpub.clock import stamp
+from socialpub.runtime import Runtime
+from tests.builders import artifact
+from tests.house import connect
+from tests.integration.api.client import Client
+
+UNKNOWN = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
+
+
+def draft(profile: str, **changes: Any) -> dict[str, Any]:
+    return {"post": {"body": "Hello"}, "profiles": [profile], **changes}
+
+
+def refused(client: Client, body: Any) -> list[list[str | int]]:
+    reply = client.send("POST", "/posts", body)
+    assert reply.status == 400, reply.body
+    assert reply.json()["code"] == "invalidRequest"
+    return reply.paths()
+
+
+def test_a_post_is_accepted_and_says_where_it_is(client: Client, profile: str) -> None:
+    reply = client.send("POST", "/posts", draft(profile))
+    assert reply.status == 201
+    assert reply.headers["location"] == f"http://127.0.0.1:8000/api/v1/posts/{reply.data['id']}"
+    assert reply.data["status"] == "pending"
+    assert reply.data["createdAt"] == "2026-10-12T09:00:00.000Z"
+    assert [delivery["profileId"] for delivery in reply.data["deliveries"]] == [profile]
+    assert client.send("GET", f"/posts/{reply.data['id']}").data == reply.data
+
+
+def test_a_body_is_trimmed_and_then_has_one_to_five_thousand_characters(client: Client, profile: str) -> None:
+    for body in ("x", "x" * 5000, "é" * 5000, "  x  ", " " + "x" * 5000 + "\n"):
+        reply = client.send("POST", "/posts", draft(profile, post={"body": body}))
+        assert reply.status == 201
+        assert reply.data["body"] == body.strip()
+    for body in ("", "   \n", "x" * 5001, 5, None, ["x"], True):
+        assert refused(client, draft(profile, post={"body": body})) == [["post", "body"]]
+
+
+def test_a_post_needs_a_body_or_media(client: Client, rt: Runtime, profile: str) -> None:
+    assert refused(client, {"post": {}, "profiles": [profile]}) == [["post", "body"]]
+    picture = [{"artifactId": artifact(rt)}]
+    assert client.send("POST", "/posts", {"post": {}, "profiles": [profile], "media": picture}).status == 201
+    assert refused(client, {"post": {}, "profiles": [profile], "media": []}) == [["media"]]
+
+
+def test_what_is_required_is_required(client: Client, profile: str) -> None:
+    assert refused(client, {}) == [["post"], ["profiles"]]
+    assert refused(client, {"post": None, "profiles": None}) == [["post"], ["profiles"]]
+    assert refused(client, {"post": {"body": "x"}, "profiles": []}) == [["profiles"]]
+
+
+@pytest.mark.parametrize("body", [b"", b"  ", b"{", b"[]", b"5", b"null", b'"x"', b"\xff", b'{"a": NaN}', b"[" * 2000])
+def test_a_body_that_is_no_json_object_fails_as_a_whole(client: Client, body: bytes) -> None:
+    reply = client.send("POST", "/posts", body)
+    assert reply.status == 400
+    assert reply.paths() == [[]]
+
+
+def test_unknown_fields_fail_at_every_level(client: Client, rt: Runtime, profile: str) -> None:
+    body = draft(
+        profile,
+        post={"body": "x", "title": "y"},
+        media=[{"artifactId": artifact(rt), "fileField": "a"}],
+        providerOptions={"facebook": {}},
+        note="z",
+    )
+    paths = [["post", "title"], ["media", 0, "fileField"], ["providerOptions", "facebook"], ["note"]]
+    assert refused(client, body) == paths
+
+
+def test_every_failing_field_is_told_at_once_rules_of_rows_and_clock_included(client: Client, profile: str) -> None:
+    body = {
+        "post": {"body": "", "scheduledAt": "2020-01-01T00:00:00Z"},
+        "profiles": ["nonsense", UNKNOWN, profile],
+        "media": [{"artifactId": "x"}, {"artifactId": UNKNOWN, "alt": ""}, {"artifactId": UNKNOWN}],
+        "extra": 1,
+    }
+    assert sorted(map(str, refused(client, body))) == sorted(
+        map(
+            str,
+            [
+                ["post", "body"],
+                ["profiles", 0],
+                ["media", 0, "artifactId"],
+                ["media", 1, "alt"],
+                ["extra"],
+                ["post", "scheduledAt"],
+                ["profiles", 1],
+                ["media", 1, "artifactId"],
+                ["media", 2, "artifactId"],
+            ],
+        )
+    )
+
+
+# --- times -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_time_in_the_future_schedules_and_is_shown_in_utc(client: Client, profile: str) -> None:
+    reply = client.send(
+        "POST", "/posts", draft(profile, post={"body": "x", "scheduledAt": "2026-10-12T12:00:00+02:00"})
+    )
+    assert reply.status == 201
+    assert reply.data["status"] == "scheduled"
+    assert reply.data["scheduledAt"] == "2026-10-12T10:00:00.000Z"
+    assert reply.data["deliveries"][0]["scheduledAt"] == "2026-10-12T10:00:00.000Z"
+
+
+def test_the_present_instant_is_no_future(client: Client, rt: Runtime, profile: str) -> None:
+    now = {"body": "x", "scheduledAt": stamp(rt.now())}
+    assert refused(client, draft(profile, post=now)) == [["post", "scheduledAt"]]
+    soon = {"body": "x", "scheduledAt": stamp(rt.now() + timedelta(milliseconds=1))}
+    assert client.send("POST", "/posts", draft(profile, post=soon)).status == 201
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        "2026-12-01T10:00:00",  # no offset
+        "2026-12-01",
+        "1795264200",  # a Unix time in digits is no date-time
+        "1795264200.5",
+        1795264200,
+        None,
+        "tomorrow",
+        "2026-02-30T10:00:00Z",
+        "2026-12-01T25:00:00Z",
+        "9999-12-31T23:59:59-01:00",  # leaves the calendar on the way to UTC
+        "0001-01-01T00:00:00+01:00",
+        "2026-12-01T10:00:00+2",
+        " 2026-12-01T10:00:00Z",
+        "２０２６-12-01T10:00:00Z",
+    ],
+)
+def test_what_is_no_instant_is_refused(client: Client, profile: str, time: Any) -> None:
+    assert refused(client, draft(profile, post={"body": "x", "scheduledAt": time})) == [["post", "scheduledAt"]]
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
+
+
+def test_half_a_surrogate_pair_is_no_text_and_the_field_is_named(client: Client, rt: Runtime, profile: str) -> None:
+    raw = json.dumps(draft(profile, media=[{"artifactId": artifact(rt), "alt": "HALF"}])).replace("HALF", "a\\ud800")
+    reply = client.send("POST", "/posts", raw.encode())
+    assert reply.status == 400
+    assert reply.paths() == [["media", 0, "alt"]]
+
+
+def test_a_whole_surrogate_pair_is_one_character(client: Client, profile: str) -> None:
+    raw = json.dumps(draft(profile, post={"body": "🌻" * 5000})).encode()
+    assert b"\\ud83c" in raw
+    reply = client.send("POST", "/posts", raw)
+    assert reply.status == 201
+    assert reply.data["body"] == "🌻" * 5000
+
+
+@pytest.mark.parametrize("text", ["\x00", "\x1f", '"\\', "\u2028", "\x7f", "</script>", "a\r\nb"])
+def test_any_text_comes_back_as_it_was(client: Client, profile: str, text: str) -> None:
+    reply = client.send("POST", "/posts", draft(profile, post={"body": f"a{text}b"}))
+    assert reply.status == 201
+    assert client.send("GET", f"/posts/{reply.data['id']}").data["body"] == f"a{text}b"
+
+
+# --- profiles --------------------------------------------------------------------------------------------------------
+
+
+def test_profiles_are_known_listed_once_and_connected(client: Client, rt: Runtime, profile: str) -> None:
+    gone = connect(rt, "tiktok", "b", status="disconnected")
+    waiting = connect(rt, "tiktok", "c", status="reauthRequired")
+    assert refused(client, draft(profile) | {"profiles": [profile, UNKNOWN]}) == [["profiles", 1]]
+    assert refused(client, draft(profile) | {"profiles": [profile, profile.upper()]}) == [["profiles", 1]]
+    assert refused(client, draft(profile) | {"profiles": [gone]}) == [["profiles", 0]]
+    assert refused(client, draft(profile) | {"profiles": "x"}) == [["profiles"]]
+    assert refused(client, draft(profile) | {"profiles": [5, "", profile]}) == [["profiles", 0], ["profiles", 1]]
+    assert client.send("POST", "/posts", draft(profile) | {"profiles": [profile.upper(), waiting]}).status == 201
+
+
+# --- media -----------------------------------------------------------------------------------------------------------
+
+
+def test_one_to_twenty_media_items(client: Client, rt: Runtime, profile: str) -> None:
+    items = [{"artifactId": artifact(rt)} for _ in range(21)]
+    for count in (1, 20):
+        reply = client.send("POST", "/posts", draft(profile, media=items[:count]))
+        assert reply.status == 201
+        assert [item["artifactId"] for item in reply.data["media"]] == [item["artifactId"] for item in items[:count]]
+    assert refused(client, draft(profile, media=items)) == [["media"]]
+    assert refused(client, draft(profile, media=[])) == [["media"]]
+    assert refused(client, draft(profile, media=None)) == [["media"]]
+
+
+def test_alt_text_has_one_to_a_thousand_characters(client: Client, rt: Runtime, profile: str) -> None:
+    used = artifact(rt)
+    for alt in ("x", "x" * 1000):
+        reply = client.send("POST", "/posts", draft(profile, media=[{"artifactId": used, "alt": alt}]))
+        assert reply.status == 201
+        assert reply.data["media"][0]["alt"] == alt
+    for wrong in ("", "x" * 1001, None, 5):
+        assert refused(client, draft(profile, media=[{"artifactId": used, "alt": wrong}])) == [["media", 0, "alt"]]
+
+
+def test_only_verified_artifacts_can_be_used(client: Client, rt: Runtime, profile: str) -> None:
+    items = [{"artifactId": one} for one in (artifact(rt), artifact(rt, "reserved"), artifact(rt, "rejected"), UNKNOWN)]
+    paths = [["media", index, "artifactId"] for index in (1, 2, 3)]
+    assert refused(client, draft(profile, media=items)) == paths
+
+
+# --- options ---------------------------------------------------------------------------------------------------------
+
+
+def test_options_belong_to_a_selected_provider(client: Client, profile: str) -> None:
+    assert refused(client, draft(profile, providerOptions={"tiktok": {}})) == [["providerOptions", "tiktok"]]
+    reply = client.send("POST", "/posts", draft(profile, providerOptions={"x": {"any": {"thing": [1, None, "é"]}}}))
+    assert reply.status == 201
+    assert reply.data["deliveries"][0]["providerOptions"] == {"any": {"thing": [1, None, "é"]}}
+
+
+def test_options_are_objects_of_bounded_depth(client: Client, profile: str) -> None:
+    for wrong in (None, [], "x", 5):
+        assert refused(client, draft(profile, providerOptions={"x": wrong})) == [["providerOptions", "x"]]
+        assert refused(client, draft(profile, providerOptions=wrong)) == [["providerOptions"]]
+
+    def nested(levels: int) -> Any:
+        value: Any = {}
+        for _ in range(levels - 1):
+            value = {"a": value}
+        return value
+
+    assert client.send("POST", "/posts", draft(profile, providerOptions={"x": nested(20)})).status == 201
+    assert refused(client, draft(profile, providerOptions={"x": nested(21)})) == [["providerOptions", "x"]]
+    assert refused(client, draft(profile, providerOptions={"x": nested(900)})) == [["providerOptions", "x"]]

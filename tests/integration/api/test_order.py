@@ -1,0 +1,115 @@
+"""What is told first when several things are wrong (contract 1.1), and what every address answers (1.7)."""
+
+import pytest
+
+from socialpub import keys, posts
+from socialpub.runtime import Runtime
+from tests.house import accept
+from tests.integration.api.client import Client
+
+UNKNOWN = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
+
+
+@pytest.fixture
+def reader_key(rt: Runtime) -> str:
+    return rt.write(keys.create, "reader", "read")
+
+
+def test_each_check_gives_way_to_the_ones_before_it(
+    client: Client, rt: Runtime, profile: str, reader_key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settled = accept(rt, profile)
+    wrong = {"content-type": "text/plain"}
+
+    def patch(post_id: str, body: bytes, **told: str | None) -> int:
+        return client.send("PATCH", f"/posts/{post_id}", body, **told).status  # type: ignore[arg-type]
+
+    assert patch(UNKNOWN, b"{", key=None, **wrong) == 401
+    assert patch(UNKNOWN, b"{", key=reader_key, **wrong) == 403
+    assert patch(UNKNOWN, b"{", **wrong) == 415
+    assert patch(UNKNOWN, b"{") == 404
+    assert patch("no-uuid", b"{") == 404
+    assert patch(settled, b"{") == 400
+    assert patch(settled, b'{"post": {"body": "x"}}') == 409
+    monkeypatch.setattr(posts, "edit", lambda *_: None)
+    client.app.rates._keys.amount = 0
+    assert patch(UNKNOWN, b"{", key=reader_key, **wrong) == 429
+    assert patch(UNKNOWN, b"{", key=None, **wrong) == 401
+
+
+def test_a_body_of_one_mebibyte_is_read_and_one_byte_more_is_not(client: Client, profile: str) -> None:
+    body = b'{"post": {"body": "x"}, "profiles": ["%b"]}' % profile.encode()
+    padded = body + b" " * ((1 << 20) - len(body))
+    assert client.send("POST", "/posts", padded).status == 201
+    reply = client.send("POST", "/posts", padded + b" ")
+    assert reply.status == 413
+    assert reply.json()["code"] == "payloadTooLarge"
+    assert reply.headers["connection"] == "close"
+
+
+def test_a_body_in_pieces_is_stopped_as_soon_as_it_is_too_large(client: Client) -> None:
+    told = {"authorization": f"Bearer {client.key}", "content-type": "application/json"}
+    reply = client.ask("POST", "/api/v1/posts", [b" " * (1 << 19)] * 8, told)
+    assert reply.status == 413
+    assert client.taken == 3 << 19
+
+
+def test_content_types(client: Client, profile: str) -> None:
+    body = {"post": {"body": "x"}, "profiles": [profile]}
+    for fine in ("application/json", "application/json; charset=utf-8", "Application/JSON"):
+        assert client.send("POST", "/posts", body, content_type=fine).status == 201
+    for wrong in ("text/plain", "application/x-www-form-urlencoded", "application/jsonx", "", "json"):
+        assert client.send("POST", "/posts", body, content_type=wrong).status == 415
+    # Only creating a post takes a form.
+    assert client.send("POST", "/uploads", body, content_type="multipart/form-data; boundary=x").status == 415
+
+
+@pytest.mark.parametrize("path", ["/", "/api", "/api/v1", "/api/v2/posts", "/api/v1/posts/", "/storage", "/problems/x"])
+def test_an_unknown_address_is_not_found_with_or_without_a_key(client: Client, path: str) -> None:
+    for headers in ({}, {"authorization": f"Bearer {client.key}"}, {"authorization": "Bearer wrong"}):
+        for method in ("GET", "POST", "DELETE"):
+            reply = client.ask(method, path, headers=headers)
+            if path == "/problems/x" and method != "GET":
+                assert reply.status == 405
+                continue
+            assert (reply.status, reply.json()["code"]) == (404, "notFound")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/api/v1/posts", "GET, HEAD, POST"),
+        ("DELETE", f"/api/v1/posts/{UNKNOWN}", "GET, HEAD, PATCH"),
+        ("GET", f"/api/v1/posts/{UNKNOWN}/cancel", "POST"),
+        ("GET", "/api/v1/posts/validate", "POST"),
+        ("POST", "/api/v1/profiles", "GET, HEAD"),
+        ("GET", "/api/v1/uploads", "POST"),
+        ("OPTIONS", "/api/v1/publish/logs", "GET, HEAD"),
+        ("POST", "/storage/media/a/b", "GET, HEAD"),
+        ("BREW", "/healthz", "GET, HEAD"),
+    ],
+)
+def test_an_unknown_method_is_told_the_known_ones(client: Client, method: str, path: str, allowed: str) -> None:
+    reply = client.ask(method, path)
+    assert (reply.status, reply.json()["code"]) == (405, "methodNotAllowed")
+    assert reply.headers["allow"] == allowed
+
+
+def test_a_callers_own_request_id_comes_back_when_it_is_printable(client: Client) -> None:
+    for given in ("a", "my id/1", "x" * 128):
+        assert client.send("GET", "/posts", x_request_id=given).headers["x-request-id"] == given
+    for given in ("", "x" * 129, "a\tb", "é"):
+        reply = client.ask("GET", "/api/v1/posts", headers={"x-request-id": given})
+        assert reply.headers["x-request-id"] not in ("", given)
+
+
+def test_ids_in_paths_may_be_written_in_capitals(client: Client, rt: Runtime, profile: str) -> None:
+    post_id = accept(rt, profile)
+    assert client.send("GET", f"/posts/{post_id.upper()}").data["id"] == post_id
+    assert client.send("GET", f"/profiles/{profile.upper()}").data["id"] == profile
+
+
+def test_head_is_answered_like_get(client: Client) -> None:
+    headers = {"authorization": f"Bearer {client.key}"}
+    assert client.ask("HEAD", "/api/v1/posts", headers=headers).status == 200
+    assert client.ask("HEAD", "/api/v1/posts").status == 401

@@ -82,10 +82,11 @@ class App:
                 return
 
     async def close(self) -> None:
-        """Write down what was only in memory."""
+        """Write down what was only in memory; whoever still asks is told to come back."""
         if self._flushing is not None:
             self._flushing.cancel()
         await self._flush()
+        self.closed = True
 
     async def _flush_forever(self) -> None:
         while True:

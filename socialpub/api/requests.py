@@ -1,6 +1,7 @@
 """The bodies and queries of every endpoint (spec section 4, limits: section 8)."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
@@ -188,8 +189,8 @@ class PostsQuery(Query):
         BeforeValidator(_read_provider_list),
         WithJsonSchema({**_COMMA_LIST, "items": {"type": "string", "enum": list(PROVIDERS)}}),
     ] = LEFT_OUT
-    scheduled_after: Annotated[Instant, BeforeValidator(_read_instant_in_query), _INSTANT] = LEFT_OUT
-    scheduled_before: Annotated[Instant, BeforeValidator(_read_instant_in_query), _INSTANT] = LEFT_OUT
+    scheduled_after: Annotated[datetime, BeforeValidator(_read_instant_in_query), _INSTANT] = LEFT_OUT
+    scheduled_before: Annotated[datetime, BeforeValidator(_read_instant_in_query), _INSTANT] = LEFT_OUT
     page: Annotated[int, *_number(0, LARGEST)] = 0
     per_page: Annotated[int, *_number(1, 100)] = 20
 

@@ -60,7 +60,7 @@ HEAD = ("line", "figure", "yardstick", "ratio", "aim", "met")
 
 
 def table(figures: Sequence[Figure]) -> str:
-    rows = [HEAD]
+    rows: list[tuple[str, ...]] = [HEAD]
     for one in figures:
         number = "" if one.ratio is None else f"{one.ratio:.2f}{one.unit}"
         met = "" if one.met is None else "yes" if one.met else "NO"

@@ -18,7 +18,7 @@ DIFFERENT_POSTS = 200
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What is asked: `paths(house)`, with a key of these limits, and the least share of a bare answer that we aim for."""
+    """What is asked (`paths(house)`) with a key of which limits, and the least share of a bare answer to aim for."""
 
     line: str
     paths: Callable[[House], list[str]]
@@ -100,7 +100,7 @@ def _measure(
         )
         for size, values in zip(houses, measured, strict=True)
     ]
-    for size, values in list(zip(houses, measured, strict=True))[1:]:
+    for values in measured[1:]:
         growth = figures.ratio(measured[0], values)
         line = f"  how many times slower than with {smallest:,}"
         told = figures.per_second(values), figures.per_second(measured[0])

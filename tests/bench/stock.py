@@ -18,7 +18,7 @@ PROFILES = 50
 CHUNK = 10_000
 WITH_PICTURE = 4
 """Every so many posts one has a picture."""
-BODY = "A post of the stock, number {number}: as long as people write them, with a café and a 🌅, and nothing to say. #bench"
+BODY = "A post of the stock, number {number}: as long as people write them, with a café and a 🌅, of no use. #bench"
 
 
 def connect(rt: Runtime, grants: Iterable[dict[str, Any]]) -> list[str]:

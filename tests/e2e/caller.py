@@ -1,0 +1,131 @@
+"""A caller of the API over a real connection, and the other side: what the sandbox counted."""
+
+from typing import Any
+
+import httpx2
+
+PATIENCE_SECONDS = 90.0
+
+
+class Caller:
+    """Speaks to the appliance with a key. `Refused` for everything but 2xx."""
+
+    def __init__(self, url: str, key: str) -> None:
+        self.client = httpx2.Client(
+            base_url=url,
+            headers={"authorization": f"Bearer {key}"},
+            timeout=httpx2.Timeout(PATIENCE_SECONDS, connect=5.0),
+            trust_env=False,
+        )
+
+    def ask(self, method: str, path: str, **request: Any) -> httpx2.Response:
+        """The answer of any status. Raises httpx2.TransportError when there is none."""
+        return self.client.request(method, path, **request)
+
+    def publish(
+        self, body: str, *profiles: str, media: tuple[str, ...] = (), headers: dict[str, str] | None = None
+    ) -> str:
+        """Create a post to go out now; its id."""
+        payload: dict[str, Any] = {"post": {"body": body}, "profiles": list(profiles)}
+        if media:
+            payload["media"] = [{"artifactId": artifact_id} for artifact_id in media]
+        answer = self.ask("POST", "/api/v1/posts", json=payload, headers=headers)
+        assert answer.status_code == 201, answer.text
+        return str(answer.json()["data"]["id"])
+
+    def post(self, post_id: str, *, wait: int | None = None) -> dict[str, Any]:
+        """The post; with `wait` once it is settled or so many seconds have passed."""
+        answer = self.ask("GET", f"/api/v1/posts/{post_id}", params={"wait": wait} if wait else None)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()["data"]
+        return found
+
+    def delivery(self, post_id: str, *, wait: int | None = 30) -> dict[str, Any]:
+        """The one delivery of a post, settled."""
+        (delivery,) = self.post(post_id, wait=wait)["deliveries"]
+        return dict(delivery)
+
+    def attempts(self, post_id: str) -> list[dict[str, Any]]:
+        answer = self.ask("GET", f"/api/v1/posts/{post_id}/attempts")
+        assert answer.status_code == 200, answer.text
+        return list(answer.json()["data"])
+
+    def posts(self, **query: Any) -> list[dict[str, Any]]:
+        """All posts, page by page, newest first."""
+        found: list[dict[str, Any]] = []
+        while True:
+            params = {"page": len(found) // 100, "perPage": 100, **query}
+            answer = self.ask("GET", "/api/v1/posts", params=params)
+            assert answer.status_code == 200, answer.text
+            found += answer.json()["data"]
+            if len(found) >= answer.json()["pagination"]["total"] or not answer.json()["data"]:
+                return found
+
+    def upload(self, content: bytes, name: str, mime_type: str) -> str:
+        """Reserve, put, complete; the artifact's id."""
+        reservation = self.ask(
+            "POST", "/api/v1/uploads", json={"fileName": name, "mimeType": mime_type, "fileSize": len(content)}
+        ).json()["data"]
+        put = httpx2.put(
+            reservation["uploadUrl"],
+            content=content,
+            headers=reservation["requiredHeaders"],
+            timeout=PATIENCE_SECONDS,
+            trust_env=False,
+        )
+        assert put.status_code == 200, put.text
+        done = self.ask("POST", "/api/v1/uploads/complete", json={"artifactId": reservation["artifactId"]})
+        assert done.status_code == 200, done.text
+        return str(done.json()["data"]["artifactId"])
+
+    def close(self) -> None:
+        self.client.close()
+
+
+class Witness:
+    """The sandbox's own word: what is public, and what was asked."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._client = httpx2.Client(base_url=f"{url}/_control", timeout=10, trust_env=False)
+
+    def show(self) -> dict[str, Any]:
+        answer = self._client.get("/x")
+        assert answer.status_code == 200, answer.text
+        shown: dict[str, Any] = answer.json()
+        return shown
+
+    def posts(self) -> list[dict[str, Any]]:
+        return list(self.show()["posts"])
+
+    def texts(self) -> list[str]:
+        """What is up, oldest first; a text that is up twice stands there twice."""
+        return [post["text"] for post in self.posts()]
+
+    def calls(self, endpoint: str) -> int:
+        """How many calls of it have ended."""
+        return int(self.show()["calls"].get(endpoint, 0))
+
+    def in_flight(self) -> int:
+        return int(self.show()["in_flight"])
+
+    def tell(self, action: str, **body: Any) -> Any:
+        answer = self._client.post(f"/x/{action}", json=body)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def script(self, endpoint: str, fault: str, *, skipping: int = 0, times: float = 1, **args: Any) -> None:
+        """What the next call of `endpoint` meets."""
+        self.tell("faults", endpoint=endpoint, fault=fault, skipping=skipping, times=times, args=args)
+
+    def calm(self) -> None:
+        assert self._client.delete("/x/faults").status_code == 200
+
+    def grant(self, username: str) -> str:
+        """Tokens for an account, as `import-profile` reads them."""
+        answer = self._client.post("/x/grant", json={"username": username})
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+    def close(self) -> None:
+        self._client.close()

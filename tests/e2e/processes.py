@@ -1,0 +1,111 @@
+"""Real processes: started as an owner starts them, and ended in every way a process can end.
+
+Only what was started here is ever signalled, by its own id.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+GLANCE_SECONDS = 0.02
+
+
+class Process:
+    """`socialpub ARGUMENTS`, in a session of its own. What it says goes to `log`."""
+
+    def __init__(self, *arguments: str, log: Path, env: Mapping[str, str]) -> None:
+        self.log = log
+        self._begins_at = log.stat().st_size if log.exists() else 0
+        with log.open("ab") as said:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "socialpub", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                env=dict(env),
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    @property
+    def said(self) -> str:
+        """Its output so far."""
+        return self.log.read_bytes()[self._begins_at :].decode("utf-8", "replace")
+
+    def children(self) -> list[int]:
+        """The ids of the processes that it started. A child belongs to the thread that started it."""
+        found: list[int] = []
+        for task in Path(f"/proc/{self.pid}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                found += map(int, task.read_text().split())
+        return found
+
+    def kill(self, *, children: bool = False) -> None:
+        """SIGKILL; nothing it would still do is done. With `children`, all of them in the same moment."""
+        pids = [self.pid, *(self.children() if children else [])]
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._process.wait()
+        until(lambda: not any(_lives(pid) for pid in pids), f"{self.log.stem} and its children are gone")
+
+    def stop(self, seconds: float = 15.0) -> int:
+        """SIGTERM; its exit code once it has ended."""
+        self.tell_to_stop()
+        return self.wait(seconds)
+
+    def tell_to_stop(self) -> None:
+        self._process.send_signal(signal.SIGTERM)
+
+    def wait(self, seconds: float = 15.0) -> int:
+        """Its exit code. AssertionError when it still runs after so many seconds."""
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"{self.log.stem} still runs after {seconds:g} s:\n{self.said}") from None
+
+    def suspend(self) -> None:
+        self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
+
+    def end(self) -> None:
+        """However it is, have it gone: at the end of a test."""
+        if self.running:
+            self.kill(children=True)
+
+
+def until(true: Callable[[], object], what: str, seconds: float = 30.0) -> None:
+    """Look now and then until it is true. AssertionError when it does not become true at all."""
+    give_up_at = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < give_up_at, f"did not happen within {seconds:g} s: {what}"
+        time.sleep(GLANCE_SECONDS)
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+def _lives(pid: int) -> bool:
+    """Whether it still runs; a child that only waits to be reaped does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -1,0 +1,155 @@
+"""The stage of a story: a folder with a configuration, a sandbox on a port, and the appliance's own processes.
+
+Nothing here reaches into the appliance: it is configured by its file, asked over HTTP, managed by its commands and
+stopped by signals, as its owner would.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from socialpub import scaffold
+from socialpub.cli.sandbox import provider_lines
+from tests.e2e.caller import Caller, Witness
+from tests.e2e.processes import Process, free_port, until
+
+HURRY = Path(__file__).parent / "hurry"
+PACE = 20.0
+PEOPLE = ("ada", "ben", "cleo", "dan")
+START_SECONDS = 45.0
+
+
+class Stage:
+    """`url` is the appliance's address, `x` what the sandbox saw. `profiles` are those of `PEOPLE`, in their order.
+
+    With `hurry` the hours of all its processes pass `PACE` times as fast (`hurry/sitecustomize.py`).
+    """
+
+    def __init__(self, folder: Path, *, hurry: bool = True, settings: str = "") -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.config = folder / "config.toml"
+        self.data = folder / "data"
+        self.url = f"http://127.0.0.1:{free_port()}"
+        self.x = Witness(f"http://127.0.0.1:{free_port()}")
+        self.key = ""
+        self.profiles: list[str] = []
+        # A variable of the surroundings must not turn this into another appliance.
+        self.env = {name: value for name, value in os.environ.items() if not name.startswith("SOCIALPUB_")}
+        if hurry:
+            path = os.pathsep.join(filter(None, (str(HURRY), self.env.get("PYTHONPATH"))))
+            self.env |= {"PYTHONPATH": path, "HURRY_PACE": str(PACE), "HURRY_SINCE": str(time.time())}
+        self._processes: list[Process] = []
+        self._callers: list[Caller] = []
+        self.configure(settings)
+
+    def configure(self, settings: str = "") -> None:
+        """Write the configuration; `settings` are sections of it."""
+        self.config.write_text(
+            f'base_url = "{self.url}"\nlisten = "{self.url.removeprefix("http://")}"\ndata_dir = "data"\n\n'
+            f"[rate_limit]\nrequests_per_minute = 1000000\n\n{provider_lines(self.x.url)}\n{settings}\n"
+        )
+
+    def furnish(self) -> None:
+        """Make the data folder, a key and the profiles, by the commands that an owner uses."""
+        config = self.config.read_text()
+        self.config.unlink()
+        scaffold.create(self.folder)
+        self.config.write_text(config)
+        sandbox = self.sandbox()
+        self.key = self.admin("create-key", "stage")
+        self.profiles = [self.admin("import-profile", "x", said=self.x.grant(name)) for name in PEOPLE]
+        assert sandbox.stop() == 0
+
+    def move_in(self, other: "Stage") -> None:
+        """Begin with what `other` furnished."""
+        shutil.copytree(other.data, self.data, ignore=shutil.ignore_patterns("run", "queue.db*"))
+        shutil.copy(other.journal, self.journal)
+        self.key, self.profiles = other.key, other.profiles
+
+    @property
+    def journal(self) -> Path:
+        return self.folder / "sandbox.jsonl"
+
+    # --- processes ---------------------------------------------------------------------------------------------------
+
+    def sandbox(self) -> Process:
+        listen = self.x.url.removeprefix("http://")
+        process = self._begin("sandbox", "sandbox", "--listen", listen, "--journal", str(self.journal))
+        self._wait_for(process, lambda: _answers(self.x.show))
+        # What X allows in a quarter of an hour is not what these stories are about.
+        self.x.tell("settings", limits={"POST /2/tweets": 10**6})
+        return process
+
+    def start(self, role: str) -> Process:
+        """`serve`, `web` or `worker`, up and working."""
+        process = self.begin(role)
+        self.wait_until_up(process, role)
+        return process
+
+    def begin(self, role: str) -> Process:
+        """The same without waiting for it."""
+        return self._begin(role, "--config", str(self.config), role)
+
+    def wait_until_up(self, process: Process, role: str) -> None:
+        if role in ("web", "serve"):
+            self._wait_for(process, lambda: _answers(lambda: self.caller().ask("GET", "/healthz")))
+        if role in ("worker", "serve"):
+            self._wait_for(process, lambda: "the worker is up" in process.said)
+
+    def admin(self, *arguments: str, said: str = "") -> str:
+        """A command of `socialpub admin`; what it printed."""
+        return self.run("admin", *arguments, said=said).stdout.strip()
+
+    def run(self, *arguments: str, said: str = "", code: int = 0) -> "subprocess.CompletedProcess[str]":
+        """A command that ends; it must end with `code`."""
+        done = subprocess.run(
+            [sys.executable, "-m", "socialpub", "--config", str(self.config), *arguments],
+            input=said,
+            env=self.env,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=90,
+            check=False,
+        )
+        assert done.returncode == code, f"{arguments} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+        return done
+
+    def caller(self) -> Caller:
+        """A caller with the stage's key; the same one until `fresh_caller`."""
+        return self._callers[-1] if self._callers else self.fresh_caller()
+
+    def fresh_caller(self) -> Caller:
+        self._callers.append(Caller(self.url, self.key))
+        return self._callers[-1]
+
+    def close(self) -> None:
+        for process in self._processes:
+            process.end()
+        for caller in self._callers:
+            caller.close()
+        self.x.close()
+
+    def _begin(self, name: str, *arguments: str) -> Process:
+        process = Process(*arguments, log=self.folder / f"{name}.log", env=self.env)
+        self._processes.append(process)
+        return process
+
+    def _wait_for(self, process: Process, up: Any) -> None:
+        until(lambda: up() or not process.running, f"{process.log.stem} is up", START_SECONDS)
+        assert process.running, f"{process.log.stem} ended at its start:\n{process.said}"
+
+
+def _answers(ask: Any) -> bool:
+    import httpx2
+
+    try:
+        ask()
+    except httpx2.TransportError:
+        return False
+    return True

@@ -1,0 +1,73 @@
+"""A 201 means that it is on the disk: whoever is killed after it, the post is there and goes out once."""
+
+import itertools
+import threading
+from collections import Counter
+
+import httpx2
+
+from tests.e2e.caller import Caller
+from tests.e2e.conftest import MakeStage
+from tests.e2e.processes import until
+from tests.e2e.stage import Stage
+
+CALLERS, EACH = 20, 10
+BEFORE_THE_KILL = 60
+
+
+def test_a_post_outlives_a_web_process_that_is_killed_right_after_its_201(stage: Stage, caller: Caller) -> None:
+    worker = stage.start("worker")
+    for number in range(3):
+        web = stage.start("web")
+        post = stage.fresh_caller().publish(f"Accepted {number}", stage.profiles[0])
+        web.kill()
+        web = stage.start("web")
+        delivery = stage.fresh_caller().delivery(post)
+        assert delivery["status"] == "published", delivery
+        web.kill()
+    assert worker.running
+    assert Counter(stage.x.texts()) == Counter(f"Accepted {number}" for number in range(3))
+
+
+def test_two_hundred_parallel_creates_and_the_end_of_everything_lose_nothing(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    stage.sandbox()
+    serve = stage.start("serve")
+    numbers = itertools.count()
+    accepted: dict[str, str] = {}
+    sent: set[str] = set()
+
+    def create(caller: Caller) -> None:
+        for number in itertools.islice(numbers, EACH):
+            text = f"One of many: {number}"
+            sent.add(text)
+            try:
+                accepted[text] = caller.publish(text, stage.profiles[number % len(stage.profiles)])
+            except httpx2.TransportError:
+                return
+
+    callers = [stage.fresh_caller() for _ in range(CALLERS)]
+    threads = [threading.Thread(target=create, args=(caller,)) for caller in callers]
+    for thread in threads:
+        thread.start()
+    until(lambda: len(accepted) >= BEFORE_THE_KILL, "some are accepted")
+    serve.kill(children=True)
+    for thread in threads:
+        thread.join()
+
+    stage.start("serve")
+    caller = stage.fresh_caller()
+    until(lambda: not caller.posts(status="pending"), "everything is settled", 60)
+    posts = {post["id"]: post for post in caller.posts()}
+    up = Counter(stage.x.texts())
+    for text, post_id in accepted.items():
+        assert posts[post_id]["body"] == text
+        (delivery,) = posts[post_id]["deliveries"]
+        assert delivery["status"] == "published", delivery
+        assert up[text] == 1, text
+    # What was cut off before its answer may be there or not, but never twice, and never what nobody sent.
+    assert Counter(post["body"] for post in posts.values()) == up
+    assert set(up) <= sent
+    assert max(up.values()) == 1
+    published = {delivery["providerPostId"] for post in posts.values() for delivery in post["deliveries"]}
+    assert published == {post["id"] for post in stage.x.posts()}

@@ -1,0 +1,109 @@
+"""Everything at once, from a fixed seed: faults of the network, processes killed in turn, callers that try again.
+
+When it is calm again nothing is lost, nothing is twice, and every outcome is what the sandbox itself counted.
+"""
+
+import random
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from tests.e2e.caller import Caller
+from tests.e2e.processes import until
+from tests.e2e.stage import Stage
+from tests.samples import media
+
+SEED = 20260922
+FAULTS = 0.25
+WRITERS, EACH = 4, 8
+KILLS = 6
+
+
+def test_after_all_the_chaos_every_outcome_is_true(stage: Stage, tmp_path: Path) -> None:
+    dice = random.Random(SEED)
+    processes = {role: stage.start(role) for role in ("web", "worker")}
+    picture = stage.fresh_caller().upload(media.png(tmp_path / "one.png").read_bytes(), "one.png", "image/png")
+    stage.x.tell("chaos", seed=SEED, rate=FAULTS)
+
+    writers = [Writer(stage, number, picture) for number in range(WRITERS)]
+    for writer in writers:
+        writer.start()
+    for role in ("worker", "web") * (KILLS // 2):
+        wanted = len(stage.x.posts()) + dice.randrange(1, 5)
+        until(lambda wanted=wanted: len(stage.x.posts()) >= wanted or not lively(writers), "some go out", 60)
+        processes[role].kill()
+        processes[role] = stage.start(role)
+    for writer in writers:
+        writer.join(60)
+        assert writer.error is None and not writer.is_alive()
+
+    stage.x.calm()
+    caller = stage.fresh_caller()
+    until(lambda: not caller.posts(status="pending"), "everything is settled", 90)
+    accepted = {post_id: text for writer in writers for text, post_id in writer.accepted.items()}
+    posts = caller.posts()
+    assert {post["id"]: post["body"] for post in posts} == accepted
+    assert_every_outcome_is_true(posts, stage.x.posts())
+    # The test has told something only when accounts had to be read back, and most came through all the same.
+    assert stage.x.calls("list_posts") > 0
+    published = [post for post in posts if post["deliveries"][0]["status"] == "published"]
+    assert len(published) > len(posts) / 2
+
+
+def assert_every_outcome_is_true(posts: list[dict[str, Any]], public: list[dict[str, Any]]) -> None:
+    up = Counter(post["text"] for post in public)
+    ids = {post["text"]: post["id"] for post in public}
+    for post in posts:
+        (delivery,) = post["deliveries"]
+        count = up[post["body"]]
+        match delivery["status"]:
+            case "published":
+                assert count == 1, (post, count)
+                assert delivery["providerPostId"] == ids[post["body"]]
+            case "failed" if delivery["errorMessage"].startswith("Outcome unknown:"):
+                assert count <= 1, (post, count)
+            case "failed":
+                assert count == 0, (post, count)
+            case other:
+                raise AssertionError(f"{other} is no outcome: {post}")
+    assert set(up) <= {post["body"] for post in posts}
+
+
+def lively(writers: list["Writer"]) -> bool:
+    return any(writer.is_alive() for writer in writers)
+
+
+class Writer(threading.Thread):
+    """A caller that does not give up: it sends every post, under an Idempotency-Key, until it has its 201."""
+
+    def __init__(self, stage: Stage, number: int, picture: str) -> None:
+        super().__init__(daemon=True)
+        self.accepted: dict[str, str] = {}
+        self.error: BaseException | None = None
+        self._caller: Caller = stage.fresh_caller()
+        self._profile = stage.profiles[number % len(stage.profiles)]
+        self._number = number
+        self._picture = picture
+
+    def run(self) -> None:
+        try:
+            for number in range(EACH):
+                text = f"Writer {self._number} says {number}"
+                media = (self._picture,) if number % 3 == 0 else ()
+                self.accepted[text] = self._insist(text, media)
+        except BaseException as error:
+            self.error = error
+            raise
+
+    def _insist(self, text: str, media: tuple[str, ...]) -> str:
+        give_up_at = time.monotonic() + 60
+        while True:
+            try:
+                return self._caller.publish(text, self._profile, media=media, headers={"idempotency-key": text})
+            except httpx2.TransportError:
+                assert time.monotonic() < give_up_at, "the web process did not come back"
+                time.sleep(0.05)

@@ -1,0 +1,119 @@
+"""A stop that nobody notices: no request is broken, nobody waits in vain, and what was in the air is found out."""
+
+import http.client
+import json
+import threading
+from collections import Counter
+from urllib.parse import urlsplit
+
+from tests.e2e.conftest import MakeStage
+from tests.e2e.processes import until
+from tests.e2e.stage import Stage
+
+CONNECTIONS = 12
+WARM = 600
+
+
+class Load(threading.Thread):
+    """One keep-alive connection that sends request after request, and begins a new one when it is told to."""
+
+    def __init__(self, stage: Stage, number: int, requests: list[tuple[str, str, bytes | None]]) -> None:
+        super().__init__(daemon=True)
+        self.answered: Counter[int] = Counter()
+        self.broken: list[str] = []
+        """Requests over a connection that had been kept alive, which got no whole answer."""
+        self.refused = 0
+        self.enough = threading.Event()
+        self._address = urlsplit(stage.url)
+        self._headers = {"authorization": f"Bearer {stage.key}", "content-type": "application/json"}
+        self._requests = requests
+        self._number = number
+
+    def run(self) -> None:
+        turn = self._number
+        connection, kept = self._open(), False
+        while not self.enough.is_set():
+            method, path, body = self._requests[turn % len(self._requests)]
+            turn += 1
+            try:
+                connection.request(method, path, body, self._headers)
+                answer = connection.getresponse()
+                answer.read()
+            except (OSError, http.client.HTTPException) as error:
+                if kept:
+                    self.broken.append(f"{method} {path}: {error!r}")
+                else:
+                    self.refused += 1
+                    self.enough.wait(0.05)
+                connection.close()
+                connection, kept = self._open(), False
+                continue
+            self.answered[answer.status] += 1
+            kept = not answer.will_close
+            if answer.will_close:
+                connection.close()
+                connection = self._open()
+
+    def _open(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection(self._address.hostname or "", self._address.port, timeout=60)
+
+
+def test_a_restart_under_load_breaks_no_kept_connection(stage: Stage) -> None:
+    serve = stage.start("serve")
+    post = stage.caller().publish("Read again and again", stage.profiles[0])
+    validate = json.dumps({"post": {"body": "Is this right?"}, "profiles": [stage.profiles[0]]}).encode()
+    reserve = json.dumps({"fileName": "a.png", "mimeType": "image/png", "fileSize": 1}).encode()
+    requests: list[tuple[str, str, bytes | None]] = [
+        ("GET", f"/api/v1/posts/{post}", None),
+        ("POST", "/api/v1/posts/validate", validate),
+        ("GET", "/api/v1/posts", None),
+        ("POST", "/api/v1/uploads", reserve),
+        ("GET", "/api/v1/nowhere", None),
+    ]
+    load = [Load(stage, number, requests) for number in range(CONNECTIONS)]
+    for one in load:
+        one.start()
+
+    def answers() -> int:
+        return sum(one.answered.total() for one in load)
+
+    until(lambda: answers() > WARM, "the load runs")
+    for _ in range(2):
+        assert serve.stop() == 0
+        before = answers()
+        serve = stage.start("serve")
+        until(lambda before=before: answers() > before + WARM, "the load runs again")  # type: ignore[misc]
+    for one in load:
+        one.enough.set()
+    for one in load:
+        one.join(60)
+    assert [said for one in load for said in one.broken] == []
+    statuses = sum((one.answered for one in load), Counter[int]())
+    assert set(statuses) <= {200, 201, 404, 503}, statuses
+    assert sum(one.refused for one in load) > 0, "nobody met the closed door: the load has told nothing"
+
+
+def test_a_stop_answers_who_waits_and_leaves_a_call_in_the_air_to_recovery(make_stage: MakeStage) -> None:
+    # With the true deadlines the call would take a minute: the stop does not wait for that.
+    stage = make_stage(hurry=False)
+    stage.sandbox()
+    serve = stage.start("serve")
+    stage.x.script("create_post", "times_out_after_effect")
+    caller = stage.caller()
+    post = caller.publish("In the air", stage.profiles[0])
+    until(lambda: stage.x.in_flight() == 1 and len(stage.x.posts()) == 1, "the call is on its way")
+    heard: list[str] = []
+    waiter = threading.Thread(target=lambda: heard.append(stage.fresh_caller().post(post, wait=60)["status"]))
+    waiter.start()
+    until(lambda: waiting(serve.pid, stage.url), "the waiter waits")
+    (worker,) = serve.children()
+    serve.tell_to_stop()
+    waiter.join(20)
+    assert heard == ["pending"]
+    assert serve.wait(15) == 0
+    assert not lives(worker)
+    serve = stage.start("serve")
+    delivery = stage.fresh_caller().delivery(post, wait=60)
+    assert delivery["status"] == "published", delivery
+    assert stage.x.texts() == ["In the air"]
+    assert serve.stop() == 0

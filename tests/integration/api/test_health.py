@@ -1,0 +1,138 @@
+"""Green means working (contract 1.13)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from socialpub import deliveries
+from socialpub.app import create_app
+from socialpub.clock import stamp
+from socialpub.errors import Unavailable
+from socialpub.runtime import Runtime
+from socialpub.sections import Metrics
+from tests.clock import HandClock
+from tests.house import accept, open_house
+from tests.integration.api.client import Client
+from tests.scripted import Scripted
+
+
+def beat(rt: Runtime) -> None:
+    rt.db.write(
+        lambda tx: tx.execute("INSERT OR REPLACE INTO appliance VALUES ('heartbeat', ?)", (stamp(rt.now()),)).rowcount
+    )
+
+
+def test_alive_means_only_that_it_answers(client: Client) -> None:
+    assert client.send("GET", "/healthz", key=None).json() == {"status": "ok"}
+
+
+def test_a_house_whose_worker_shows_itself_is_ready(client: Client, rt: Runtime, clock: HandClock) -> None:
+    beat(rt)
+    clock.forward(30)
+    assert (client.send("GET", "/readyz", key=None).status) == 200
+    clock.forward(1)
+    reply = client.send("GET", "/readyz", key=None)
+    assert reply.status == 503
+    assert "worker" in reply.json()["reasons"][0]
+    assert reply.headers["retry-after"]
+
+
+def test_a_worker_that_never_ran_is_missed(client: Client) -> None:
+    reply = client.send("GET", "/readyz", key=None)
+    assert (reply.status, reply.json()["status"]) == (503, "unready")
+    assert "never run" in reply.json()["reasons"][0]
+
+
+def test_what_is_left_lying_for_two_minutes_is_no_green(
+    client: Client, rt: Runtime, profile: str, clock: HandClock
+) -> None:
+    accept(rt, profile)
+    clock.forward(120)
+    beat(rt)
+    assert client.send("GET", "/readyz", key=None).status == 200
+    clock.forward(1)
+    assert "overdue" in client.send("GET", "/readyz", key=None).json()["reasons"][0]
+
+
+def test_while_paused_overdue_posts_do_not_count_and_it_says_so(
+    client: Client, rt: Runtime, profile: str, clock: HandClock
+) -> None:
+    accept(rt, profile)
+    rt.write(deliveries.pause)
+    clock.forward(3600)
+    beat(rt)
+    reply = client.send("GET", "/readyz", key=None)
+    assert (reply.status, reply.json()["status"]) == (200, "paused")
+
+
+def test_a_disk_below_its_floor_is_told(client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    beat(rt)
+    monkeypatch.setattr(type(rt.files), "free_bytes", lambda _self: 499_999_999)
+    assert "disk_floor" in client.send("GET", "/readyz", key=None).json()["reasons"][0]
+
+
+def test_a_database_that_takes_no_write_is_told(client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    beat(rt)
+
+    def breaks(*_: object) -> None:
+        raise Unavailable("The disk is full.")
+
+    monkeypatch.setattr("socialpub.api.health._touch", breaks)
+    assert client.send("GET", "/readyz", key=None).json()["reasons"] == [
+        "The database cannot be written: The disk is full."
+    ]
+
+
+def test_asking_often_does_not_write_often(client: Client, rt: Runtime, clock: HandClock) -> None:
+    beat(rt)
+    client.send("GET", "/readyz", key=None)
+    version = rt.reader.data_version()
+    for _ in range(5):
+        client.send("GET", "/readyz", key=None)
+    assert rt.reader.data_version() == version
+    clock.forward(1)
+    client.send("GET", "/readyz", key=None)
+    assert rt.reader.data_version() != version
+
+
+# --- metrics ---------------------------------------------------------------------------------------------------------
+
+
+def test_metrics_are_text_that_prometheus_reads(client: Client, rt: Runtime, profile: str) -> None:
+    from prometheus_client.parser import text_string_to_metric_families
+
+    beat(rt)
+    accept(rt, profile)
+    client.send("GET", "/posts")
+    reply = client.send("GET", "/metrics", key=None)
+    assert reply.status == 200
+    assert reply.headers["content-type"].startswith("text/plain")
+    found = {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(reply.body.decode())
+        for sample in family.samples
+    }
+    assert found["socialpub_posts", ("status", "pending")] == 1
+    assert found["socialpub_deliveries_waiting", ("provider", "x")] == 1
+    assert found["socialpub_http_answers_total", ("method", "GET"), ("status", "200")] == 1
+    assert found["socialpub_profiles", ("provider", "x"), ("status", "active")] == 1
+    assert found["socialpub_worker_heartbeat_age_seconds",] == 0
+    assert found["socialpub_paused",] == 0
+
+
+@pytest.fixture
+def guarded(tmp_path: Path, clock: HandClock) -> Iterator[Client]:
+    rt = open_house(tmp_path, clock, providers={"x": Scripted()}, metrics=Metrics(token=SecretStr("m3trics")))
+    with Client(create_app(rt), "none") as client:
+        yield client
+    rt.close()
+
+
+def test_metrics_may_ask_for_a_token(guarded: Client) -> None:
+    for wrong in ({"key": None}, {"key": "x"}, {"key": None, "authorization": "Basic m3trics"}):
+        reply = guarded.send("GET", "/metrics", **wrong)  # type: ignore[arg-type]
+        assert (reply.status, reply.json()["code"]) == (401, "unauthorized")
+        assert reply.headers["www-authenticate"] == "Bearer"
+    assert guarded.send("GET", "/metrics", key="m3trics").status == 200

@@ -1,0 +1,223 @@
+"""The same request sent twice does its work once, whatever happens in between (contract 1.11)."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from socialpub import idempotency, keys, posts
+from socialpub.app import create_app
+from socialpub.clock import stamp
+from socialpub.errors import Unavailable
+from socialpub.runtime import Runtime
+from socialpub.store.locks import Owner
+from tests.builders import artifact
+from tests.clock import HandClock
+from tests.crank import drain
+from tests.house import connect
+from tests.integration.api.client import Client
+from tests.integration.uploads.caller import Reply
+
+BOUNDARY = "b0"
+
+
+@pytest.fixture
+def draft(profile: str) -> dict[str, Any]:
+    return {"post": {"body": "Hello"}, "profiles": [profile]}
+
+
+def create(client: Client, body: Any, key: str = "k1", **headers: str) -> Reply:
+    return client.send("POST", "/posts", body, idempotency_key=key, **headers)
+
+
+def count(rt: Runtime) -> int:
+    return int(rt.reader.value("SELECT count(*) FROM post"))
+
+
+def test_the_first_answer_comes_again(client: Client, rt: Runtime, draft: Any, clock: HandClock) -> None:
+    first = create(client, draft)
+    assert first.status == 201
+    assert "idempotency-replayed" not in first.headers
+    drain(rt, clock)
+    clock.forward(3600)
+    again = create(client, draft)
+    assert (again.status, again.body) == (201, first.body)
+    assert again.headers["idempotency-replayed"] == "true"
+    assert again.headers["location"] == first.headers["location"]
+    assert count(rt) == 1
+
+
+def test_spelling_does_not_matter_what_was_asked_does(client: Client, rt: Runtime, draft: Any) -> None:
+    create(client, draft)
+    raw = b'{ "profiles": ["%b"], "post": {"body": "Hell\\u006f"} }' % draft["profiles"][0].encode()
+    assert create(client, raw).headers["idempotency-replayed"] == "true"
+    other = create(client, {**draft, "post": {"body": "Hello!"}})
+    assert (other.status, other.json()["code"]) == (409, "conflict")
+    assert count(rt) == 1
+
+
+def test_another_path_under_the_same_key_is_a_conflict(client: Client, draft: Any) -> None:
+    create(client, draft)
+    upload = {"fileName": "a.png", "mimeType": "image/png", "fileSize": 3}
+    assert client.send("POST", "/uploads", upload, idempotency_key="k1").status == 409
+
+
+def test_another_api_key_has_names_of_its_own(client: Client, rt: Runtime, draft: Any) -> None:
+    create(client, draft)
+    other = create(client, draft, authorization=f"Bearer {rt.write(keys.create, 'other')}")
+    assert other.status == 201
+    assert "idempotency-replayed" not in other.headers
+    assert count(rt) == 2
+
+
+def test_a_time_that_has_passed_meanwhile_still_replays(
+    client: Client, rt: Runtime, draft: Any, clock: HandClock
+) -> None:
+    draft["post"]["scheduledAt"] = stamp(rt.now() + timedelta(minutes=1))
+    first = create(client, draft)
+    clock.forward(3600)
+    assert create(client, draft).body == first.body
+    assert create(client, draft, key="k2").status == 400
+
+
+def test_after_a_day_the_key_is_free_again(client: Client, rt: Runtime, draft: Any, clock: HandClock) -> None:
+    create(client, draft)
+    clock.forward(24 * 3600 - 1)
+    assert create(client, draft).headers["idempotency-replayed"] == "true"
+    clock.forward(1)
+    assert "idempotency-replayed" not in create(client, draft).headers
+    assert count(rt) == 2
+    clock.forward(24 * 3600)
+    assert rt.write(idempotency.clean) == 1
+
+
+def test_a_refused_request_is_not_kept(client: Client, rt: Runtime, draft: Any) -> None:
+    assert create(client, {**draft, "profiles": []}).status == 400
+    assert create(client, {**draft, "media": [{"artifactId": draft["profiles"][0]}]}).status == 400
+    first = create(client, draft)
+    assert first.status == 201
+    assert "idempotency-replayed" not in first.headers
+
+
+def test_a_key_has_one_to_255_printable_characters(client: Client, draft: Any) -> None:
+    assert create(client, draft, key="k" * 255).status == 201
+    for wrong in ("", "k" * 256, "a\tb", "é"):
+        assert create(client, draft, key=wrong).paths() == [["Idempotency-Key"]]
+
+
+def test_signed_urls_are_signed_anew(client: Client, rt: Runtime, draft: Any, clock: HandClock) -> None:
+    draft["media"] = [{"artifactId": artifact(rt)}]
+    first = create(client, draft).data["media"][0]["url"]
+    upload = {"fileName": "a.png", "mimeType": "image/png", "fileSize": 3}
+    reserved = client.send("POST", "/uploads", upload, idempotency_key="u").data
+    clock.forward(1800)
+    again = create(client, draft).data["media"][0]["url"]
+    assert again.partition("?")[0] == first.partition("?")[0]
+    assert again != first
+    replayed = client.send("POST", "/uploads", upload, idempotency_key="u")
+    assert replayed.headers["idempotency-replayed"] == "true"
+    assert replayed.data["artifactId"] == reserved["artifactId"]
+    clock.forward(2400)  # the first URL is over by now, the replayed one is not
+    assert client.put(reserved, b"abc").status == 403
+    assert client.put(replayed.data, b"abc").status == 200
+
+
+# --- together and after a crash --------------------------------------------------------------------------------------
+
+
+def test_requests_that_come_together_make_one_post(client: Client, rt: Runtime, draft: Any) -> None:
+    async def together() -> list[Reply]:
+        told = {"idempotency_key": "k1"}
+        return await asyncio.gather(*(client.sending("POST", "/posts", draft, **told) for _ in range(5)))
+
+    replies = client.run(together())
+    assert sorted(reply.status for reply in replies)[0] == 201
+    assert {reply.status for reply in replies} <= {201, 409}
+    assert len({reply.data["id"] for reply in replies if reply.status == 201}) == 1
+    assert count(rt) == 1
+
+
+def test_while_the_first_runs_the_second_is_a_conflict_until_its_process_is_gone(
+    client: Client, rt: Runtime, draft: Any
+) -> None:
+    other = Owner(rt.settings.run_dir / "owners", "other-process")
+    ticket = idempotency.Ticket(client.key.split("_")[1], "k1", idempotency.fingerprint("/api/v1/posts", draft))
+    rt.write(idempotency.begin, ticket)
+    rt.db.write(lambda tx: tx.execute("UPDATE idempotency SET owner = 'other-process'").rowcount)
+    running = create(client, draft)
+    assert (running.status, running.json()["code"]) == (409, "conflict")
+    other.close()  # it died before it had done anything
+    assert create(client, draft).status == 201
+    assert count(rt) == 1
+
+
+def test_a_crash_between_accept_and_answer_makes_no_second_post(
+    client: Client, rt: Runtime, draft: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The write is on the disk; the process ends before a byte of the answer leaves."""
+    from socialpub.api import accepting
+
+    with monkeypatch.context() as crash:
+        crash.setattr(accepting, "location", lambda *_: (_ for _ in ()).throw(SystemExit))
+        with pytest.raises(SystemExit):
+            create(client, draft)
+    assert count(rt) == 1
+    restarted = Client(create_app(rt), client.key)
+    again = create(restarted, draft)
+    assert again.status == 201
+    assert again.headers["idempotency-replayed"] == "true"
+    assert count(rt) == 1
+    restarted.__exit__()
+
+
+def test_when_the_write_fails_nothing_is_kept_and_a_retry_works(
+    client: Client, rt: Runtime, draft: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> str:
+        raise Unavailable("The disk is full.")
+
+    with monkeypatch.context() as full:
+        full.setattr(posts, "create", fails)
+        reply = create(client, draft)
+        assert (reply.status, reply.json()["code"]) == (503, "unavailable")
+        assert reply.headers["retry-after"]
+    assert create(client, draft).status == 201
+    assert count(rt) == 1
+
+
+# --- forms -----------------------------------------------------------------------------------------------------------
+
+
+def form(payload: bytes, data: bytes, boundary: str, declared: str = "image/png") -> tuple[bytes, str]:
+    body = (
+        f'--{boundary}\r\ncontent-disposition: form-data; name="payload"\r\n\r\n'.encode()
+        + payload
+        + f'\r\n--{boundary}\r\ncontent-disposition: form-data; name="f"; filename="a.png"\r\n'.encode()
+        + f"content-type: {declared}\r\n\r\n".encode()
+        + data
+        + f"\r\n--{boundary}--\r\n".encode()
+    )
+    return body, f"multipart/form-data; boundary={boundary}"
+
+
+def test_a_form_is_known_again_whatever_its_boundary(client: Client, rt: Runtime) -> None:
+    from tests.samples import media
+
+    picture = media.png()
+    payload = b'{"post": {}, "profiles": ["%b"], "media": [{"fileField": "f"}]}' % connect(rt, "x", "z").encode()
+
+    def send(data: bytes, boundary: str, declared: str = "image/png") -> Reply:
+        body, kind = form(payload, data, boundary, declared)
+        return create(client, body, content_type=kind)
+
+    first = send(picture, "one")
+    assert first.status == 201, first.body
+    again = send(picture, "two")
+    assert again.headers["idempotency-replayed"] == "true"
+    assert again.data["id"] == first.data["id"]
+    assert again.data["media"][0]["url"].startswith("http://127.0.0.1:8000/storage/media/")
+    assert send(picture + b"\0", "three").status == 409
+    assert send(picture, "four", "image/jpeg").status == 409
+    assert count(rt) == 1
+    assert rt.reader.value("SELECT count(*) FROM artifact") == 1

@@ -1,0 +1,259 @@
+"""Posts listed, changed, canceled, explained (spec 4.2, contract section 4)."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from socialpub import deliveries
+from socialpub.clock import stamp
+from socialpub.runtime import Runtime
+from tests.builders import artifact
+from tests.clock import HandClock
+from tests.crank import drain
+from tests.house import accept, connect
+from tests.integration.api.client import Client
+
+UNKNOWN = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
+
+
+def listed(client: Client, query: str = "") -> list[str]:
+    reply = client.send("GET", f"/posts{query}")
+    assert reply.status == 200, reply.body
+    assert reply.json()["pagination"]["total"] >= len(reply.data)
+    return [post["id"] for post in reply.data]
+
+
+# --- lists -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_newest_post_comes_first_and_pages_follow_one_another(
+    client: Client, rt: Runtime, profile: str, clock: HandClock
+) -> None:
+    posts = []
+    for _ in range(5):
+        posts.insert(0, accept(rt, profile))
+        clock.forward(1)
+    assert listed(client) == posts
+    reply = client.send("GET", "/posts?page=1&perPage=2").json()
+    assert [post["id"] for post in reply["data"]] == posts[2:4]
+    assert reply["pagination"] == {"page": 1, "perPage": 2, "total": 5}
+    beyond = client.send("GET", "/posts?page=9007199254740991&perPage=100").json()
+    assert beyond == {"data": [], "pagination": {"page": 9007199254740991, "perPage": 100, "total": 5}}
+
+
+def test_an_empty_list_is_a_list(client: Client) -> None:
+    assert client.send("GET", "/posts").json() == {"data": [], "pagination": {"page": 0, "perPage": 20, "total": 0}}
+
+
+def test_filters_by_status_profile_and_provider(client: Client, rt: Runtime) -> None:
+    x, other_x, tiktok = connect(rt, "x", "a"), connect(rt, "x", "b"), connect(rt, "tiktok", "c")
+    later = rt.now() + timedelta(hours=1)
+    now_x, scheduled, both, on_tiktok = (
+        accept(rt, x),
+        accept(rt, other_x, at=later),
+        accept(rt, x, tiktok),
+        accept(rt, tiktok),
+    )
+    assert listed(client, "?status=scheduled") == [scheduled]
+    assert listed(client, "?status=settled") == []
+    assert listed(client, f"?profileIds={x}") == [both, now_x]
+    assert listed(client, f"?profileIds={x.upper()},{other_x}") == [both, scheduled, now_x]
+    assert listed(client, "?providers=tiktok") == [on_tiktok, both]
+    assert listed(client, "?providers=tiktok,x") == [on_tiktok, both, scheduled, now_x]
+    assert listed(client, f"?profileIds={UNKNOWN}") == []
+    assert listed(client, f"?status=pending&profileIds={x}&providers=x") == [both, now_x]
+    # One delivery must match both filters.
+    assert listed(client, f"?profileIds={x}&providers=tiktok") == []
+
+
+def test_filters_by_scheduled_time_include_their_ends(client: Client, rt: Runtime, profile: str) -> None:
+    first, second = (accept(rt, profile, at=rt.now() + timedelta(hours=hours)) for hours in (1, 2))
+    accept(rt, profile)
+    assert listed(client, "?scheduledAfter=2026-10-12T11:00:00Z") == [second]
+    assert listed(client, "?scheduledBefore=2026-10-12T10:00:00Z") == [first]
+    assert listed(client, "?scheduledAfter=2026-10-12T10:00:00.001Z") == [second]
+    assert listed(client, "?scheduledAfter=2026-10-12T12:00:00%2B02:00&scheduledBefore=2026-10-12T10:00:00Z") == [first]
+    # A + that was not escaped arrives as a space; nothing else can have been meant.
+    assert listed(client, "?scheduledAfter=2026-10-12T13:00:00+02:00") == [second]
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("status=done", "status"),
+        ("status=", "status"),
+        ("profileIds=", "profileIds"),
+        ("profileIds=x,y", "profileIds"),
+        ("providers=x,facebook", "providers"),
+        ("providers=", "providers"),
+        ("scheduledAfter=2026-10-12T10:00:00", "scheduledAfter"),
+        ("scheduledBefore=1795264200", "scheduledBefore"),
+        ("page=-1", "page"),
+        ("page=1.5", "page"),
+        ("page=%D9%A1", "page"),
+        ("page=+1", "page"),
+        ("page=9007199254740992", "page"),
+        ("page=" + "9" * 400, "page"),
+        ("perPage=0", "perPage"),
+        ("perPage=101", "perPage"),
+        ("perPage=x", "perPage"),
+    ],
+)
+def test_a_known_parameter_with_a_bad_value_is_named(client: Client, query: str, path: str) -> None:
+    reply = client.send("GET", f"/posts?{query}")
+    assert (reply.status, reply.paths()) == (400, [[path]])
+
+
+def test_unknown_parameters_are_ignored_and_no_value_means_the_default(client: Client) -> None:
+    for query in ("?color=red&page=0", "?page=&perPage=", "?page=null&perPage=null", "?perPage=1", "?perPage=100"):
+        assert client.send("GET", f"/posts{query}").status == 200
+
+
+def test_every_failing_parameter_is_told_at_once(client: Client) -> None:
+    reply = client.send("GET", "/posts?status=x&page=x&perPage=0")
+    assert reply.paths() == [["status"], ["page"], ["perPage"]]
+
+
+# --- one post --------------------------------------------------------------------------------------------------------
+
+
+def test_a_post_shows_what_became_of_each_delivery(client: Client, rt: Runtime, clock: HandClock) -> None:
+    x, tiktok = connect(rt, "x", "a"), connect(rt, "tiktok", "b", status="reauthRequired")
+    post_id = accept(rt, x, tiktok, options={"x": {"replySettings": "following"}})
+    drain(rt, clock)
+    post = client.send("GET", f"/posts/{post_id}").data
+    assert post["status"] == "settled"
+    assert [delivery["provider"] for delivery in post["deliveries"]] == ["x", "tiktok"]
+    assert post["deliveries"][0]["providerOptions"] == {"replySettings": "following"}
+    for name in ("body", "id", "createdAt", "updatedAt", "media"):
+        assert name in post
+    assert None not in post.values()
+
+
+def test_media_is_shown_with_a_signed_url(client: Client, rt: Runtime, profile: str) -> None:
+    used = artifact(rt)
+    media = [{"artifactId": used, "alt": "A"}, {"artifactId": used}]
+    post = client.send("POST", "/posts", {"post": {}, "profiles": [profile], "media": media}).data
+    first, second = post["media"]
+    assert first["id"] != second["id"]
+    assert first["artifactStatus"] == "verified"
+    assert first["contentType"] == "image/png"
+    assert first["url"].startswith(f"http://127.0.0.1:8000/storage/media/ab/cd/{used}-1.png?expires=")
+    assert (first["alt"], "alt" in second) == ("A", False)
+
+
+def test_attempts_say_why(client: Client, rt: Runtime, profile: str, clock: HandClock) -> None:
+    scheduled = accept(rt, profile, at=rt.now() + timedelta(hours=1))
+    assert client.send("GET", f"/posts/{scheduled}/attempts").json() == {"data": []}
+    rt.write(deliveries.pause)
+    waiting = accept(rt, profile)
+    assert client.send("GET", f"/posts/{waiting}/attempts").data[-1]["outcome"] == "held"
+    rt.write(deliveries.resume)
+    drain(rt, clock, within=60)
+    attempts = client.send("GET", f"/posts/{waiting}/attempts").data
+    assert attempts
+    assert all(isinstance(value, str) for attempt in attempts for value in attempt.values())
+    assert client.send("GET", f"/posts/{UNKNOWN}/attempts").status == 404
+
+
+# --- validate --------------------------------------------------------------------------------------------------------
+
+
+def test_validate_answers_like_create_and_stores_nothing(client: Client, rt: Runtime, profile: str) -> None:
+    draft: dict[str, Any] = {"post": {"body": "Hello"}, "profiles": [profile]}
+    reply = client.send("POST", "/posts/validate", draft)
+    assert reply.status == 200
+    assert reply.data["valid"] is True
+    assert reply.data["deliveries"] == [{"profileId": profile, "provider": "x", "problems": []}]
+    for broken in ({}, {**draft, "profiles": [UNKNOWN]}, {**draft, "post": {"scheduledAt": "2020-01-01T00:00:00Z"}}):
+        assert client.send("POST", "/posts/validate", broken).paths() == client.send("POST", "/posts", broken).paths()
+    assert listed(client) == []
+
+
+# --- change ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def scheduled(rt: Runtime, profile: str) -> str:
+    return accept(rt, profile, body="Before", at=rt.now() + timedelta(hours=1))
+
+
+def test_a_scheduled_post_is_changed_field_by_field(client: Client, rt: Runtime, scheduled: str) -> None:
+    def patch(body: Any) -> Any:
+        reply = client.send("PATCH", f"/posts/{scheduled}", body)
+        assert reply.status == 200, reply.body
+        return reply.data
+
+    assert patch({"post": {"body": " After "}})["body"] == "After"
+    assert patch({"post": {"scheduledAt": "2026-10-12T12:00:00Z"}})["scheduledAt"] == "2026-10-12T12:00:00.000Z"
+    used = artifact(rt)
+    assert [item["artifactId"] for item in patch({"media": [{"artifactId": used}]})["media"]] == [used]
+    assert patch({"media": []})["media"] == []
+    assert patch({"providerOptions": {"x": {"a": 1}}})["deliveries"][0]["providerOptions"] == {"a": 1}
+    unchanged = patch({"post": {"body": "After"}})
+    assert (unchanged["body"], unchanged["status"]) == ("After", "scheduled")
+    assert unchanged["deliveries"][0]["providerOptions"] == {"a": 1}
+    assert patch({"providerOptions": {}})["deliveries"][0]["providerOptions"] == {}
+
+
+def test_a_null_time_publishes_at_once(client: Client, scheduled: str) -> None:
+    post = client.send("PATCH", f"/posts/{scheduled}", {"post": {"scheduledAt": None, "body": "Now"}}).data
+    assert (post["status"], post["body"]) == ("pending", "Now")
+    assert "scheduledAt" not in post
+    assert client.send("PATCH", f"/posts/{scheduled}", {"post": {"body": "x"}}).status == 409
+
+
+@pytest.mark.parametrize(
+    ("body", "paths"),
+    [
+        ({}, [[]]),
+        ({"post": {}}, [[]]),
+        ({"post": {"body": ""}}, [["post", "body"]]),
+        ({"post": {"body": None}}, [["post", "body"]]),
+        ({"post": {"scheduledAt": "2026-10-12T09:00:00Z"}}, [["post", "scheduledAt"]]),
+        ({"post": {"scheduledAt": "soon"}}, [["post", "scheduledAt"]]),
+        ({"post": None}, [["post"]]),
+        ({"media": None}, [["media"]]),
+        ({"media": [{}] * 21}, [["media"]]),
+        ({"media": [{"artifactId": UNKNOWN, "alt": ""}]}, [["media", 0, "alt"], ["media", 0, "artifactId"]]),
+        ({"providerOptions": {"tiktok": {}}}, [["providerOptions", "tiktok"]]),
+        ({"profiles": []}, [["profiles"]]),
+    ],
+)
+def test_a_change_that_cannot_be_accepted_changes_nothing(
+    client: Client, scheduled: str, body: Any, paths: list[Any]
+) -> None:
+    before = client.send("GET", f"/posts/{scheduled}").data
+    reply = client.send("PATCH", f"/posts/{scheduled}", body)
+    assert (reply.status, reply.paths()) == (400, paths)
+    assert client.send("GET", f"/posts/{scheduled}").data == before
+
+
+def test_media_can_be_emptied_only_while_a_body_remains(client: Client, rt: Runtime, profile: str) -> None:
+    media = [{"artifactId": artifact(rt)}]
+    later = {"scheduledAt": stamp(rt.now() + timedelta(hours=1))}
+    post = client.send("POST", "/posts", {"post": later, "profiles": [profile], "media": media}).data
+    assert client.send("PATCH", f"/posts/{post['id']}", {"media": []}).paths() == [["media"]]
+    assert client.send("PATCH", f"/posts/{post['id']}", {"media": [], "post": {"body": "x"}}).status == 200
+
+
+def test_only_a_scheduled_post_whose_time_is_to_come_is_changed(
+    client: Client, rt: Runtime, profile: str, scheduled: str, clock: HandClock
+) -> None:
+    change = {"post": {"body": "x"}}
+    assert client.send("PATCH", f"/posts/{accept(rt, profile)}", change).status == 409
+    clock.forward(3600)
+    reply = client.send("PATCH", f"/posts/{scheduled}", change)
+    assert (reply.status, reply.json()["code"]) == (409, "conflict")
+    # Overdue and not started, it can still be canceled.
+    assert client.send("POST", f"/posts/{scheduled}/cancel").data["status"] == "canceled"
+
+
+def test_cancel_ends_a_scheduled_post_once(client: Client, scheduled: str) -> None:
+    post = client.send("POST", f"/posts/{scheduled}/cancel").data
+    assert post["canceledAt"] == "2026-10-12T09:00:00.000Z"
+    assert [delivery["status"] for delivery in post["deliveries"]] == ["canceled"]
+    assert client.send("POST", f"/posts/{scheduled}/cancel").status == 409
+    assert client.send("PATCH", f"/posts/{scheduled}", {"post": {"body": "x"}}).status == 409
+    assert client.send("POST", f"/posts/{UNKNOWN}/cancel").status == 404

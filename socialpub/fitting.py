@@ -1,9 +1,11 @@
 """Versions of a picture that a network takes, made from the stored original and kept until the delivery is settled."""
 
+import json
 import shutil
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from socialpub.errors import Unavailable
 from socialpub.providers.base import ImageLimits, MediaFile, Unfit
@@ -19,14 +21,31 @@ def fitted(rt: Runtime, delivery_id: str, media: MediaFile, limits: ImageLimits)
     """
     name = sha256(f"{media.path.name} {limits}".encode()).hexdigest()[:24]
     folder = _folder(rt, delivery_id)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    target = folder / name
-    # A version counts once it has its name; what a worker that died left behind is written over.
-    unfinished = target.with_suffix(".part")
+    verdict = folder / f"{name}.json"
+    if not verdict.exists():
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        verdict.with_suffix(".part").write_text(json.dumps(_fit(media, folder / name, limits)))
+        verdict.with_suffix(".part").rename(verdict)  # from here on it counts
+    media.path.stat()
+    answer = json.loads(verdict.read_text())
+    if not answer["changed"]:
+        return media
+    facts = {**media.facts, "width": answer["width"], "height": answer["height"], "frames": 1}
+    return replace(
+        media, path=folder / name, mime_type=answer["mime_type"], size_bytes=answer["size_bytes"], facts=facts
+    )
+
+
+def forget(rt: Runtime, delivery_id: str) -> None:
+    """Remove the versions of a delivery that is settled."""
+    shutil.rmtree(_folder(rt, delivery_id), ignore_errors=True)
+
+
+def _fit(media: MediaFile, target: Path, limits: ImageLimits) -> dict[str, Any]:
     try:
-        answer = examiner.fit(
+        return examiner.fit(
             media.path,
-            unfinished,
+            target,
             limits.types,
             limits.max_bytes,
             limits.max_width,
@@ -37,16 +56,6 @@ def fitted(rt: Runtime, delivery_id: str, media: MediaFile, limits: ImageLimits)
         raise Unfit(f"{media.file_name}: {error.reason}") from None
     except examiner.ExaminerFailed as error:
         raise Unavailable("The picture could not be made to fit just now.") from error
-    if not answer["changed"]:
-        return media
-    unfinished.rename(target)
-    facts = {**media.facts, "width": answer["width"], "height": answer["height"], "frames": 1}
-    return replace(media, path=target, mime_type=answer["mime_type"], size_bytes=answer["size_bytes"], facts=facts)
-
-
-def forget(rt: Runtime, delivery_id: str) -> None:
-    """Remove the versions of a delivery that is settled."""
-    shutil.rmtree(_folder(rt, delivery_id), ignore_errors=True)
 
 
 def _folder(rt: Runtime, delivery_id: str) -> Path:

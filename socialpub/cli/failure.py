@@ -29,7 +29,8 @@ def as_failure(error: Exception) -> Failure | None:
         case SocialpubError():
             fields = [field.message for field in error.errors if field.message != error.detail]
             return Failure("\n- ".join([error.detail, *fields]))
-        case sqlite3.DatabaseError():
+        case _ if isinstance(error, sqlite3.DatabaseError) or isinstance(error.__context__, sqlite3.DatabaseError):
+            # peewee raises classes of its own, in whose context stands SQLite's.
             return Failure(
                 f"The database cannot be used: {error}.",
                 "Look at the disk and at who owns the files in data_dir.",

@@ -3,14 +3,18 @@
 Served by us alone: no foreign host, no script.
 """
 
+import re
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from socialpub.api.request import Header
 from socialpub.errors import SocialpubError
 from socialpub.web.problems import Meaning
+
+_BACKTICKS = re.compile(r"`([^`]+)`")
 
 HTML = b"text/html; charset=utf-8"
 HEADERS: tuple[Header, ...] = (
@@ -45,7 +49,13 @@ def _environment() -> Environment:
         loader=PackageLoader("socialpub.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     environment.filters["kind"] = _kind
+    environment.filters["code"] = _code
     return environment
+
+
+def _code(text: str) -> Markup:
+    """What stands between backticks, shown as code."""
+    return Markup(_BACKTICKS.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704  escaped right here
 
 
 def _kind(schema: dict[str, Any]) -> str:

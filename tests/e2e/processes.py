@@ -60,7 +60,7 @@ class Process:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self._process.wait()
-        until(lambda: not any(_lives(pid) for pid in pids), f"{self.log.stem} and its children are gone")
+        until(lambda: not any(lives(pid) for pid in pids), f"{self.log.stem} and its children are gone")
 
     def stop(self, seconds: float = 15.0) -> int:
         """SIGTERM; its exit code once it has ended."""
@@ -103,7 +103,7 @@ def free_port() -> int:
         return int(sock.getsockname()[1])
 
 
-def _lives(pid: int) -> bool:
+def lives(pid: int) -> bool:
     """Whether it still runs; a child that only waits to be reaped does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"

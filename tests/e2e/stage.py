@@ -26,10 +26,11 @@ START_SECONDS = 45.0
 class Stage:
     """`url` is the appliance's address, `x` what the sandbox saw. `profiles` are those of `PEOPLE`, in their order.
 
-    With `hurry` the hours of all its processes pass `PACE` times as fast (`hurry/sitecustomize.py`).
+    With `hurry` the hours of all its processes pass `PACE` times as fast, and a call to a network is given up after
+    `deadline_seconds` (`hurry/sitecustomize.py`).
     """
 
-    def __init__(self, folder: Path, *, hurry: bool = True, settings: str = "") -> None:
+    def __init__(self, folder: Path, *, hurry: bool = True, deadline_seconds: float = 3.0, settings: str = "") -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self.config = folder / "config.toml"
@@ -43,6 +44,7 @@ class Stage:
         if hurry:
             path = os.pathsep.join(filter(None, (str(HURRY), self.env.get("PYTHONPATH"))))
             self.env |= {"PYTHONPATH": path, "HURRY_PACE": str(PACE), "HURRY_SINCE": str(time.time())}
+            self.env |= {"HURRY_DEADLINE_SECONDS": str(deadline_seconds)}
         self._processes: list[Process] = []
         self._callers: list[Caller] = []
         self.configure(settings)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 PACE = float(os.environ["HURRY_PACE"])
 SINCE = float(os.environ["HURRY_SINCE"])
-DEADLINE_SECONDS = 3.0
+DEADLINE_SECONDS = float(os.environ["HURRY_DEADLINE_SECONDS"])
 
 
 def now(_clock: object) -> datetime:

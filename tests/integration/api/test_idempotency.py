@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,8 +19,7 @@ from tests.crank import drain
 from tests.house import connect
 from tests.integration.api.client import Client
 from tests.integration.uploads.caller import Reply
-
-BOUNDARY = "b0"
+from tests.samples import media
 
 
 @pytest.fixture
@@ -201,10 +201,8 @@ def form(payload: bytes, data: bytes, boundary: str, declared: str = "image/png"
     return body, f"multipart/form-data; boundary={boundary}"
 
 
-def test_a_form_is_known_again_whatever_its_boundary(client: Client, rt: Runtime) -> None:
-    from tests.samples import media
-
-    picture = media.png()
+def test_a_form_is_known_again_whatever_its_boundary(client: Client, rt: Runtime, tmp_path: Path) -> None:
+    picture = media.png(tmp_path / "a.png").read_bytes()
     payload = b'{"post": {}, "profiles": ["%b"], "media": [{"fileField": "f"}]}' % connect(rt, "x", "z").encode()
 
     def send(data: bytes, boundary: str, declared: str = "image/png") -> Reply:

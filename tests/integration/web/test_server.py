@@ -1,0 +1,188 @@
+"""The web process listens where it is told and stops without breaking anybody's request."""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from socialpub import keys
+from socialpub.app import create_app
+from socialpub.errors import OwnerError
+from socialpub.runtime import Runtime
+from socialpub.web import server
+from socialpub.web.server import Server
+from tests.clock import HandClock
+from tests.house import accept, connect, open_house
+from tests.scripted import Scripted
+
+Story = Callable[[Server, str, int], Awaitable[None]]
+
+
+@pytest.fixture
+def rt(tmp_path: Path) -> Iterator[Runtime]:
+    rt = open_house(tmp_path, HandClock(), providers={"x": Scripted()}, listen=f"127.0.0.1:{free_port()}")
+    yield rt
+    rt.close()
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@pytest.fixture(autouse=True)
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "ADMIT_SECONDS", 0.02)
+    monkeypatch.setattr(server, "IDLE_GRACE_SECONDS", 0.3)
+    monkeypatch.setattr(server, "BUSY_GRACE_SECONDS", 1.0)
+
+
+def serve(rt: Runtime, story: Story) -> None:
+    """Run `story(server, key, port)` against the listening server; it ends with the server stopped."""
+    key = rt.write(keys.create, "test")
+    serving = Server(create_app(rt))
+    sockets = server.listen(rt.settings)
+
+    async def both() -> None:
+        running = asyncio.create_task(serving.serve(sockets=sockets))
+        while not serving.started:
+            await asyncio.sleep(0)
+        await story(serving, key, rt.settings.listen_port)
+        if serving._draining is None:
+            serving.stop()
+        async with asyncio.timeout(10):
+            await running
+
+    asyncio.run(both())
+
+
+class Line:
+    """One kept connection."""
+
+    def __init__(self, key: str, port: int) -> None:
+        self.key, self.port = key, port
+
+    async def __aenter__(self) -> "Line":
+        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.writer.close()
+
+    def ask(self, path: str, length: int = 0, method: str = "GET") -> None:
+        head = f"{method} {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {self.key}\r\n"
+        if length:
+            head += f"content-type: application/json\r\ncontent-length: {length}\r\n"
+        self.writer.write(head.encode() + b"\r\n")
+
+    async def answer(self) -> tuple[int, dict[str, str], bytes]:
+        head = (await self.reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        headers = dict(line.lower().split(": ", 1) for line in head[1:-2])
+        return int(head[0].split()[1]), headers, await self.reader.readexactly(int(headers["content-length"]))
+
+    async def ended(self) -> bool:
+        return await self.reader.read(1) == b""
+
+
+def test_it_answers_and_keeps_connections(rt: Runtime) -> None:
+    async def story(_: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line:
+            for _ in range(2):
+                line.ask("/api/v1/posts")
+                status, headers, _ = await line.answer()
+                assert status == 200
+                assert "connection" not in headers
+                assert "server" not in headers
+
+    serve(rt, story)
+
+
+def test_who_waits_is_answered_when_it_stops_and_nobody_new_is_let_in(rt: Runtime, profile_post: str) -> None:
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line:
+            line.ask(f"/api/v1/posts/{profile_post}?wait=60")
+            while serving.app.waiting._poller is None:
+                await asyncio.sleep(0)
+            serving.stop()
+            assert rt.stopping.is_set()
+            status, headers, body = await line.answer()
+            assert (status, headers["connection"]) == (200, "close")
+            assert b'"status":"scheduled"' in body
+            assert await line.ended()
+        await serving._draining  # type: ignore[misc]
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", port)
+
+    serve(rt, story)
+
+
+def test_a_request_that_arrives_during_the_stop_on_a_kept_connection_is_answered(rt: Runtime) -> None:
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line:
+            line.ask("/healthz")
+            assert (await line.answer())[0] == 200
+            serving.stop()
+            await asyncio.sleep(0.05)
+            line.ask("/healthz")
+            status, headers, _ = await line.answer()
+            assert (status, headers["connection"]) == (200, "close")
+            assert await line.ended()
+
+    serve(rt, story)
+
+
+def test_a_request_whose_body_is_still_on_its_way_is_waited_for(rt: Runtime) -> None:
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line:
+            line.ask("/api/v1/posts", 2, "POST")
+            line.writer.write(b"{")
+            while not serving.server_state.tasks:
+                await asyncio.sleep(0)
+            serving.stop()
+            await asyncio.sleep(0.5)  # longer than an idle connection is kept
+            line.writer.write(b"}")
+            status, headers, _ = await line.answer()
+            assert (status, headers["connection"]) == (400, "close")
+
+    serve(rt, story)
+
+
+def test_an_idle_connection_does_not_keep_it_from_stopping(rt: Runtime) -> None:
+    async def story(serving: Server, key: str, port: int) -> None:
+        line = Line(key, port)
+        await line.__aenter__()
+        line.ask("/healthz")
+        await line.answer()
+        serving.stop()
+        assert await line.ended()
+        await line.__aexit__()
+
+    serve(rt, story)
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("{taken}", "in use by another program"),
+        ("192.0.2.1:8000", "cannot be listened on"),
+        ("no.invalid:80", "listen"),
+    ],
+)
+def test_an_address_that_cannot_be_used_is_told_with_the_remedy(rt: Runtime, address: str, told: str) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = f"127.0.0.1:{other.getsockname()[1]}"
+        settings = rt.settings.model_copy(update={"listen": address.replace("{taken}", taken)})
+        with pytest.raises(OwnerError, match=told) as failed:
+            server.listen(settings)
+        assert failed.value.hint
+
+
+@pytest.fixture
+def profile_post(rt: Runtime) -> str:
+    return accept(rt, connect(rt), at=rt.now() + timedelta(hours=1))

@@ -1,0 +1,113 @@
+"""Files on their way to X: what arrives there, and what is said about those that cannot."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from socialpub.posts import DraftMedia
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from socialpub.store.models import State
+from tests.clock import HandClock
+from tests.crank import drain
+from tests.house import accept, message_of, state_of
+from tests.samples import media
+from tests.street import artifact
+
+
+def stored(rt: Runtime, artifact_id: str) -> Path:
+    key = rt.reader.value("SELECT storage_key FROM artifact WHERE id = ?", (artifact_id,))
+    return rt.files.path(key)
+
+
+def test_a_picture_that_fits_arrives_byte_for_byte_with_its_alt_text(
+    rt: Runtime, world: World, profile: str, tmp_path: Path, clock: HandClock
+) -> None:
+    photo = media.jpeg(tmp_path / "photo.jpg")
+    post = accept(rt, profile, media=(DraftMedia(artifact(rt, photo, "image/jpeg"), "A red corner"),))
+    drain(rt, clock)
+    (arrived,) = world.x.media.all.values()
+    assert state_of(rt, post) is State.PUBLISHED
+    assert arrived.sha256 == hashlib.sha256(photo.read_bytes()).hexdigest()
+    assert arrived.alt_text == "A red corner"
+
+
+def test_a_picture_over_the_limit_is_made_smaller_and_the_original_stays(
+    rt: Runtime, world: World, profile: str, tmp_path: Path, clock: HandClock
+) -> None:
+    photo = media.png(tmp_path / "large.png", 1500, 1300, noise=True)
+    before = photo.read_bytes()
+    assert len(before) > 5_000_000
+    artifact_id = artifact(rt, photo, "image/png")
+    post = accept(rt, profile, media=(DraftMedia(artifact_id),))
+    drain(rt, clock)
+    (arrived,) = world.x.media.all.values()
+    assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
+    assert 1_000_000 < arrived.size <= 5_000_000
+    assert stored(rt, artifact_id).read_bytes() == before
+    assert not any((rt.settings.run_dir / "fitted").iterdir()), "what was made for the delivery is gone with it"
+
+
+def test_a_file_that_is_gone_at_delivery_fails_that_delivery_and_is_named(
+    rt: Runtime, world: World, profile: str, tmp_path: Path, clock: HandClock
+) -> None:
+    artifact_id = artifact(rt, media.jpeg(tmp_path / "sunset.jpg"), "image/jpeg")
+    post = accept(rt, profile, media=(DraftMedia(artifact_id),))
+    stored(rt, artifact_id).unlink()
+    drain(rt, clock)
+    assert state_of(rt, post) is State.FAILED
+    assert "sunset.jpg" in message_of(rt, post)
+    assert world.x.calls == []
+
+
+@pytest.mark.parametrize(
+    ("make", "mime_type"),
+    [
+        (media.gif_animated, "image/gif"),
+        (media.gif, "image/gif"),
+        (media.webp, "image/webp"),
+        (media.video_mp4, "video/mp4"),
+        (media.video_mov, "video/quicktime"),
+    ],
+)
+def test_every_kind_of_file_that_x_takes_is_published(
+    rt: Runtime, world: World, profile: str, tmp_path: Path, clock: HandClock, make: object, mime_type: str
+) -> None:
+    source = make(tmp_path / "file")  # type: ignore[operator]
+    post = accept(rt, profile, media=(DraftMedia(artifact(rt, source, mime_type)),))
+    drain(rt, clock)
+    assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
+
+
+def test_a_film_in_several_chunks_arrives_whole(
+    rt: Runtime, world: World, profile: str, tmp_path: Path, clock: HandClock
+) -> None:
+    film = media.pad(media.video_mp4(tmp_path / "film.mp4", 1.0), 3_500_000)
+    post = accept(rt, profile, media=(DraftMedia(artifact(rt, film, "video/mp4")),))
+    drain(rt, clock)
+    (arrived,) = world.x.media.all.values()
+    assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
+    assert arrived.sha256 == hashlib.sha256(film.read_bytes()).hexdigest()
+    assert world.x.statuses("upload_append") == [200] * 4
+
+
+def test_a_film_that_x_cannot_process_fails_and_says_why(
+    rt: Runtime, world: World, profile: str, tmp_path: Path, clock: HandClock
+) -> None:
+    world.x.processing = "fails"
+    film = media.video_mp4(tmp_path / "film.mp4", 1.0)
+    post = accept(rt, profile, media=(DraftMedia(artifact(rt, film, "video/mp4")),))
+    drain(rt, clock)
+    assert state_of(rt, post) is State.FAILED
+    assert world.x.posts == []
+
+
+def test_a_post_on_x_takes_four_pictures_and_not_five(
+    rt: Runtime, world: World, profile: str, tmp_path: Path, clock: HandClock
+) -> None:
+    one = DraftMedia(artifact(rt, media.jpeg(tmp_path / "one.jpg"), "image/jpeg"))
+    four, five = accept(rt, profile, body="four", media=(one,) * 4), accept(rt, profile, body="five", media=(one,) * 5)
+    drain(rt, clock)
+    assert (state_of(rt, four), state_of(rt, five)) == (State.PUBLISHED, State.FAILED)
+    assert "4" in message_of(rt, five) and "5" in message_of(rt, five)

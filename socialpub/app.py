@@ -59,7 +59,12 @@ class App:
         try:
             if self.closed:
                 raise Unavailable("The appliance is being stopped. Try again in a moment.")
-            await self._router(scope, receive, send)
+            if request.method == "GET":
+                await self._router(scope, receive, send)
+            else:
+                # What other rooms write on the way of a change carries its id; a read does not pay for that.
+                with logs.bind(request_id=request.id.decode()):
+                    await self._router(scope, receive, send)
         except ClientGone:
             return
         except Exception as error:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Collection, Sequence
 
 from socialpub.keys import Caller
-from socialpub.store.database import Reader, Tx
+from socialpub.store.database import Reader, Tx, Value
 
 
 def number(tx: Tx, members: Sequence[tuple[str, str]]) -> int:
@@ -43,16 +43,30 @@ def visible(
     """
     if not caller.limited and profiles is None and providers is None:
         return None
-    seen: set[int] = set()
-    hidden: set[int] = set()
-    for audience, profile, provider in reader.connection.execute(
-        "SELECT audience_id, profile_id, provider FROM audience_member"
+    wanted, params = list[str](), list[Value]()
+    hidden, limits = list[str](), list[Value]()
+    for column, filtered, limit in (
+        ("profile_id", profiles, caller.profiles),
+        ("provider", providers, caller.providers),
     ):
-        if not caller.sees(provider, profile):
-            hidden.add(audience)
-        if (profiles is None or profile in profiles) and (providers is None or provider in providers):
-            seen.add(audience)
-    return tuple(sorted(seen - hidden))
+        # Where every member is seen, the one that matches is: the limit narrows the search as a filter does.
+        for values in (filtered, limit):
+            if values is not None:
+                wanted.append(f"{column} IN ({_marks(values)})")
+                params += values
+        if limit is not None:
+            hidden.append(f"h.{column} NOT IN ({_marks(limit)})")
+            limits += limit
+    sql = f"SELECT DISTINCT audience_id FROM audience_member m WHERE {' AND '.join(wanted)}"
+    if hidden:
+        sql += f""" AND NOT EXISTS (SELECT 1 FROM audience_member h
+            WHERE h.audience_id = m.audience_id AND ({" OR ".join(hidden)}))"""
+    rows = reader.all(sql, params + limits)
+    return tuple(sorted(row[0] for row in rows))
+
+
+def _marks(values: Collection[str]) -> str:
+    return ",".join("?" * len(values))
 
 
 def sees(reader: Reader, caller: Caller, audience: int) -> bool:

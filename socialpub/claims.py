@@ -1,6 +1,6 @@
 """Taking a delivery up: who may start what, decided in the write that starts it."""
 
-from socialpub import attempts, deliveries, lanes, statuses
+from socialpub import attempts, deliveries, lanes, posts, statuses
 from socialpub.attempts import Attempt
 from socialpub.attempts import Outcome as Told
 from socialpub.clock import after, parse
@@ -13,10 +13,11 @@ EQUAL_CONTENT_SECONDS = 15.0
 
 
 def claim(rt: Runtime, tx: Tx, delivery_id: str, opening: Opening | None) -> Delivery | None:
-    """Take a delivery that is due, or that a dead owner left behind. None: not due, not allowed,
+    """Take a delivery that is due, or that nobody works on any more. None: not due, not allowed,
     or someone else has it.
 
-    When its next step is the commit, the row says so from here on.
+    The caller has it in hand (`Owner.take`), so a row that runs under this process's own name was left behind by a
+    thread. When the next step is the commit, the row says so from here on.
     """
     row = tx.one(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE id = ?", (delivery_id,))
     if row is None or lanes.paused_at(tx):
@@ -25,30 +26,36 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, opening: Opening | None) -> Del
     if delivery.state.final or _lane_is_busy(tx, delivery):
         return None
     if delivery.state is State.RUNNING:
-        if rt.owner.is_alive(delivery.owner or ""):
+        if delivery.owner != rt.owner.name and rt.owner.is_alive(delivery.owner or ""):
             return None
         _take_over(tx, delivery)
     elif delivery.run_at > tx.stamp:
         return None
-    if _ended_by_patience(rt, tx, delivery):
+    if _ended_by_patience(rt, tx, delivery) or deliveries.stopped(tx, delivery):
         return None
     if delivery.plan is None:
-        if opening is None or opening.content_key != delivery.content_key:
+        if opening is None or not _still_fits(rt, tx, delivery, opening):
+            return None
+        if opening.refused is not None:
+            deliveries.fail(tx, delivery, State.FAILED, opening.refused, Run(tx.stamp))
             return None
         delivery.plan = list(opening.plan)
-    if _must_wait(tx, delivery):
+    if _must_wait(rt, tx, delivery):
         return None
     if delivery.started_at is None:
         delivery.started_at = tx.stamp
         statuses.begin(tx, delivery.post_id)
-    if opening is not None and opening.refused is not None and delivery.plan == []:
-        deliveries.fail(tx, delivery, State.FAILED, opening.refused, Run(tx.stamp))
-        return None
     delivery.state = State.RUNNING
     delivery.owner = rt.owner.name
+    delivery.run_at = tx.stamp
     deliveries.announce(tx, delivery)
     deliveries.store(tx, delivery)
     return delivery
+
+
+def _still_fits(rt: Runtime, tx: Tx, delivery: Delivery, opening: Opening) -> bool:
+    """Whether the plan was made from what is to be published: a change may have reached the disk meanwhile."""
+    return opening.options == delivery.options and opening.content == posts.content(rt, tx, delivery.post_id)
 
 
 def _lane_is_busy(tx: Tx, delivery: Delivery) -> bool:
@@ -77,7 +84,8 @@ def _take_over(tx: Tx, delivery: Delivery) -> None:
 
 def _ended_by_patience(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
     publishing = rt.settings.publishing
-    if delivery.started_at is None:
+    # What its network, or an equal post, put off was not kept by us: it has the patience of one that started.
+    if delivery.started_at is None and delivery.run_at <= delivery.due_at:
         if parse(delivery.due_at) + publishing.max_lateness >= tx.now:
             return False
         hours = deliveries.hours(publishing.max_lateness)
@@ -88,19 +96,23 @@ def _ended_by_patience(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
             tx, delivery, State.FAILED, f"{message} Create the post again if it should still go out.", Run(tx.stamp)
         )
         return True
-    if parse(delivery.started_at) + publishing.give_up_after >= tx.now:
+    if deliveries.patient_until(rt, delivery) >= tx.now:
         return False
     patience = deliveries.hours(publishing.give_up_after)
-    deliveries.give_up(tx, delivery, Run(tx.stamp), f"gave up {patience} after the first start")
+    since = "the first start" if delivery.started_at else "its time"
+    deliveries.give_up(tx, delivery, Run(tx.stamp), f"gave up {patience} after {since}")
     return True
 
 
-def _must_wait(tx: Tx, delivery: Delivery) -> bool:
+def _must_wait(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
     """Put a delivery off when its network or an equal one comes first; a wait of one blocks nobody else."""
     rests = lanes.rests_until(tx, delivery)
     if rests is not None:
         until, reason = rests
-        _put_off(tx, delivery, until, reason)
+        if parse(until) > deliveries.patient_until(rt, delivery):
+            deliveries.give_up(tx, delivery, Run(tx.stamp), deliveries.too_long(until, reason))
+        else:
+            _put_off(tx, delivery, until, reason)
     elif lanes.blocked_by_equal(tx, delivery):
         until = after(tx.stamp, EQUAL_CONTENT_SECONDS)
         _put_off(tx, delivery, until, "An equal post to this profile is being read back first.")

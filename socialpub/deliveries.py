@@ -8,13 +8,13 @@ blindly. Taking up is in `claims.py`, writing down in `settlement.py`; here is w
 
 import json
 from dataclasses import asdict
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from socialpub import attempts, logbook, statuses
+from socialpub import attempts, lanes, logbook, statuses
 from socialpub.attempts import Attempt
 from socialpub.attempts import Outcome as Told
-from socialpub.clock import after, stamp
+from socialpub.clock import after, parse, stamp
 from socialpub.results import Run
 from socialpub.runtime import Runtime
 from socialpub.store.database import Reader, Tx
@@ -26,6 +26,9 @@ none of them shows is absent."""
 
 MOST_COMMITS = 2
 """The commit and, when the account shows for certain that it did not happen, one more."""
+
+LONGEST_STEP_SECONDS = 1800.0
+"""A call that sends a file is judged by its progress alone: 150 MB over a slow line take their time."""
 
 OUTCOME_UNKNOWN = "Outcome unknown: "
 STOPPED = "Stopped by the owner."
@@ -53,21 +56,26 @@ def pause(rt: Runtime, tx: Tx) -> None:
 def resume(rt: Runtime, tx: Tx) -> int:
     """Let deliveries start again; how many posts are too late by now and will not be sent."""
     tx.execute("DELETE FROM appliance WHERE name = 'paused_at'")
+    for hold in tx.all("SELECT provider FROM hold"):
+        lanes.probe_at(tx, hold["provider"], tx.stamp)  # the owner has seen to it
     oldest = stamp(tx.now - rt.settings.publishing.max_lateness)
     row = tx.one(
-        "SELECT count(DISTINCT post_id) FROM delivery WHERE state = 'queued' AND started_at IS NULL AND due_at < ?",
+        """SELECT count(DISTINCT post_id) FROM delivery WHERE state = 'queued' AND started_at IS NULL
+            AND run_at <= due_at AND due_at < ?""",
         (oldest,),
     )
     return int(row[0]) if row else 0
 
 
 def overdue(reader: Reader, now: str, seconds: float = 120.0) -> int:
-    """How many deliveries should have been taken up that long ago and were not. Holds are told separately."""
+    """How many deliveries should have been taken up that long ago and were not, or run longer than any step takes
+    (a suspended worker keeps its lane). Holds are told separately."""
     return int(
         reader.value(
-            """SELECT count(*) FROM delivery WHERE state = 'queued' AND run_at < ?
-                AND provider NOT IN (SELECT provider FROM hold)""",
-            (after(now, -seconds),),
+            """SELECT (SELECT count(*) FROM delivery WHERE state = 'queued' AND run_at < ?
+                    AND provider NOT IN (SELECT provider FROM hold))
+                + (SELECT count(*) FROM delivery WHERE state = 'running' AND run_at < ?)""",
+            (after(now, -seconds), after(now, -LONGEST_STEP_SECONDS)),
         )
     )
 
@@ -112,6 +120,7 @@ def read_back(delivery: Delivery, why: str) -> None:
     progress.looks = 0
     progress.tries = 0
     progress.unknown = why
+    progress.since = progress.since or delivery.committed_at
 
 
 def stopped(tx: Tx, delivery: Delivery) -> bool:
@@ -120,6 +129,16 @@ def stopped(tx: Tx, delivery: Delivery) -> bool:
         return False
     fail(tx, delivery, State.FAILED, STOPPED, Run(tx.stamp))
     return True
+
+
+def patient_until(rt: Runtime, delivery: Delivery) -> datetime:
+    """When `give_up_after` is over."""
+    return parse(delivery.started_at or delivery.due_at) + rt.settings.publishing.give_up_after
+
+
+def too_long(until: str, reason: str) -> str:
+    """Why to give up at once, for `give_up`."""
+    return f"would have to wait until {until}, longer than its patience: {reason.rstrip('.')}"
 
 
 def give_up(tx: Tx, delivery: Delivery, run: Run, why: str, code: str | None = None) -> None:

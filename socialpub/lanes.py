@@ -21,7 +21,7 @@ def paused_at(store: Reader | Tx) -> str | None:
 
 
 def next_due(reader: Reader, profile_id: str, now: str, owner: Owner) -> Delivery | None:
-    """What of this lane comes next: what a dead owner left behind, else the oldest due one. None while one runs."""
+    """What of this lane comes next: what nobody works on any more, else the oldest due one. None while one runs."""
     row = reader.one(
         f"SELECT {Delivery.COLUMNS} FROM delivery WHERE profile_id = ? AND state = 'running'", (profile_id,)
     )
@@ -31,7 +31,7 @@ def next_due(reader: Reader, profile_id: str, now: str, owner: Owner) -> Deliver
                 ORDER BY due_at, id LIMIT 1""",
             (profile_id, now),
         )
-    elif owner.is_alive(row["owner"]):
+    elif owner.works_on(row["owner"], row["id"]):
         return None
     return None if row is None else Delivery.of(row)
 
@@ -40,12 +40,13 @@ def due_lanes(reader: Reader, now: str, owner: Owner) -> list[str]:
     """One delivery of each profile that has something due or orphaned, the longest waiting first."""
     orphans = [
         row["id"] for row in reader.all("SELECT id, owner FROM delivery WHERE state = 'running'")
-        if not owner.is_alive(row["owner"])
+        if not owner.works_on(row["owner"], row["id"])
     ]  # fmt: skip
     due = reader.all(
         """SELECT min(id), min(run_at) FROM delivery WHERE state = 'queued' AND run_at <= ?
+            AND provider NOT IN (SELECT provider FROM hold WHERE probe_at > ?)
             GROUP BY profile_id ORDER BY 2""",
-        (now,),
+        (now, now),
     )
     return orphans + [row[0] for row in due]
 
@@ -82,8 +83,13 @@ def hold(tx: Tx, provider: str, reason: str, code: str | None) -> str:
     return probe_at
 
 
+def probe_at(tx: Tx, provider: str, at: str) -> None:
+    """Let the next probe of a held network begin at `at`, when that is earlier: the last one showed nothing."""
+    tx.execute("UPDATE hold SET probe_at = min(probe_at, ?) WHERE provider = ?", (at, provider))
+
+
 def release(tx: Tx, provider: str) -> None:
-    """The network answered as usual: what was held goes out."""
+    """The network takes the app again: what was held goes out."""
     tx.execute("DELETE FROM hold WHERE provider = ?", (provider,))
 
 

@@ -6,6 +6,7 @@ than its deliveries: it is settled in the write that settles the last of them.
 
 import hashlib
 import json
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -200,11 +201,15 @@ def visible(reader: Reader, caller: Caller, post_id: str) -> bool:
     return row is not None and audiences.sees(reader, caller, row[0])
 
 
-def content(rt: Runtime, reader: Reader, post_id: str) -> Content:
+def content(rt: Runtime, store: Reader | Tx, post_id: str) -> Content:
     """What there is to publish. Paths of media may point at files that are gone."""
-    body = reader.value("SELECT body FROM post WHERE id = ?", (post_id,))
-    media = reader.all("SELECT artifact_id, alt FROM media WHERE post_id = ? ORDER BY position", (post_id,))
-    return Content(body or "", _files(rt, reader, [(row[0], row[1]) for row in media]))
+    post = store.one("SELECT body FROM post WHERE id = ?", (post_id,))
+    media = store.all("SELECT artifact_id, alt FROM media WHERE post_id = ? ORDER BY position", (post_id,))
+    return Content((post and post["body"]) or "", _files(rt, store, [(row[0], row[1]) for row in media]))
+
+
+_LEADING_NAMES = re.compile(r"^(\s*@\w+)+")
+_LINK = re.compile(r"\w\.\w|://")
 
 
 # --- inside ----------------------------------------------------------------------------------------------------------
@@ -310,10 +315,10 @@ def _insert_media(tx: Tx, post_id: str, media: Sequence[DraftMedia]) -> None:
     tx.many("INSERT INTO media (id, post_id, position, artifact_id, alt) VALUES (?, ?, ?, ?, ?)", rows)
 
 
-def _files(rt: Runtime, reader: Reader, media: Sequence[tuple[str, str | None]]) -> tuple[MediaFile, ...]:
+def _files(rt: Runtime, store: Reader | Tx, media: Sequence[tuple[str, str | None]]) -> tuple[MediaFile, ...]:
     files = []
     for position, (artifact_id, alt) in enumerate(media):
-        row = reader.one(
+        row = store.one(
             "SELECT kind, mime_type, size_bytes, storage_key, file_name, facts FROM artifact WHERE id = ?",
             (artifact_id,),
         )
@@ -327,8 +332,13 @@ def _files(rt: Runtime, reader: Reader, media: Sequence[tuple[str, str | None]])
 
 
 def _content_key(body: str | None, media_count: int) -> str:
-    """Equal for deliveries whose posts could not be told apart when the account is read back."""
-    text = " ".join(unicodedata.normalize("NFC", body or "").split())
+    """Equal for deliveries whose posts could not be told apart when the account is read back.
+
+    A network may show a text without its leading names, and any link as its own short one: what is too equal here only
+    waits for its turn.
+    """
+    words = unicodedata.normalize("NFC", _LEADING_NAMES.sub("", body or "")).split()
+    text = " ".join("<link>" if _LINK.search(word) else word for word in words)
     return hashlib.sha256(f"{media_count} {text}".encode()).hexdigest()[:32]
 
 

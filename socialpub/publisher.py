@@ -4,7 +4,9 @@ Claim in a short transaction, talk to the network with none open, settle in a sh
 the call, outcomes about the post; the table between the two (design: "The delivery") is `_meaning`.
 """
 
+import json
 import logging
+import sqlite3
 from datetime import datetime
 from typing import Any
 
@@ -32,7 +34,7 @@ from socialpub.providers.errors import AppRefused, AuthExpired, NotSent, Provide
 from socialpub.providers.errors import Unavailable as NoAnswer
 from socialpub.results import Limited, Missing, Opening, Result, Retry, Run, Undecidable
 from socialpub.runtime import Runtime
-from socialpub.store.models import Delivery, Profile, ProfileStatus, State
+from socialpub.store.models import Delivery, Profile, ProfileStatus, Progress, State
 
 SLICE_SECONDS = 10.0
 """Bytes go in slices of about this long, so that a lane never keeps a worker for a whole film."""
@@ -41,30 +43,55 @@ log = logging.getLogger("socialpub.publisher")
 
 
 def work(rt: Runtime, delivery_id: str) -> None:
-    """Take up everything due in the lane of this delivery, oldest first, until it is quiet or somebody else has it."""
+    """Take up everything due in the lane of this delivery, oldest first, until it is quiet, somebody else has it, or
+    others should have their turn. Raises Unavailable when the database takes no claim."""
     profile_id = rt.reader.value("SELECT profile_id FROM delivery WHERE id = ?", (delivery_id,))
-    passed: set[tuple[str, str]] = set()
+    passed: set[str] = set()
+    began = rt.clock.monotonic()
     while profile_id is not None and not rt.stopping.is_set():
         candidate = lanes.next_due(rt.reader, profile_id, rt.stamp(), rt.owner)
-        if candidate is None or (candidate.id, candidate.run_at) in passed:
+        if candidate is None or candidate.id in passed:
             return
-        passed.add((candidate.id, candidate.run_at))
+        if rt.clock.monotonic() - began >= SLICE_SECONDS:
+            rt.doorbell.ring(candidate.id)
+            return
+        passed.add(candidate.id)
+        if not rt.owner.take(candidate.id):
+            return
+        try:
+            _take_up(rt, candidate)
+        finally:
+            rt.owner.let_go(candidate.id)
+
+
+def _take_up(rt: Runtime, candidate: Delivery) -> None:
+    delivery: Delivery | None
+    if candidate.id in rt.unwritten:
+        delivery = _settle(rt, *rt.unwritten[candidate.id])
+    else:
         opening = open_(rt, candidate) if candidate.plan is None else None
         delivery = rt.write(claims.claim, candidate.id, opening)
-        while delivery is not None:
-            delivery = advance(rt, delivery)
+    while delivery is not None:
+        delivery = advance(rt, delivery)
 
 
 def open_(rt: Runtime, delivery: Delivery) -> Opening:
     """Check the content as `validate` does and make the plan. Pure but for reading; the claim stores it."""
     profile = _profile(rt, delivery)
     content = posts.content(rt, rt.reader, delivery.post_id)
-    problems = posts.check(rt, profile, content, delivery.options)
-    if problems:
-        return Opening(delivery.content_key, refused=" ".join(problem.message for problem in problems))
-    provider = rt.providers[delivery.provider]
-    steps = provider.plan(content, provider.read_options(delivery.options)[0])
-    return Opening(delivery.content_key, tuple((step.name, step.kind.value) for step in steps))
+    try:
+        problems = posts.check(rt, profile, content, delivery.options)
+        if problems:
+            refused = " ".join(problem.message for problem in problems)
+            return Opening(content, delivery.options, refused=refused)
+        provider = rt.providers[delivery.provider]
+        steps = provider.plan(content, provider.read_options(delivery.options)[0])
+    except Exception:
+        # The rest of its lane would wait behind it for ever.
+        logs.event(log, logging.ERROR, "a post could not be examined", exc_info=True, delivery_id=delivery.id)
+        refused = "Not sent: socialpub failed unexpectedly when it examined this post; its log says why."
+        return Opening(content, delivery.options, refused=refused)
+    return Opening(content, delivery.options, tuple((step.name, step.kind.value) for step in steps))
 
 
 def advance(rt: Runtime, delivery: Delivery) -> Delivery | None:
@@ -72,14 +99,29 @@ def advance(rt: Runtime, delivery: Delivery) -> Delivery | None:
     with logs.bind(post_id=delivery.post_id, delivery_id=delivery.id, provider=delivery.provider):
         started_at, step, seen = rt.stamp(), delivery.step_name, Seen()
         result = _run(rt, delivery, seen)
-        run = Run(started_at, seen.code, seen.request_id)
-        following = rt.write(settlement.settle, delivery, result, run)
+        run = Run(started_at, seen.code, seen.request_id, seen.answered)
+        following = _settle(rt, delivery, result, run)
         _log(rt, delivery, step, result, run)
     if following is None:
         state = rt.reader.value("SELECT state FROM delivery WHERE id = ?", (delivery.id,))
         if State(state).final:
             fitting.forget(rt, delivery.id)
             rt.pulse.pop(delivery.id, None)
+    return following
+
+
+def _settle(rt: Runtime, delivery: Delivery, result: Result, run: Run) -> Delivery | None:
+    """Write down how it ended. What the disk does not take is kept, and written when the sweep rings for it again."""
+    try:
+        following = rt.write(settlement.settle, delivery, result, run)
+    except (Unavailable, sqlite3.OperationalError) as error:
+        rt.unwritten[delivery.id] = (delivery, result, run)
+        logs.event(log, logging.ERROR, "the end of a step could not be written down yet", reason=str(error))
+        return None
+    except Exception:
+        logs.event(log, logging.ERROR, "a step could not be settled", exc_info=True, step=delivery.step_name)
+        following = rt.write(settlement.settle, delivery, _failed_here(delivery), run)
+    rt.unwritten.pop(delivery.id, None)
     return following
 
 
@@ -112,9 +154,13 @@ def _run(rt: Runtime, delivery: Delivery, seen: Seen) -> Result:
         return _turned_away(delivery, f"{error.message} {error.hint or ''}".strip())
     except Exception:
         logs.event(log, logging.ERROR, "a step failed unexpectedly", exc_info=True, step=delivery.step_name)
-        if delivery.commits_next:
-            return Unknown("socialpub failed unexpectedly during the call; its log says why")
-        return Retry("socialpub failed unexpectedly; its log says why.")
+        return _failed_here(delivery)
+
+
+def _failed_here(delivery: Delivery) -> Result:
+    if delivery.commits_next:
+        return Unknown("socialpub failed unexpectedly during the call; its log says why")
+    return Retry("socialpub failed unexpectedly; its log says why.")
 
 
 def _converse(rt: Runtime, delivery: Delivery, profile: Profile, token: str, seen: Seen) -> Result:
@@ -139,11 +185,12 @@ def _job(
     rt: Runtime, delivery: Delivery, provider: Provider, account: Account, content: Content, token: str, seen: Seen
 ) -> Job:
     began = rt.clock.monotonic()
+    asked = False
 
     def gate() -> None:
         """Nothing is sent for a profile disconnected, or a post stopped, meanwhile."""
         row = rt.reader.one(
-            """SELECT d.state, d.owner, p.status FROM delivery d JOIN profile p ON p.id = d.profile_id
+            """SELECT d.state, d.owner, d.progress, p.status FROM delivery d JOIN profile p ON p.id = d.profile_id
                 WHERE d.id = ?""",
             (delivery.id,),
         )
@@ -151,9 +198,17 @@ def _job(
             raise Withdrawn("The profile was disconnected.")
         if (row["state"], row["owner"]) != (State.RUNNING, rt.owner.name):
             raise Withdrawn("The post was stopped.")
+        if delivery.commits_next and not asked and Progress(**json.loads(row["progress"])).stopped:
+            raise Withdrawn(deliveries.STOPPED)  # announced, but the call has not left yet
 
     def call(method: str, url: str, **arguments: Any) -> Any:
-        return rt.http.call(method, url, gate=gate, **arguments)
+        nonlocal asked
+        try:
+            answer = rt.http.call(method, url, gate=gate, **arguments)
+        finally:
+            asked = True
+        seen.answered = True
+        return answer
 
     def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
         return fitting.fitted(rt, delivery.id, media, limits)
@@ -168,7 +223,7 @@ def _job(
         fit=fit,
         now=rt.now(),
         slice_over=lambda: rt.clock.monotonic() - began >= SLICE_SECONDS,
-        committed_at=parse(delivery.committed_at) if delivery.committed_at else None,
+        committed_at=parse(since) if (since := delivery.progress.since or delivery.committed_at) else None,
         unknown_before=delivery.progress.commits > 0,
         seen=seen,
     )
@@ -184,7 +239,8 @@ def _meaning(delivery: Delivery, error: ProviderError) -> Result:
         case NotSent():
             return Retry(error.message, error.code)
         case RateLimited():
-            endpoint = error.endpoint or lanes.endpoint_of(delivery.step_name)
+            # Under the step's name, which every delivery of the profile shares; the network's own says no more.
+            endpoint = lanes.endpoint_of(delivery.step_name)
             return Limited(error.retry_after_seconds, endpoint, error.message, error.code)
         case AppRefused():
             return Held(error.message, error.code)

@@ -1,8 +1,10 @@
 """What one run of a step can come to, beside what a network's own outcomes say (`providers/base.py`)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from socialpub.providers.base import Outcome
+from socialpub.providers.base import Content, Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,8 @@ Result = Outcome | Retry | Limited | Missing | Undecidable
 class Opening:
     """What the first claim stores: the plan, or why there is none. Made from the content by `publisher.open_`."""
 
-    content_key: str
+    content: Content
+    options: Mapping[str, Any]
     plan: tuple[tuple[str, str], ...] = ()
     refused: str | None = None
 
@@ -54,3 +57,5 @@ class Run:
     started_at: str
     code: str | None = None
     request_id: str | None = None
+    answered: bool = False
+    """Whether the network was heard at all."""

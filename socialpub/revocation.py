@@ -5,10 +5,11 @@ revoked: a restored copy must not end what the original still uses.
 """
 
 import logging
+import threading
 from datetime import timedelta
 
 from socialpub import clock, lanes, profiles, tokens
-from socialpub.errors import OwnerError
+from socialpub.errors import OwnerError, SocialpubError
 from socialpub.providers.errors import AppRefused, NotSent, ProviderError, RateLimited, Unavailable
 from socialpub.runtime import Runtime
 from socialpub.store.database import Tx
@@ -23,12 +24,51 @@ ENDPOINT = "revoke"
 """Under this name a failed revocation waits in `not_before`."""
 
 
+def start(rt: Runtime) -> threading.Thread | None:
+    """Do it on a thread of its own, one at a time: a network that hangs must not hold up whoever calls this.
+
+    The thread, or None when nothing is due or one is at it already.
+    """
+    if not _due(rt) or not _at_work.acquire(blocking=False):
+        return None
+    thread = threading.Thread(target=_work, args=(rt,), name="revocation", daemon=True)
+    thread.start()
+    return thread
+
+
 def revoke_disconnected(rt: Runtime) -> int:
     """Revoke and erase the tokens of disconnected profiles; how many were erased.
 
-    Talks to the networks, one profile after the other, so it wants a thread that may wait. A network that does not
-    answer is asked again later, until the hour is over.
+    Talks to the networks, one profile after the other, which can take minutes. A network that does not answer is asked
+    again later, until the hour is over.
     """
+    paused = lanes.paused_at(rt.reader) is not None
+    erased = 0
+    for profile_id, since in _due(rt):
+        held = tokens.lock(rt, profile_id)
+        if not held.try_acquire():
+            continue  # a refresh is on the wire, and its new pair is the one to revoke
+        try:
+            erased += _end(rt, profile_id, since, ask=not paused)
+        finally:
+            held.release()
+    return erased
+
+
+_at_work = threading.Lock()
+
+
+def _work(rt: Runtime) -> None:
+    try:
+        revoke_disconnected(rt)
+    except SocialpubError as error:
+        log.warning("Tokens of disconnected profiles could not be erased yet: %s", error.detail)
+    finally:
+        _at_work.release()
+
+
+def _due(rt: Runtime) -> list[tuple[str, timedelta]]:
+    """Disconnected profiles with tokens whose turn it is, and how long ago they were disconnected."""
     now = rt.now()
     paused = lanes.paused_at(rt.reader) is not None
     rows = rt.reader.all(
@@ -37,20 +77,13 @@ def revoke_disconnected(rt: Runtime) -> int:
             FROM profile WHERE status = ? AND (access_token IS NOT NULL OR refresh_token IS NOT NULL)""",
         (ENDPOINT, ProfileStatus.DISCONNECTED.value),
     )
-    erased = 0
+    found = []
     for row in rows:
         since = now - clock.parse(row["disconnected_at"])
         waits = paused or (row["retry_at"] is not None and row["retry_at"] > clock.stamp(now))
-        if waits and since < ERASED_AFTER:
-            continue
-        held = tokens.lock(rt, row["id"])
-        if not held.try_acquire():
-            continue  # a refresh is on the wire, and its new pair is the one to revoke
-        try:
-            erased += _end(rt, row["id"], since, ask=not paused)
-        finally:
-            held.release()
-    return erased
+        if not waits or since >= ERASED_AFTER:
+            found.append((row["id"], since))
+    return found
 
 
 def _end(rt: Runtime, profile_id: str, since: timedelta, ask: bool) -> bool:

@@ -4,6 +4,7 @@ import json
 import random
 import sqlite3
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from socialpub import deliveries, lanes, logbook, statuses
@@ -24,6 +25,7 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
         return None
     if (row["state"], row["owner"]) != (State.RUNNING, rt.owner.name) and not isinstance(result, Published):
         return None  # the row was taken meanwhile; only a post that is certainly up still counts
+    delivery = _copy(delivery)
     delivery.progress.stopped = Progress(**json.loads(row["progress"])).stopped
     committing = delivery.commits_next
     match result:
@@ -51,6 +53,8 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
         case Held(reason, code):
             _clear(delivery, committing)
             probe_at = lanes.hold(tx, delivery.provider, reason, code)
+            if deliveries.stopped(tx, delivery):
+                return None
             deliveries.tell(tx, delivery, run, Told.HELD, reason, code, probe_at)
             deliveries.requeue(rt, tx, delivery, 0, ring=False)
             return None
@@ -71,9 +75,25 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
         case Undecidable(hint):
             message = deliveries.unknown_message(delivery, hint)
             deliveries.fail(tx, delivery, State.UNCONFIRMED, message, run, Told.UNKNOWN)
-    if not isinstance(result, Retry | Limited | Missing):
-        lanes.release(tx, delivery.provider)  # the network answered as usual
+    _tell_the_hold(tx, delivery, result, run, committing)
     return None
+
+
+def _copy(delivery: Delivery) -> Delivery:
+    """Settling may fail half-way and be done again: what the caller holds stays as it was."""
+    return replace(delivery, progress=replace(delivery.progress, again=dict(delivery.progress.again)))
+
+
+def _tell_the_hold(tx: Tx, delivery: Delivery, result: Result, run: Run, committing: bool) -> None:
+    """What this run shows of an app that was refused. Only a commit that was answered shows that the app is taken
+    again; a run that shows nothing gives its turn as the probe back."""
+    match result:
+        case Published() | Refused(reauth=False) if committing and (run.answered or isinstance(result, Published)):
+            lanes.release(tx, delivery.provider)
+        case Published() | Refused() | Undecidable():
+            lanes.probe_at(tx, delivery.provider, tx.stamp)
+        case More() | Again() | Wait():
+            lanes.probe_at(tx, delivery.provider, max(tx.stamp, delivery.run_at))
 
 
 def _advance(delivery: Delivery, memo: Mapping[str, Any]) -> None:
@@ -86,9 +106,11 @@ def _go_on(rt: Runtime, tx: Tx, delivery: Delivery) -> Delivery | None:
     """The next step at once, unless something speaks against it."""
     if deliveries.stopped(tx, delivery):
         return None
-    if lanes.paused_at(tx) or lanes.rests_until(tx, delivery) or lanes.blocked_by_equal(tx, delivery):
+    waits = lanes.paused_at(tx) or lanes.rests_until(tx, delivery) or lanes.blocked_by_equal(tx, delivery)
+    if waits or rt.stopping.is_set():
         deliveries.requeue(rt, tx, delivery, 0)
         return None
+    delivery.run_at = tx.stamp
     deliveries.announce(tx, delivery)
     deliveries.store(tx, delivery)
     return delivery
@@ -119,11 +141,9 @@ def _wait(
     code: str | None = None,
 ) -> None:
     """Ask again in `seconds`; a wait that would outlast the patience ends the delivery at once."""
-    assert delivery.started_at is not None
     until = after(tx.stamp, seconds)
-    if parse(until) > parse(delivery.started_at) + rt.settings.publishing.give_up_after:
-        why = f"would have to wait until {until}, longer than socialpub's patience: {message}"
-        deliveries.give_up(tx, delivery, run, why, code)
+    if parse(until) > deliveries.patient_until(rt, delivery):
+        deliveries.give_up(tx, delivery, run, deliveries.too_long(until, message), code)
         return
     if deliveries.stopped(tx, delivery):
         return

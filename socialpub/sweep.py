@@ -1,10 +1,11 @@
 """The sweep: rings everything that is due or orphaned, at start and every second, whatever became of earlier rings.
 
-It is a thread of its own in the worker. It also shows that the worker lives (the heartbeat), and does the housekeeping
-that is due now and then.
+It is a thread of its own in the worker, which waits for nobody. It also shows that the worker lives (the heartbeat).
+The housekeeping that is due now and then may wait for a network or a disk, so it has another thread.
 """
 
 import logging
+import sqlite3
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -39,38 +40,47 @@ class Sweep:
     def __init__(self, rt: Runtime) -> None:
         self.rt = rt
         self._rung: dict[str, float] = {}
+        self._heartbeat = Chore(HEARTBEAT_SECONDS, lambda rt: rt.write(beat))
         self._chores = [
-            Chore(HEARTBEAT_SECONDS, lambda rt: rt.write(beat)),
-            Chore(10.0, revocation.revoke_disconnected),
+            Chore(10.0, revocation.start),
             Chore(3600.0, artifacts.clean),
             Chore(3600.0, lambda rt: rt.write(idempotency.clean)),
         ]
-        self._thread = threading.Thread(target=self._run, name="sweep", daemon=True)
+        self._threads = [
+            threading.Thread(target=self._run, name="sweep", daemon=True),
+            threading.Thread(target=self._keep_house, name="housekeeping", daemon=True),
+        ]
 
     def start(self) -> None:
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def join(self) -> None:
-        self._thread.join(timeout=5)
+        for thread in self._threads:
+            thread.join(timeout=5)
 
     def answered(self, delivery_id: str) -> None:
         """The ring of this delivery has reached a worker thread."""
         self._rung.pop(delivery_id, None)
 
     def once(self) -> int:
-        """Ring every lane with something to do, and do the chores that are due; how many were rung."""
+        """Ring every lane with something to do, and show that we live; how many were rung."""
         now = self.rt.clock.monotonic()
+        self._do([self._heartbeat])
         rung = 0
         for delivery_id in [] if lanes.paused_at(self.rt.reader) else self._due():
             if now - self._rung.get(delivery_id, -RING_AGAIN_SECONDS) >= RING_AGAIN_SECONDS:
                 self._rung[delivery_id] = now
                 self.rt.doorbell.ring(delivery_id)
                 rung += 1
-        for chore in self._chores:
+        return rung
+
+    def _do(self, chores: list[Chore]) -> None:
+        for chore in chores:
+            now = self.rt.clock.monotonic()
             if now >= chore.due_at:
                 chore.due_at = now + chore.every_seconds
                 _attempt(chore.do, self.rt)
-        return rung
 
     def _due(self) -> list[str]:
         return lanes.due_lanes(self.rt.reader, self.rt.stamp(), self.rt.owner)
@@ -80,9 +90,17 @@ class Sweep:
             _attempt(Sweep.once, self)
             self.rt.stopping.wait(self._pause())
 
+    def _keep_house(self) -> None:
+        while not self.rt.stopping.is_set():
+            self._do(self._chores)
+            self.rt.stopping.wait(SWEEP_SECONDS)
+
     def _pause(self) -> float:
         """Until the next delivery is due, at most a second."""
-        at = lanes.next_run_at(self.rt.reader, self.rt.stamp())
+        try:
+            at = lanes.next_run_at(self.rt.reader, self.rt.stamp())
+        except sqlite3.Error:
+            at = None
         if at is None:
             return SWEEP_SECONDS
         return min(max((parse(at) - self.rt.now()).total_seconds(), 0.01), SWEEP_SECONDS)

@@ -34,7 +34,8 @@ def fresh(rt: Runtime, profile_id: str) -> str:
     """
     profile = _usable(rt, profile_id)
     token = _access(rt, profile)
-    return _renew(rt, profile_id, spent=token) if _runs_out(rt, profile) else token
+    renew = profile_id in rt.unwritten or _runs_out(rt, profile)
+    return _renew(rt, profile_id, spent=token) if renew else token
 
 
 def refresh(rt: Runtime, profile_id: str, spent: str) -> str:
@@ -82,18 +83,23 @@ def _renew(rt: Runtime, profile_id: str, spent: str) -> str:
             return _give_up(rt, profile, Rejected(f"{reason} Connect the account again.", reauth=True))
         if lanes.paused_at(rt.reader):
             raise Paused("Publishing is paused; no token is refreshed meanwhile.")
-        asked_at = rt.now()
-        try:
-            answer = _ask(rt, provider, rt.secrets.open(profile.refresh_token))
-        except Rejected as refused:
-            return _give_up(rt, profile, refused)
-        rt.write(_store, provider, profile, answer, clock.stamp(asked_at))
+        kept = rt.unwritten.get(profile_id)
+        if kept is None or _grant(kept[0]) != _grant(profile):
+            asked_at = rt.stamp()
+            try:
+                answer = _ask(rt, provider, profile_id, rt.secrets.open(profile.refresh_token))
+            except Rejected as refused:
+                return _give_up(rt, profile, refused)
+            # The old refresh token is spent: what the disk does not take now is written at the next try.
+            kept = rt.unwritten[profile_id] = (profile, answer, asked_at)
+        rt.write(_store, provider, *kept)
+        rt.unwritten.pop(profile_id, None)
         # What was stored counts: an import may have brought another grant, the new one may lack every scope, and a
         # profile that was disconnected meanwhile keeps the pair only for its revocation.
         return _access(rt, _usable(rt, profile_id))
 
 
-def _ask(rt: Runtime, provider: Provider, refresh_token: str) -> Answer:
+def _ask(rt: Runtime, provider: Provider, profile_id: str, refresh_token: str) -> Answer:
     """The answer; what goes wrong is told as what it means for the post that wants the token: nothing was sent yet.
 
     `Rejected` from here always means that the owner must consent again.
@@ -102,6 +108,7 @@ def _ask(rt: Runtime, provider: Provider, refresh_token: str) -> Answer:
         try:
             answer = provider.oauth.refresh(rt.http, refresh_token)
         except Unavailable:
+            _usable(rt, profile_id)  # it may have taken a minute: nothing is sent for a profile disconnected meanwhile
             # It may have been spent or not. The same token once more tells: a new pair, or that the owner must consent.
             answer = provider.oauth.refresh(rt.http, refresh_token)
     except Unavailable as error:

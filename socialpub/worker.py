@@ -1,11 +1,13 @@
 """The worker process: Huey's consumer answering the doorbell, and the sweep beside it."""
 
 import logging
+import signal
 
 from huey.consumer import Consumer
 
 from socialpub import logs, publisher
 from socialpub.doorbell import HueyDoorbell
+from socialpub.errors import Unavailable
 from socialpub.runtime import Runtime
 from socialpub.sweep import Sweep
 
@@ -30,6 +32,8 @@ class _Consumer(Consumer):  # type: ignore[misc]
             graceful_signal="TERM",
             shutdown_timeout=SHUTDOWN_SECONDS,
         )
+        # Huey would start itself anew, by a path that is not ours; a terminal that hangs up means to end it.
+        self._signal_actions[signal.SIGHUP] = self._signal_actions[signal.SIGTERM]
 
     def stop(self, graceful: bool = False) -> None:
         self._rt.stopping.set()
@@ -45,7 +49,10 @@ def run(rt: Runtime) -> int:
 
     def work(delivery_id: str) -> None:
         sweep.answered(delivery_id)
-        publisher.work(rt, delivery_id)
+        try:
+            publisher.work(rt, delivery_id)
+        except Unavailable as error:
+            logs.event(log, logging.WARNING, "nothing can be taken up; the sweep rings again", reason=error.detail)
 
     rt.doorbell.answer(work)
     rt.doorbell.bell.listen()

@@ -134,8 +134,12 @@ class UploadRequest(Shape):
     """The body of `POST /uploads`."""
 
     file_name: Annotated[str, Field(min_length=1, max_length=255)]
-    mime_type: Annotated[str, Field(min_length=1, max_length=255), AfterValidator(check_media_type)]
-    file_size: Annotated[int, Field(gt=0, le=MOST_FILE_BYTES)]
+    mime_type: Annotated[str, Field(min_length=1, max_length=255), AfterValidator(check_media_type)] = Field(
+        description=f"One of {', '.join(mediatype.ACCEPTED)}"
+    )
+    file_size: Annotated[int, Field(gt=0, le=MOST_FILE_BYTES)] = Field(
+        description="Exactly as many bytes as the PUT will send; images may have at most 32 MiB"
+    )
 
 
 class CompleteRequest(Shape):

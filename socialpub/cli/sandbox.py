@@ -1,6 +1,7 @@
 """`socialpub sandbox`: the networks, played on this machine."""
 
 import signal
+import socket
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -33,7 +34,8 @@ def sandbox(listen: str, journal: Path | None, leashed: float | None) -> None:
         raise click.BadParameter(f"{listen!r} is no HOST:PORT, such as 127.0.0.1:8100.", param_hint="--listen")
     obey(leashed)
     try:
-        sock = server.listen(host, int(port))
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        sock = socket.create_server((host, int(port)), family=family, backlog=512)
     except OSError as error:
         raise Failure(
             f"The sandbox cannot listen on {listen}: {error.strerror}.", "Choose another: --listen 127.0.0.1:0"

@@ -253,6 +253,8 @@ class Seen:
 
     request_id: str | None = None
     code: str | None = None
+    answered: bool = False
+    """Whether any call was answered; noted by the engine."""
 
 
 class Caller(Protocol):

@@ -6,6 +6,7 @@ returned reaches its caller only after that commit, so an answer never speaks of
 """
 
 import asyncio
+import logging
 import queue
 import sqlite3
 import threading
@@ -21,6 +22,8 @@ from socialpub.clock import Clock, stamp
 from socialpub.errors import Unavailable
 from socialpub.store import upgrade
 from socialpub.store.locks import Turnstile
+
+log = logging.getLogger("socialpub.store")
 
 T = TypeVar("T")
 Row = sqlite3.Row
@@ -138,6 +141,8 @@ class Database:
         self._functions: dict[str, tuple[int, Callable[..., Value]]] = {}
         self._readers: list[sqlite3.Connection] = []
         self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
+        self._closing = threading.Lock()
+        self._closed = False
         with upgrade.exclusive(run_dir):
             upgrade.apply(self._peewee)
         self._connection: sqlite3.Connection = self._peewee.connection()  # type: ignore[no-untyped-call]
@@ -182,7 +187,7 @@ class Database:
         Raises what `fn` raises (then nothing of it was kept), or Unavailable.
         """
         future: Future[Any] = Future()
-        self._calls.put(_Call(fn, args, future, None))
+        self._ask(_Call(fn, args, future, None))
         result: T = future.result()
         return result
 
@@ -190,12 +195,20 @@ class Database:
         """The same for the event loop: an awaitable."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self._calls.put(_Call(fn, args, future, loop))
+        self._ask(_Call(fn, args, future, loop))
         return future
+
+    def _ask(self, call: _Call) -> None:
+        with self._closing:
+            if self._closed:
+                raise Unavailable("socialpub is stopping.")
+            self._calls.put(call)
 
     def close(self) -> None:
         """Let the waiting writes end, then close everything."""
-        self._calls.put(None)
+        with self._closing:
+            self._closed = True
+            self._calls.put(None)
         self._writer.join()
         for connection in self._readers:
             connection.close()
@@ -224,25 +237,26 @@ class Database:
 
     def _commit(self, calls: list[_Call]) -> None:
         """Run the calls in one transaction. Every one of them ends with a result or an error, whatever happens."""
-        if not self._turnstile.enter(self.busy_seconds):
-            _fail(calls, Unavailable("Another process keeps the database busy. Try again in a moment."))
-            return
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            for call in calls:
-                self._run(call)
-            self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            _fail(calls, _as_unavailable(error))
+            if not self._turnstile.enter(self.busy_seconds):
+                _fail(calls, Unavailable("Another process keeps the database busy. Try again in a moment."))
+                return
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                for call in calls:
+                    self._run(call)
+                self._connection.execute("COMMIT")
+            finally:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                self._turnstile.leave()
+        except BaseException as error:  # the writer's thread outlives whatever a write does
+            _fail(calls, _as_unavailable(error) if isinstance(error, sqlite3.Error) else error)
             return
-        finally:
-            self._turnstile.leave()
         for call in calls:
             if call.error is None and call.tx is not None:
                 for after, args in call.tx._after:
-                    after(*args)
+                    _attempt(after, args)
 
     def _run(self, call: _Call) -> None:
         tx = call.tx = Tx(self._connection, self.clock.now())
@@ -284,7 +298,15 @@ def _as_unavailable(error: sqlite3.Error) -> Exception:
     return error
 
 
-def _fail(calls: list[_Call], error: Exception) -> None:
+def _attempt(after: Callable[..., object], args: tuple[Any, ...]) -> None:
+    """What follows a commit cannot undo it, nor keep the others waiting."""
+    try:
+        after(*args)
+    except Exception:
+        log.exception("what should follow a write failed")
+
+
+def _fail(calls: list[_Call], error: BaseException) -> None:
     for call in calls:
         call.error = call.error or error
 

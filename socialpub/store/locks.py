@@ -56,6 +56,7 @@ class Owner:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.folder = folder
         self.name = name
+        self._in_hand: dict[str, object] = {}
         self._lock = FileLock(folder / f"{name}.lock")
         if not self._lock.try_acquire():
             raise RuntimeError(f"owner {name} exists already")
@@ -74,6 +75,21 @@ class Owner:
         path.unlink(missing_ok=True)
         lock.release()
         return False
+
+    def take(self, row_id: str) -> bool:
+        """Take a row in hand, for one thread of this process. False: another thread has it."""
+        mine = object()
+        return self._in_hand.setdefault(row_id, mine) is mine
+
+    def let_go(self, row_id: str) -> None:
+        self._in_hand.pop(row_id, None)
+
+    def works_on(self, name: str, row_id: str) -> bool:
+        """Whether somebody still works on a running row that names this owner.
+
+        A process that lives may have lost the thread that had the row, or failed to write down how it ended.
+        """
+        return row_id in self._in_hand if name == self.name else self.is_alive(name)
 
     def close(self) -> None:
         self._lock.path.unlink(missing_ok=True)

@@ -134,6 +134,8 @@ class Progress:
     """Answered looks at the account since the last unknown outcome."""
     unknown: str | None = None
     """Why the outcome is not known."""
+    since: str | None = None
+    """When the first commit of unknown outcome was announced: what is read back begins there."""
     stopped: bool = False
     """The owner wants no further call made; what was sent is still read back."""
     again: dict[str, int] = field(default_factory=dict)

@@ -4,99 +4,91 @@ Every name and order here is the specification's (section 2); a field without a 
 the API's own form, so they go into the JSON as they are. This is the one room of camelCase below the doors.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from socialpub.store.database import Database, Reader, Value
 
 
-def _text(name: str, column: str) -> str:
+def _text(name: str, column: str) -> tuple[str, str]:
     """`"name": <column as JSON text>`, for a column that always has a value."""
-    return f"""'"{name}":' || json_quote({column})"""
+    return f'"{name}":%s', f"json_quote({column})"
 
 
-def _plain(name: str, column: str) -> str:
+def _plain(name: str, column: str) -> tuple[str, str]:
     """The same for ids, enums and stamps, which need no escaping."""
-    return f"""'"{name}":"' || {column} || '"'"""
+    return f'"{name}":"%s"', column
 
 
-def _maybe(name: str, column: str, plain: bool = False) -> str:
+def _raw(name: str, column: str) -> tuple[str, str]:
+    """The same for what is JSON or a number already."""
+    return f'"{name}":%s', column
+
+
+def _maybe(name: str, column: str, plain: bool = False) -> tuple[str, str]:
     """The same for a column that may be null: then nothing, comma included."""
-    # What SQLite quotes of null is the text null; a string that says so is quoted.
-    value = f"""'"' || {column} || '"'""" if plain else f"nullif(json_quote({column}), 'null')"
-    return f"""ifnull(',"{name}":' || {value}, '')"""
+    value = f"""'"' || {column} || '"'""" if plain else f"json_quote({column})"
+    return "%s", f"""iif({column} IS NULL, '', ',"{name}":' || {value})"""
 
 
-_MEDIA = (
-    " || ',' || ".join((_plain("id", "m.id"), _plain("artifactId", "m.artifact_id")))
-    + " || "
-    + " || ".join(
-        (
-            _maybe("artifactStatus", "a.status", plain=True),
-            _maybe("contentType", "a.mime_type"),
-            _maybe("url", "CASE WHEN a.removed_at IS NULL THEN media_url(a.storage_key) END"),
-            _maybe("alt", "m.alt"),
-        )
-    )
+def _object(*fields: tuple[str, str]) -> str:
+    """A JSON object of these fields; those that may be missing bring their own comma and follow one that may not.
+
+    One `format` instead of a chain of `||`, each of which would copy all that is before it.
+    """
+    form = ""
+    for part, _ in fields:
+        form += part if part == "%s" or not form else f",{part}"
+    return f"format('{{{form}}}', {', '.join(value for _, value in fields)})"
+
+
+_MEDIA = _object(
+    _plain("id", "m.id"),
+    _plain("artifactId", "m.artifact_id"),
+    _maybe("artifactStatus", "a.status", plain=True),
+    _maybe("contentType", "a.mime_type"),
+    _maybe("url", "CASE WHEN a.removed_at IS NULL THEN media_url(a.storage_key) END"),
+    _maybe("alt", "m.alt"),
 )
 
 _STATE = """CASE d.state WHEN 'queued' THEN 'pending' WHEN 'running' THEN 'pending'
     WHEN 'unconfirmed' THEN 'failed' ELSE d.state END"""
 
-_DELIVERY = (
-    " || ',' || ".join(
-        (
-            _plain("provider", "d.provider"),
-            _text("profileName", "d.profile_name"),
-            _plain("status", _STATE),
-            """'"providerOptions":' || d.options""",
-            _plain("profileId", "d.profile_id"),
-        )
-    )
-    + " || "
-    + " || ".join(
-        (
-            _maybe("scheduledAt", "d.scheduled_at", plain=True),
-            _maybe("publishedAt", "d.published_at", plain=True),
-            _maybe("failedAt", "d.failed_at", plain=True),
-            _maybe("providerPostId", "d.provider_post_id"),
-            _maybe("url", "d.url"),
-            _maybe("errorMessage", "d.error_message"),
-        )
-    )
+_DELIVERY = _object(
+    _plain("provider", "d.provider"),
+    _text("profileName", "d.profile_name"),
+    _plain("status", _STATE),
+    _raw("providerOptions", "d.options"),
+    _plain("profileId", "d.profile_id"),
+    _maybe("scheduledAt", "d.scheduled_at", plain=True),
+    _maybe("publishedAt", "d.published_at", plain=True),
+    _maybe("failedAt", "d.failed_at", plain=True),
+    _maybe("providerPostId", "d.provider_post_id"),
+    _maybe("url", "d.url"),
+    _maybe("errorMessage", "d.error_message"),
 )
 
-_MEDIA_OF_POST = f"""(SELECT ifnull(group_concat(j, ','), '') FROM (SELECT '{{' || {_MEDIA} || '}}' AS j
-    FROM media m JOIN artifact a ON a.id = m.artifact_id WHERE m.post_id = p.id ORDER BY m.position))"""
+# The index holds them by position, so that they come in their order without being sorted.
+_MEDIA_OF_POST = f"""(SELECT ifnull(group_concat({_MEDIA}, ','), '')
+    FROM media m INDEXED BY media_of_post CROSS JOIN artifact a ON a.id = m.artifact_id WHERE m.post_id = p.id)"""
 
-_DELIVERIES_OF_POST = f"""(SELECT group_concat(j, ',') FROM (SELECT '{{' || {_DELIVERY} || '}}' AS j
-    FROM delivery d WHERE d.post_id = p.id ORDER BY d.position))"""
+_DELIVERIES_OF_POST = f"""(SELECT ifnull(group_concat({_DELIVERY}, ','), '')
+    FROM delivery d INDEXED BY delivery_of_post WHERE d.post_id = p.id)"""
 
-_POST = (
-    "'{' || "
-    + " || ',' || ".join(
-        (
-            _plain("id", "p.id"),
-            _plain("status", "p.status"),
-            _plain("createdAt", "p.created_at"),
-            _plain("updatedAt", "p.updated_at"),
-            f"""'"media":[' || {_MEDIA_OF_POST} || ']'""",
-            f"""'"deliveries":[' || {_DELIVERIES_OF_POST} || ']'""",
-        )
-    )
-    + " || "
-    + " || ".join(
-        (
-            _maybe("body", "p.body"),
-            _maybe("scheduledAt", "p.scheduled_at", plain=True),
-            _maybe("canceledAt", "p.canceled_at", plain=True),
-        )
-    )
-    + " || '}'"
+_POST = _object(
+    _plain("id", "p.id"),
+    _plain("status", "p.status"),
+    _plain("createdAt", "p.created_at"),
+    _plain("updatedAt", "p.updated_at"),
+    ('"media":[%s]', _MEDIA_OF_POST),
+    ('"deliveries":[%s]', _DELIVERIES_OF_POST),
+    _maybe("body", "p.body"),
+    _maybe("scheduledAt", "p.scheduled_at", plain=True),
+    _maybe("canceledAt", "p.canceled_at", plain=True),
 )
 
-_ONE_POST = f"SELECT {_POST} FROM post p WHERE p.id = ?"
+_ONE_POST = f"SELECT CAST({_POST} AS BLOB) FROM post p WHERE p.id = ?"
 
 
 class Scope(Protocol):
@@ -115,8 +107,8 @@ def offer_functions(db: Database, media_url: Callable[[Value], str | None]) -> N
 
 def post(reader: Reader, post_id: str) -> bytes | None:
     """The post as the API shows it, or None."""
-    row = reader.one(_ONE_POST, (post_id,))
-    return None if row is None else str(row[0]).encode()
+    shown: bytes | None = reader.value(_ONE_POST, (post_id,))
+    return shown
 
 
 # --- lists of posts --------------------------------------------------------------------------------------------------
@@ -147,14 +139,8 @@ def posts(reader: Reader, query: PostQuery) -> bytes:
     """The page as a JSON array."""
     if query.audiences == ():
         return b"[]"
-    ids, params = _page_of_ids(query)
-    row = reader.one(
-        f"""SELECT ifnull(group_concat(j, ','), '') FROM (SELECT {_POST} AS j FROM ({ids}) page
-            JOIN post p ON p.id = page.id ORDER BY page.created_at DESC, page.id DESC)""",
-        params,
-    )
-    assert row is not None
-    return b"[" + str(row[0]).encode() + b"]"
+    page, params = _page(query)
+    return _array(reader, f"SELECT {_POST} AS j FROM {page}", params)
 
 
 def count_posts(reader: Reader, query: PostQuery) -> int:
@@ -176,23 +162,29 @@ def count_posts(reader: Reader, query: PostQuery) -> int:
     return int(counted or 0)
 
 
-def _page_of_ids(query: PostQuery) -> tuple[str, list[Value]]:
+def _page(query: PostQuery) -> tuple[str, list[Value]]:
+    """What follows FROM to have the posts of the page as `p`, in their order."""
     last = query.page * query.per_page
-    page = f"ORDER BY created_at DESC, id DESC LIMIT {query.per_page} OFFSET {last}"
-    if query.windowed or query.audiences is None or len(query.audiences) == 1:
-        where, params = _where(query)
-        return f"SELECT id, created_at FROM post WHERE {where} {page}", params
-    # The newest of each audience come straight from its index; together they hold the newest of all.
-    parts, params = [], []
-    for audience in query.audiences:
-        where, some = _where(PostQuery((audience,), query.status))
-        newest = f"ORDER BY created_at DESC, id DESC LIMIT {last + query.per_page}"
-        parts.append(f"SELECT * FROM (SELECT id, created_at FROM post WHERE {where} {newest})")
-        params += some
-    if len(parts) > _MOST_PARTS:
-        where, params = _where(query)
-        return f"SELECT id, created_at FROM post WHERE {where} {page}", params
-    return f"SELECT id, created_at FROM ({' UNION ALL '.join(parts)}) {page}", params
+    newest = "ORDER BY created_at DESC, id DESC"
+    audiences = query.audiences or ()
+    where, params = _where(query)
+    if not last and not query.windowed and len(audiences) < 2:
+        return f"post p WHERE {where} {newest} LIMIT {query.per_page}", params  # straight from an index
+    # What is skipped or has to be sorted is looked at without showing it.
+    page = f"{newest} LIMIT {query.per_page} OFFSET {last}"
+    if query.windowed or not 1 < len(audiences) <= _MOST_PARTS:
+        ids = f"SELECT id FROM post WHERE {where} {page}"
+    else:
+        # The newest of each audience come straight from its index; together they hold the newest of all.
+        parts, params = [], []
+        for audience in audiences:
+            where, some = _where(PostQuery((audience,), query.status))
+            limit = f"LIMIT {last + query.per_page}"
+            parts.append(f"SELECT * FROM (SELECT id, created_at FROM post WHERE {where} {newest} {limit})")
+            params += some
+        ids = f"SELECT id FROM ({' UNION ALL '.join(parts)}) {page}"
+    # The `+` keeps SQLite from walking a whole index in this order to find the few.
+    return f"post p WHERE id IN ({ids}) ORDER BY +created_at DESC, +id DESC", params
 
 
 _MOST_PARTS = 200
@@ -221,27 +213,18 @@ def _marks(values: tuple[object, ...]) -> str:
 
 # --- attempts --------------------------------------------------------------------------------------------------------
 
-_ATTEMPT = (
-    " || ',' || ".join(
-        (
-            _plain("deliveryId", "delivery_id"),
-            _plain("profileId", "profile_id"),
-            _plain("provider", "provider"),
-            _text("step", "step"),
-            _plain("startedAt", "started_at"),
-        )
-    )
-    + " || "
-    + _maybe("endedAt", "ended_at", plain=True)
-    + """ || ',' || '"outcome":"' || outcome || '"' || """
-    + " || ".join(
-        (
-            _maybe("message", "message"),
-            _maybe("providerCode", "provider_code"),
-            _maybe("requestId", "request_id"),
-            _maybe("nextAt", "next_at", plain=True),
-        )
-    )
+_ATTEMPT = _object(
+    _plain("deliveryId", "delivery_id"),
+    _plain("profileId", "profile_id"),
+    _plain("provider", "provider"),
+    _text("step", "step"),
+    _plain("startedAt", "started_at"),
+    _maybe("endedAt", "ended_at", plain=True),
+    _plain("outcome", "outcome"),
+    _maybe("message", "message"),
+    _maybe("providerCode", "provider_code"),
+    _maybe("requestId", "request_id"),
+    _maybe("nextAt", "next_at", plain=True),
 )
 
 _HELD_BACK = """
@@ -260,7 +243,7 @@ def attempts(reader: Reader, post_id: str, now: str) -> bytes:
     """Every attempt of the post's deliveries, oldest first; one that is due and kept back says so last."""
     paused = reader.value("SELECT value FROM appliance WHERE name = 'paused_at'")
     row = reader.connection.execute(
-        f"""SELECT ifnull(group_concat('{{' || {_ATTEMPT} || '}}', ','), '') FROM (
+        f"""SELECT ifnull(group_concat({_ATTEMPT}, ','), '') FROM (
             SELECT * FROM (SELECT t.n, t.delivery_id, t.profile_id, t.provider, t.step, t.started_at, t.ended_at,
                 t.outcome, t.message, t.provider_code, t.request_id, t.next_at
                 FROM delivery d JOIN attempt t ON t.delivery_id = d.id WHERE d.post_id = :post
@@ -272,27 +255,17 @@ def attempts(reader: Reader, post_id: str, now: str) -> bytes:
 
 # --- profiles --------------------------------------------------------------------------------------------------------
 
-_PROFILE = (
-    "'{' || "
-    + " || ',' || ".join(
-        (
-            _plain("id", "id"),
-            _text("name", "name"),
-            _plain("provider", "provider"),
-            _plain("status", "status"),
-        )
-    )
-    + " || "
-    + " || ".join(
-        (
-            _maybe("username", "username"),
-            _maybe("pictureUrl", "picture_url"),
-            _maybe("expiresAt", "expires_at", plain=True),
-        )
-    )
-    + """ || ',"postsCount":' || posts_count || ',' || """
-    + " || ',' || ".join((_plain("createdAt", "created_at"), _plain("updatedAt", "updated_at")))
-    + " || '}'"
+_PROFILE = _object(
+    _plain("id", "id"),
+    _text("name", "name"),
+    _plain("provider", "provider"),
+    _plain("status", "status"),
+    _maybe("username", "username"),
+    _maybe("pictureUrl", "picture_url"),
+    _maybe("expiresAt", "expires_at", plain=True),
+    _raw("postsCount", "posts_count"),
+    _plain("createdAt", "created_at"),
+    _plain("updatedAt", "updated_at"),
 )
 
 
@@ -309,30 +282,19 @@ def profiles(reader: Reader, scope: Scope) -> bytes:
 
 # --- publishing logs -------------------------------------------------------------------------------------------------
 
-_LOG_ENTRY = (
-    "'{' || "
-    + " || ',' || ".join(
-        (
-            _plain("id", "id"),
-            _plain("deliveryId", "delivery_id"),
-            _plain("postId", "post_id"),
-            _plain("provider", "provider"),
-            _plain("type", "type"),
-            _plain("occurredAt", "occurred_at"),
-        )
-    )
-    + " || "
-    + " || ".join(
-        (
-            _maybe("postBody", "post_body"),
-            _maybe("postScheduledAt", "post_scheduled_at", plain=True),
-            _maybe("profileName", "profile_name"),
-            _maybe("releaseUrl", "release_url"),
-            _maybe("providerPostId", "provider_post_id"),
-            _maybe("errorMessage", "error_message"),
-        )
-    )
-    + " || '}'"
+_LOG_ENTRY = _object(
+    _plain("id", "id"),
+    _plain("deliveryId", "delivery_id"),
+    _plain("postId", "post_id"),
+    _plain("provider", "provider"),
+    _plain("type", "type"),
+    _plain("occurredAt", "occurred_at"),
+    _maybe("postBody", "post_body"),
+    _maybe("postScheduledAt", "post_scheduled_at", plain=True),
+    _maybe("profileName", "profile_name"),
+    _maybe("releaseUrl", "release_url"),
+    _maybe("providerPostId", "provider_post_id"),
+    _maybe("errorMessage", "error_message"),
 )
 
 
@@ -352,10 +314,15 @@ def log_entries(reader: Reader, scope: Scope, limit: int, offset: int) -> bytes:
             each = "SELECT * FROM (SELECT n FROM log_entry WHERE profile_id = ? ORDER BY n DESC LIMIT ?)"
             numbers = f"SELECT n FROM ({' UNION ALL '.join([each] * len(seen))}) {newest}"
             params = [value for profile_id in seen for value in (profile_id, offset + limit)] + [limit, offset]
-    row = reader.one(
-        f"""SELECT ifnull(group_concat(j, ','), '') FROM (SELECT {_LOG_ENTRY} AS j FROM log_entry
-            WHERE n IN ({numbers}) ORDER BY n DESC)""",
-        params,
-    )
-    assert row is not None
-    return b"[" + str(row[0]).encode() + b"]"
+    entries = f"SELECT {_LOG_ENTRY} AS j FROM log_entry WHERE n IN ({numbers}) ORDER BY n DESC"
+    return _array(reader, entries, params)
+
+
+def _array(reader: Reader, objects: str, params: Sequence[Value]) -> bytes:
+    """The objects `j` of this statement, in its order, as a JSON array.
+
+    SQLite hands over bytes: text would become a Python string and bytes again.
+    """
+    sql = f"SELECT CAST('[' || ifnull(group_concat(j, ','), '') || ']' AS BLOB) FROM ({objects})"
+    shown: bytes = reader.value(sql, params)
+    return shown

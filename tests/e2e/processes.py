@@ -10,21 +10,24 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 GLANCE_SECONDS = 0.02
 
 
 class Process:
-    """`socialpub ARGUMENTS`, in a session of its own. What it says goes to `log`."""
+    """`socialpub ARGUMENTS`, in a session of its own. What it says goes to `log`.
 
-    def __init__(self, *arguments: str, log: Path, env: Mapping[str, str]) -> None:
+    `within` is a command that becomes it.
+    """
+
+    def __init__(self, *arguments: str, log: Path, env: Mapping[str, str], within: Sequence[str] = ()) -> None:
         self.log = log
         self._begins_at = log.stat().st_size if log.exists() else 0
         with log.open("ab") as said:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "socialpub", *arguments],
+                [*within, sys.executable, "-m", "socialpub", *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=said,

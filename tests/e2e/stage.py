@@ -9,8 +9,10 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+
+import httpx2
 
 from socialpub import scaffold
 from socialpub.cli.sandbox import provider_lines
@@ -83,8 +85,9 @@ class Stage:
         listen = self.x.url.removeprefix("http://")
         process = self._begin("sandbox", "sandbox", "--listen", listen, "--journal", str(self.journal))
         self._wait_for(process, lambda: _answers(self.x.show))
-        # What X allows in a quarter of an hour is not what these stories are about.
-        self.x.tell("settings", limits={"POST /2/tweets": 10**6})
+        # What X allows in a quarter of an hour is not what these stories are about, and its own refusal of a text
+        # that it has already would hide a second call.
+        self.x.tell("settings", limits={"POST /2/tweets": 10**6}, duplicate_window_seconds=0)
         return process
 
     def start(self, role: str) -> Process:
@@ -93,9 +96,9 @@ class Stage:
         self.wait_until_up(process, role)
         return process
 
-    def begin(self, role: str) -> Process:
-        """The same without waiting for it."""
-        return self._begin(role, "--config", str(self.config), role)
+    def begin(self, role: str, within: Sequence[str] = ()) -> Process:
+        """The same without waiting for it. `within` is a command that becomes the process."""
+        return self._begin(role, "--config", str(self.config), role, within=within)
 
     def wait_until_up(self, process: Process, role: str) -> None:
         if role in ("web", "serve"):
@@ -137,21 +140,20 @@ class Stage:
             caller.close()
         self.x.close()
 
-    def _begin(self, name: str, *arguments: str) -> Process:
-        process = Process(*arguments, log=self.folder / f"{name}.log", env=self.env)
+    def _begin(self, name: str, *arguments: str, within: Sequence[str] = ()) -> Process:
+        process = Process(*arguments, log=self.folder / f"{name}.log", env=self.env, within=within)
         self._processes.append(process)
         return process
 
-    def _wait_for(self, process: Process, up: Any) -> None:
+    def _wait_for(self, process: Process, up: Callable[[], object]) -> None:
         until(lambda: up() or not process.running, f"{process.log.stem} is up", START_SECONDS)
         assert process.running, f"{process.log.stem} ended at its start:\n{process.said}"
 
 
-def _answers(ask: Any) -> bool:
-    import httpx2
-
+def _answers(ask: Callable[[], object]) -> bool:
+    """Whether somebody listens there."""
     try:
         ask()
-    except httpx2.TransportError:
+    except httpx2.ConnectError:
         return False
     return True

@@ -30,9 +30,7 @@ def test_a_worker_killed_while_the_post_is_being_made_never_makes_a_second_one(
     assert stage.x.calls("create_post") == 2 - up
 
 
-def test_a_worker_killed_in_the_middle_of_a_film_sends_it_again_and_posts_it_once(
-    stage: Stage, caller: Caller
-) -> None:
+def test_a_worker_killed_in_the_middle_of_a_film_sends_it_again_and_posts_it_once(stage: Stage, caller: Caller) -> None:
     film = media.video_mp4(stage.folder / "film.mp4", 1.0, size=CHUNKS * 1024 * 1024).read_bytes()
     stage.start("web")
     worker = stage.start("worker")

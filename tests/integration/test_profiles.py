@@ -1,6 +1,7 @@
 """Accounts come, get new tokens, get defaults, and go."""
 
 import json
+import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -335,6 +336,20 @@ def test_a_revocation_waits_for_a_refresh_that_is_on_the_wire(rt: Runtime, desk:
         assert revocation.revoke_disconnected(rt) == 0
     assert desk.revoked == []
     assert revocation.revoke_disconnected(rt) == 1
+
+
+def test_a_network_that_hangs_at_a_revocation_holds_nobody_up(rt: Runtime, desk: Desk) -> None:
+    profile = connect(rt)
+    assert revocation.start(rt) is None, "nothing is due"
+    rt.write(profiles.disconnect, profile)
+    answers = threading.Event()
+    desk.revoke = lambda *_: answers.wait(10) or None  # type: ignore[method-assign]
+    thread = revocation.start(rt)
+    assert thread is not None
+    assert revocation.start(rt) is None, "one is at it already"
+    answers.set()
+    thread.join(10)
+    assert access_of(rt, profile) is None
 
 
 # --- defaults --------------------------------------------------------------------------------------------------------

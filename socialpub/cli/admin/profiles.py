@@ -1,7 +1,6 @@
 """`import-profile`, `list-profiles`, `rename-profile`, `disconnect-profile`, `set-options`."""
 
 import json
-import sys
 from typing import TYPE_CHECKING, TextIO
 
 import click
@@ -28,12 +27,12 @@ def import_profile(appliance: Appliance, provider: str, name: str | None, creden
     from socialpub import credentials as forms
     from socialpub import profiles
 
-    if credentials is sys.stdin and sys.stdin.isatty():
-        say("Paste the credentials (JSON), then press Ctrl-D:")
-    grant = forms.read(credentials.read())
     with appliance.open() as rt:
         if provider not in rt.providers:
             raise click.BadParameter(f"{provider!r} is none of {', '.join(rt.providers)}.", param_hint="PROVIDER")
+        if credentials.isatty():
+            say("Paste the credentials (JSON), then press Ctrl-D:")
+        grant = forms.read(credentials.read())
         with working(f"Asking {rt.providers[provider].label} whose tokens these are"):
             imported = profiles.import_account(rt, provider, grant, name)
         click.echo(imported.profile_id)

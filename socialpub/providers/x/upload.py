@@ -22,7 +22,7 @@ from socialpub.providers.base import (
     Step,
     Wait,
 )
-from socialpub.providers.errors import ProviderError, Unavailable
+from socialpub.providers.errors import ProviderError, RateLimited, Unavailable
 from socialpub.providers.http import Answer, FilePart
 from socialpub.providers.x import limits
 from socialpub.providers.x.errors import judge
@@ -182,9 +182,11 @@ def append(job: Job, api: str, index: int) -> Outcome:
                 if succeeded(answer)
                 else judge(answer, endpoint="POST /2/media/upload/append", now=job.now, media=True)
             )
-        except ProviderError:
+        except ProviderError as error:
             if upload["segment"] == began_at:
                 raise
+            if isinstance(error, RateLimited) and error.retry_after_seconds is not None:
+                return Wait(error.retry_after_seconds, error.message, remember(job.memo, index, upload))
             # What went through is kept; the same call at the beginning of the next run tells what is wrong.
             return More(remember(job.memo, index, upload))
         if no is not None:

@@ -86,7 +86,7 @@ def test_the_worker_loads_no_web_server() -> None:
 
 
 def test_the_web_server_loads_no_decoder() -> None:
-    assert not loaded_by("socialpub.web.server") & {"PIL", "av", "twitter_text", "rich", "click"}
+    assert not loaded_by("socialpub.web.server") & {"PIL", "av", "twitter_text", "rich", "jinja2"}
 
 
 def test_a_sandbox_that_cannot_listen_says_so(terminal: Terminal) -> None:

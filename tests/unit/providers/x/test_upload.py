@@ -203,6 +203,17 @@ def test_a_failure_on_the_way_keeps_what_went_through(failure: Any) -> None:
     assert rest.calls[0].request["multipart"]["segment_index"] == "1"
 
 
+def test_a_limit_on_the_way_keeps_what_went_through_and_the_wait_that_x_named() -> None:
+    media = film(size_bytes=3 * MIB)
+    memo = after("init:0", script=Script(OPENED), media=media)
+    outcome = run("append:0", Script(answer(204), answer(429, retry_after="600")), "Hi", media, memo=memo)
+    assert isinstance(outcome, Wait)
+    assert outcome.seconds == 600
+    rest = Script(answer(204), answer(204))
+    after("append:0", script=rest, media=media, memo=outcome.memo)
+    assert rest.calls[0].request["multipart"]["segment_index"] == "1"
+
+
 @pytest.mark.parametrize("status", [413, 431])
 def test_pieces_that_are_too_large_are_halved_in_a_new_session(status: int) -> None:
     media = film(size_bytes=MIB)

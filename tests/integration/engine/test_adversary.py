@@ -1,0 +1,238 @@
+"""What an adversary would try: orders, changes and limits that come at the worst moment."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from socialpub import claims, deliveries, lanes, posts, profiles, publisher
+from socialpub.posts import Change
+from socialpub.providers.base import Job, Kind, Outcome, Problem, Published, Tokens
+from socialpub.providers.errors import AppRefused, AuthExpired, RateLimited
+from socialpub.providers.errors import Unavailable as NoAnswer
+from socialpub.providers.http import Answer
+from socialpub.runtime import Runtime
+from socialpub.store.models import State
+from tests.clock import HandClock
+from tests.crank import drain
+from tests.house import OWNER, accept, message_of, state_of
+from tests.scripted import Scripted
+
+FILM = (("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
+FILM_ONCE = [name for name, _ in FILM]
+
+
+# --- orders at the worst moment --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answer", [AppRefused("out of credits"), RateLimited("slow", retry_after_seconds=60)])
+def test_a_post_stopped_while_its_refused_call_was_on_the_wire_is_never_sent(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock, answer: Exception
+) -> None:
+    post = accept(rt, profile)
+    run = network.run
+
+    def stopped_meanwhile(step: str, job: Job) -> Outcome:
+        network.run = run  # type: ignore[method-assign]
+        rt.write(posts.stop, post)
+        raise answer
+
+    network.run = stopped_meanwhile  # type: ignore[method-assign]
+    drain(rt)
+    assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, deliveries.STOPPED)
+    drain(rt, clock)
+    assert network.effects == []
+
+
+class Wire:
+    """Notes what is sent, and answers."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+
+    def call(self, method: str, url: str, *, gate: Callable[[], None], **_: object) -> Answer:
+        gate()
+        self.sent.append(url)
+        return Answer(201)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("order", ["stop", "disconnect"])
+def test_an_order_that_comes_while_the_commit_waits_for_its_token_is_obeyed(
+    rt: Runtime, network: Scripted, profile: str, order: str
+) -> None:
+    wire = Wire()
+    rt.http = wire  # type: ignore[assignment]
+    post = accept(rt, profile)
+    rt.db.write(lambda tx: tx.update("profile", profile, access_expires_at=tx.stamp))
+
+    def refresh(http: object, refresh_token: str) -> Tokens:
+        if order == "stop":
+            rt.write(posts.stop, post)
+        else:
+            rt.write(profiles.disconnect, profile)
+        return Tokens("access-1", "refresh-1", 7200)
+
+    def create(step: str, job: Job) -> Outcome:
+        job.call("POST", "https://x.example/create")
+        return Published("1")
+
+    network.oauth.refresh = refresh  # type: ignore[method-assign]
+    network.run = create  # type: ignore[method-assign]
+    drain(rt)
+    assert wire.sent == []
+    assert state_of(rt, post) is State.FAILED
+    assert (message_of(rt, post) == deliveries.STOPPED) == (order == "stop")
+
+
+def test_a_refresh_that_nobody_answered_is_not_repeated_for_a_profile_disconnected_meanwhile(
+    rt: Runtime, network: Scripted, profile: str
+) -> None:
+    asked: list[str] = []
+
+    def refresh(http: object, refresh_token: str) -> Tokens:
+        asked.append(refresh_token)
+        rt.write(profiles.disconnect, profile)
+        raise NoAnswer("timed out")
+
+    network.oauth.refresh = refresh  # type: ignore[method-assign]
+    network.says["create_post"] = [AuthExpired("401")]
+    post = accept(rt, profile)
+    drain(rt)
+    assert asked == ["refresh-0"]
+    assert state_of(rt, post) is State.FAILED
+
+
+def test_a_stopping_worker_begins_no_further_step(rt: Runtime, network: Scripted, profile: str) -> None:
+    network.steps = Scripted(*FILM).steps
+    run = network.run
+
+    def told_to_stop(step: str, job: Job) -> Outcome:
+        rt.stopping.set()
+        return run(step, job)
+
+    network.run = told_to_stop  # type: ignore[method-assign]
+    post = accept(rt, profile)
+    drain_once(rt)
+    assert (network.asked, state_of(rt, post)) == (["upload"], State.QUEUED)
+    assert rt.reader.value("SELECT committed_at FROM delivery") is None
+    rt.stopping.clear()
+    network.run = run  # type: ignore[method-assign]
+    drain(rt)
+    assert (network.asked, state_of(rt, post)) == (FILM_ONCE, State.PUBLISHED)
+
+
+def test_a_plan_made_from_what_was_changed_meanwhile_is_not_used(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
+    """The change was accepted in the last millisecond before the time, and reaches the disk after the plan was made."""
+    post = accept(rt, profile, at=clock.now() + timedelta(seconds=10), options={"x": {"replySettings": "everyone"}})
+    delivery = rt.reader.value("SELECT id FROM delivery")
+    clock.forward(11)
+    candidate = lanes.next_due(rt.reader, profile, rt.stamp(), rt.owner)
+    assert candidate is not None
+    opening = publisher.open_(rt, candidate)
+    clock.jump(-2)
+    rt.write(posts.edit, post, Change(frozenset({"options"}), options={"x": {"replySetings": "wrong"}}), OWNER)
+    clock.jump(2)
+    assert rt.write(claims.claim, delivery, opening) is None
+    network.problems = [Problem(("providerOptions", "x", "replySetings"), "Unknown key.")]
+    drain(rt)
+    assert (network.asked, state_of(rt, post)) == ([], State.FAILED)
+
+
+def test_a_post_that_cannot_be_examined_fails_and_lets_the_lane_go_on(
+    rt: Runtime, network: Scripted, profile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = network.check
+
+    def breaks(content: Any, *rest: Any) -> list[Problem]:
+        if content.text == "strange":
+            raise RecursionError
+        return check(content, *rest)
+
+    monkeypatch.setattr(network, "check", breaks)
+    strange, plain = accept(rt, profile, body="strange"), accept(rt, profile, body="plain")
+    drain(rt)
+    assert (state_of(rt, strange), state_of(rt, plain)) == (State.FAILED, State.PUBLISHED)
+    assert "log" in message_of(rt, strange)
+
+
+# --- what a network named --------------------------------------------------------------------------------------------
+
+
+def test_a_limit_under_the_networks_own_name_keeps_the_others_of_the_profile_quiet(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
+    network.says["create_post"] = [RateLimited("slow down", retry_after_seconds=900, endpoint="POST /2/tweets")]
+    first, other = accept(rt, profile), accept(rt, profile, body="other")
+    drain(rt)
+    assert network.asked == ["create_post"], "the other one does not ask again"
+    clock.forward(899)
+    drain(rt)
+    assert network.asked == ["create_post"]
+    drain(rt, clock)
+    assert {state_of(rt, first), state_of(rt, other)} == {State.PUBLISHED}
+
+
+def test_a_wait_that_a_network_named_does_not_count_as_being_down(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
+    network.says["create_post"] = [RateLimited("the day is full", retry_after_seconds=25 * 3600)]
+    first, other = accept(rt, profile), accept(rt, profile, body="other")
+    drain(rt, clock)
+    assert {state_of(rt, first), state_of(rt, other)} == {State.PUBLISHED}, message_of(rt, other)
+
+
+def test_a_post_that_would_have_to_wait_longer_than_the_patience_ends_at_once_though_another_met_the_limit(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
+    network.says["create_post"] = [RateLimited("monthly cap", retry_after_seconds=30 * 24 * 3600)]
+    first, other = accept(rt, profile), accept(rt, profile, body="other")
+    drain(rt)
+    assert {state_of(rt, first), state_of(rt, other)} == {State.FAILED}
+    assert "monthly cap" in message_of(rt, other)
+    assert network.asked == ["create_post"]
+
+
+# --- reading back ----------------------------------------------------------------------------------------------------
+
+
+def test_the_second_reading_back_looks_since_the_first_call(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
+    network.says["create_post"] = [NoAnswer("timed out"), NoAnswer("timed out")]
+    since: list[object] = []
+    recover = network.recover
+
+    def look(job: Job) -> Any:
+        since.append(job.committed_at)
+        return recover(job)
+
+    network.recover = look  # type: ignore[method-assign]
+    accept(rt, profile)
+    drain(rt, clock)
+    assert len(since) == 2 * len(deliveries.LOOK_AFTER_SECONDS)
+    assert len(set(since)) == 1
+
+
+@pytest.mark.parametrize(
+    "other", ["See http://example.org", "See example.org", "See https://elsewhere.example/a", "@you See example.org"]
+)
+def test_posts_that_a_timeline_shows_alike_are_not_read_back_side_by_side(
+    rt: Runtime, network: Scripted, profile: str, other: str
+) -> None:
+    network.says["create_post"] = [NoAnswer("timed out")]
+    accept(rt, profile, body="See https://example.org/")
+    second = accept(rt, profile, body=other)
+    drain(rt)
+    assert network.asked == ["create_post"]
+    assert state_of(rt, second) is State.QUEUED
+
+
+def drain_once(rt: Runtime) -> None:
+    for delivery_id in lanes.due_lanes(rt.reader, rt.stamp(), rt.owner):
+        publisher.work(rt, delivery_id)

@@ -1,0 +1,264 @@
+"""A house that breaks: full disks, threads that end, a damaged queue. What is known is kept, and no lane is lost."""
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from socialpub import publisher, settlement
+from socialpub.doorbell import HueyDoorbell
+from socialpub.errors import Unavailable
+from socialpub.providers.base import Job, Kind, Look, Outcome, Published, Refused, Tokens
+from socialpub.providers.errors import AuthExpired
+from socialpub.runtime import Runtime
+from socialpub.store.database import Database, Tx
+from socialpub.store.models import State
+from tests.clock import HandClock
+from tests.crank import drain
+from tests.house import accept, attempts_of, open_house, state_of, status_of
+from tests.scripted import Scripted
+
+FILM = (("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
+FILM_ONCE = [name for name, _ in FILM]
+
+
+# --- a settlement that cannot be written -----------------------------------------------------------------------------
+
+
+class FullDisk:
+    """Every settlement fails on the disk, after it did all its work, as often as the test says."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.times = 0
+        self._settle = settlement.settle
+        monkeypatch.setattr(settlement, "settle", self._fail)
+
+    def _fail(self, rt: Runtime, tx: Tx, *what: Any) -> Any:
+        following = self._settle(rt, tx, *what)
+        if self.times:
+            self.times -= 1
+            raise Unavailable("The disk is full.")
+        return following
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> FullDisk:
+    return FullDisk(monkeypatch)
+
+
+def test_an_outcome_that_could_not_be_written_is_written_later_and_not_asked_again(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock, disk: FullDisk
+) -> None:
+    post = accept(rt, profile)
+    disk.times = 3
+    for _ in range(4):
+        drain(rt)
+    assert network.asked == ["create_post"], "the answer is known: nothing is read back, nothing is sent again"
+    assert (state_of(rt, post), status_of(rt, post)) == (State.PUBLISHED, "settled")
+    assert rt.reader.value("SELECT posts_count FROM profile") == 1
+    assert [r[0] for r in rt.reader.all("SELECT type FROM log_entry ORDER BY n")] == ["pending", "published"]
+
+
+@pytest.mark.parametrize("times", [1, 2, 5])
+def test_a_step_whose_end_could_not_be_written_is_neither_skipped_nor_doubled(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock, disk: FullDisk, times: int
+) -> None:
+    network.steps = Scripted(("one", Kind.PREPARE), ("two", Kind.PREPARE), *FILM).steps
+    post = accept(rt, profile)
+    disk.times = times
+    for _ in range(times + 1):
+        drain(rt)
+    assert network.asked == ["one", "two", "upload", "create_post"]
+    assert attempts_of(rt, post)[-1] == ("create_post", "published")
+
+
+def test_an_unwritten_outcome_whose_process_dies_is_read_back(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock, disk: FullDisk
+) -> None:
+    post = accept(rt, profile)
+    disk.times = 1
+    publisher.work(rt, rt.reader.value("SELECT id FROM delivery"))
+    assert state_of(rt, post) is State.RUNNING
+    rt.owner.close()
+    network.says["recover"] = [Look((Published("1", "https://x.example/1"),))]
+    successor = open_house(rt.settings.data_dir.parent, clock, providers={"x": network})
+    try:
+        drain(successor, clock)
+        assert network.asked == ["create_post", "recover"]
+        assert state_of(successor, post) is State.PUBLISHED
+    finally:
+        successor.close()
+
+
+def test_a_settlement_that_fails_for_no_known_reason_does_not_keep_the_lane(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle, left = settlement.settle, [1]
+
+    def fails(*what: Any) -> Any:
+        if left[0]:
+            left[0] -= 1
+            raise ValueError("a bug of ours")
+        return settle(*what)
+
+    monkeypatch.setattr(settlement, "settle", fails)
+    network.says["recover"] = [Look((Published("1"),))]
+    post, other = accept(rt, profile), accept(rt, profile, body="other")
+    drain(rt, clock)
+    assert network.effects == ["Hello", "other"]
+    assert {state_of(rt, post), state_of(rt, other)} == {State.PUBLISHED}
+
+
+class Gone(BaseException):
+    """A thread that ends without a word."""
+
+
+@pytest.mark.parametrize("step", ["upload", "create_post"])
+def test_a_thread_that_ends_without_a_word_leaves_no_row_that_nobody_works_on(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    network.steps = Scripted(*FILM).steps
+    run = network.run
+
+    def ends(name: str, job: Job) -> Outcome:
+        if name == step:
+            monkeypatch.setattr(network, "run", run)
+            network.asked.append(name)
+            raise Gone
+        return run(name, job)
+
+    monkeypatch.setattr(network, "run", ends)
+    network.says["recover"] = [Look((Published("7"),))]
+    post = accept(rt, profile)
+    with pytest.raises(Gone):
+        drain(rt, clock)
+    assert state_of(rt, post) is State.RUNNING
+    drain(rt, clock)
+    assert state_of(rt, post) is State.PUBLISHED
+    assert network.asked == (["upload", "upload", "create_post"] if step == "upload" else [*FILM_ONCE, "recover"])
+
+
+def test_a_row_in_the_hands_of_another_thread_of_this_process_is_left_alone(
+    rt: Runtime, network: Scripted, profile: str
+) -> None:
+    accept(rt, profile)
+    delivery = rt.reader.value("SELECT id FROM delivery")
+    run = network.run
+
+    def meanwhile(step: str, job: Job) -> Outcome:
+        publisher.work(rt, delivery)
+        assert rt.owner.works_on(rt.owner.name, delivery)
+        return run(step, job)
+
+    network.run = meanwhile  # type: ignore[method-assign]
+    drain(rt)
+    assert network.effects == ["Hello"]
+    assert not rt.owner.works_on(rt.owner.name, delivery)
+
+
+def test_nothing_of_a_refused_post_is_counted_twice_however_often_it_is_settled(
+    rt: Runtime, network: Scripted, profile: str, disk: FullDisk
+) -> None:
+    network.says["create_post"] = [Refused("no")]
+    post = accept(rt, profile)
+    disk.times = 2
+    for _ in range(4):
+        drain(rt)
+    assert status_of(rt, post) == "settled"
+    counted = {row[0]: row[1] for row in rt.reader.all("SELECT status, posts FROM audience_count")}
+    assert counted == {"pending": 0, "settled": 1}
+    assert [r[0] for r in rt.reader.all("SELECT type FROM log_entry ORDER BY n")] == ["pending", "failed"]
+
+
+# --- the writer ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [OSError("no threads left"), RuntimeError("can't start new thread")])
+def test_the_writer_survives_a_doorbell_that_breaks(rt: Runtime, profile: str, error: Exception) -> None:
+    class Broken:
+        def ring(self, delivery_id: str) -> None:
+            raise error
+
+    rt.doorbell = Broken()
+    accept(rt, profile)
+    rt.doorbell = type("Quiet", (), {"ring": lambda *_: None})()
+    accept(rt, profile, body="second")
+    assert rt.reader.value("SELECT count(*) FROM post") == 2
+
+
+def test_the_writer_survives_a_write_that_ends_without_a_word(rt: Runtime, profile: str) -> None:
+    def ends(tx: Tx) -> None:
+        tx.execute("UPDATE profile SET name = 'half'")
+        raise Gone
+
+    with pytest.raises(Gone):
+        rt.db.write(ends)
+    accept(rt, profile)
+    assert rt.reader.value("SELECT name FROM profile") == "x profile"
+
+
+def test_a_write_after_the_end_is_refused_instead_of_waiting_for_ever(tmp_path: Path, clock: HandClock) -> None:
+    db = Database(tmp_path / "late.db", tmp_path / "run", clock)
+    db.close()
+    with pytest.raises(Unavailable):
+        db.write(lambda tx: tx.one("SELECT 1"))
+
+
+# --- tokens ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_pair_that_could_not_be_stored_is_not_lost(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from socialpub import tokens
+
+    store, left = tokens._store, [1]
+
+    def full(*what: Any) -> None:
+        if left[0]:
+            left[0] -= 1
+            raise Unavailable("The disk is full.")
+        store(*what)
+
+    monkeypatch.setattr(tokens, "_store", full)
+    network.says["create_post"] = [AuthExpired("401")]
+    network.oauth.answers = [Tokens("access-new", "refresh-new", 7200)]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert network.oauth.refreshes == ["refresh-0"], "the old one is spent: asking again would cost the account"
+    assert [job.token for job in network.jobs] == ["access-0", "access-new"]
+    assert state_of(rt, post) is State.PUBLISHED
+
+
+# --- the doorbell ----------------------------------------------------------------------------------------------------
+
+
+def test_a_queue_file_damaged_at_run_time_costs_no_ring(tmp_path: Path) -> None:
+    queue_file = tmp_path / "queue.db"
+    worker, web = HueyDoorbell(queue_file, tmp_path / "run"), HueyDoorbell(queue_file, tmp_path / "run")
+    worker.bell.listen()
+    try:
+        web.ring("before")
+        assert answered(worker) == ["before"]
+        for suffix in ("", "-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                path = queue_file.with_name(queue_file.name + suffix)
+                path.write_bytes(b"damaged" * 2000)
+        web.ring("lost, the sweep rings again")
+        worker.ring("by the sweep")
+        assert "by the sweep" in answered(worker)
+    finally:
+        web.close()
+        worker.close()
+
+
+def answered(doorbell: HueyDoorbell) -> list[str]:
+    heard: list[str] = []
+    doorbell.answer(heard.append)
+    doorbell.bell.wait = lambda: None  # type: ignore[method-assign]
+    for _ in range(5):
+        task = doorbell.huey.dequeue()
+        if task is not None:
+            doorbell.huey.execute(task)
+    return heard

@@ -1,0 +1,175 @@
+"""Lanes and holds: a turn for everybody, one probe for a network that refuses the app, and lights that tell."""
+
+import sqlite3
+from datetime import timedelta
+
+import pytest
+
+from socialpub import deliveries, lanes, publisher
+from socialpub.providers.base import Held, Job, Kind, More, Outcome, Wait
+from socialpub.providers.errors import AppRefused
+from socialpub.runtime import Runtime
+from socialpub.store.locks import Owner
+from socialpub.store.models import State
+from socialpub.sweep import Sweep
+from tests.clock import HandClock
+from tests.crank import drain
+from tests.house import accept, connect, state_of
+from tests.scripted import Scripted
+
+FILM = (("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
+FILM_ONCE = [name for name, _ in FILM]
+
+
+# --- holds --------------------------------------------------------------------------------------------------------------
+
+
+def test_an_upload_that_passes_does_not_end_the_hold_on_the_posts(
+    rt: Runtime, network: Scripted, clock: HandClock
+) -> None:
+    network.steps = Scripted(*FILM).steps
+    profiles = [connect(rt, account_id=str(number)) for number in range(4)]
+    network.says["create_post"] = [AppRefused("out of credits")] * 3
+    held = [accept(rt, profile) for profile in profiles]
+    drain(rt)
+    assert network.asked.count("create_post") == 1
+    run = network.run
+
+    held_at: list[int] = []
+
+    def side_by_side(step: str, job: Job) -> Outcome:
+        if step == "create_post":
+            held_at.append(rt.reader.value("SELECT count(*) FROM hold"))
+        return run(step, job)
+
+    network.run = side_by_side  # type: ignore[method-assign]
+    for probes in (2, 3):
+        clock.forward(lanes.PROBE_SECONDS + 1)
+        drain(rt)
+        assert network.asked.count("create_post") == probes, "one probe, however many uploads go well"
+    assert held_at == [1, 1], "its upload went well, and still the other lanes do not ask too"
+    drain(rt, clock)
+    assert {state_of(rt, post) for post in held} == {State.PUBLISHED}
+
+
+def test_posts_that_ask_nothing_neither_end_a_hold_nor_use_up_its_probes(
+    rt: Runtime, network: Scripted, clock: HandClock
+) -> None:
+    lost, sound = connect(rt, account_id="lost"), connect(rt, account_id="sound")
+    network.says["create_post"] = [Held("out of credits"), Held("out of credits")]
+    good = accept(rt, sound)
+    drain(rt)
+    dead = [accept(rt, lost, body=str(number)) for number in range(5)]
+    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET due_at = '2026-10-12T08:00:00.000Z' WHERE profile_id = ?",
+                                      (lost,)))  # fmt: skip
+    rt.db.write(lambda tx: tx.update("profile", lost, status="disconnected"))
+    clock.forward(lanes.PROBE_SECONDS + 1)
+    publisher.work(rt, rt.reader.value("SELECT id FROM delivery WHERE profile_id = ?", (lost,)))
+    assert {state_of(rt, post) for post in dead} == {State.FAILED}
+    assert rt.reader.value("SELECT count(*) FROM hold") == 1
+    drain(rt)
+    assert network.asked == ["create_post", "create_post"]
+    drain(rt, clock)
+    assert state_of(rt, good) is State.PUBLISHED
+
+
+def test_a_film_goes_on_in_slices_while_its_network_is_held(rt: Runtime, network: Scripted, clock: HandClock) -> None:
+    network.steps = Scripted(*FILM).steps
+    network.says["upload"] = [AppRefused("not approved"), *[More({"chunk": n}) for n in range(20)], Wait(30, "...")]
+    post = accept(rt, connect(rt))
+    began = clock.now()
+    drain(rt, clock)
+    assert state_of(rt, post) is State.PUBLISHED
+    assert clock.now() - began < timedelta(minutes=20)
+
+
+def test_resume_asks_a_held_network_at_once(rt: Runtime, network: Scripted, profile: str) -> None:
+    network.says["create_post"] = [Held("out of credits")]
+    post = accept(rt, profile)
+    drain(rt)
+    rt.write(deliveries.pause)
+    rt.write(deliveries.resume)
+    drain(rt)
+    assert state_of(rt, post) is State.PUBLISHED
+
+
+# --- turns --------------------------------------------------------------------------------------------------------------
+
+
+def drain_once(rt: Runtime) -> None:
+    for delivery_id in lanes.due_lanes(rt.reader, rt.stamp(), rt.owner):
+        publisher.work(rt, delivery_id)
+
+
+def test_a_long_film_gives_the_worker_back_between_its_slices(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
+    network.steps = Scripted(*FILM).steps
+    network.says["upload"] = [More({"chunk": n}) for n in range(3)]
+    accept(rt, profile)
+    run = network.run
+
+    def takes_a_while(step: str, job: Job) -> Outcome:
+        clock.forward(9)
+        return run(step, job)
+
+    network.run = takes_a_while  # type: ignore[method-assign]
+    drain_once(rt)
+    assert network.asked == ["upload"]
+    drain(rt)
+    assert network.asked == ["upload"] * 4 + ["create_post"]
+
+
+def test_a_lane_with_much_to_do_lets_the_others_have_their_turn(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
+    rings: list[str] = []
+    rt.doorbell = type("Listed", (), {"ring": lambda _, delivery: rings.append(delivery)})()
+    for number in range(10):
+        accept(rt, profile, body=str(number))
+    rings.clear()
+    run = network.run
+
+    def slow(step: str, job: Job) -> Outcome:
+        clock.forward(4)
+        return run(step, job)
+
+    network.run = slow  # type: ignore[method-assign]
+    drain_once(rt)
+    assert len(network.effects) == 3
+    assert len(rings) == 1, "the lane asks for another turn"
+
+
+# --- green lights -------------------------------------------------------------------------------------------------------
+
+
+def test_a_delivery_that_runs_for_ever_is_overdue(rt: Runtime, profile: str, clock: HandClock) -> None:
+    other = Owner(rt.owner.folder, "suspended")
+    accept(rt, profile)
+    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET state = 'running', owner = 'suspended'"))
+    clock.forward(600)
+    assert deliveries.overdue(rt.reader, rt.stamp()) == 0, "a big file may take that long"
+    clock.forward(3600)
+    assert deliveries.overdue(rt.reader, rt.stamp()) == 1
+    other.close()
+
+
+def test_the_sweep_survives_a_database_that_cannot_be_read(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweep = Sweep(rt)
+
+    def fails(*_: object) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(lanes, "next_run_at", fails)
+    assert sweep._pause() > 0
+
+
+def test_a_network_that_hangs_at_a_revocation_delays_no_ring(
+    rt: Runtime, profile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep = Sweep(rt)
+    for chore in sweep._chores:
+        monkeypatch.setattr(chore, "do", lambda _: pytest.fail("the sweep's own thread waits for nobody"))
+    accept(rt, profile)
+    assert sweep.once() == 1
+    assert rt.reader.value("SELECT 1 FROM appliance WHERE name = 'heartbeat'") == 1

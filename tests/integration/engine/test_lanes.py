@@ -21,7 +21,7 @@ FILM = (("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
 FILM_ONCE = [name for name, _ in FILM]
 
 
-# --- holds --------------------------------------------------------------------------------------------------------------
+# --- holds -----------------------------------------------------------------------------------------------------------
 
 
 def test_an_upload_that_passes_does_not_end_the_hold_on_the_posts(
@@ -93,7 +93,7 @@ def test_resume_asks_a_held_network_at_once(rt: Runtime, network: Scripted, prof
     assert state_of(rt, post) is State.PUBLISHED
 
 
-# --- turns --------------------------------------------------------------------------------------------------------------
+# --- turns -----------------------------------------------------------------------------------------------------------
 
 
 def drain_once(rt: Runtime) -> None:
@@ -140,7 +140,7 @@ def test_a_lane_with_much_to_do_lets_the_others_have_their_turn(
     assert len(rings) == 1, "the lane asks for another turn"
 
 
-# --- green lights -------------------------------------------------------------------------------------------------------
+# --- green lights ----------------------------------------------------------------------------------------------------
 
 
 def test_a_delivery_that_runs_for_ever_is_overdue(rt: Runtime, profile: str, clock: HandClock) -> None:

@@ -45,6 +45,7 @@ def sandbox(clock: HandClock) -> World:
     """A world of stand-ins with the test's clock, whose faults take no time."""
     world = World(clock)
     world.instant_faults = True
+    world.x.duplicate_window_seconds = 0  # X's own refusal of a duplicate would hide that we sent one
     return world
 
 

@@ -49,9 +49,10 @@ def bind(**fields: Any) -> Iterator[None]:
 
 
 def event(logger: logging.Logger, level: int, message: str, /, *, exc_info: Any = None, **fields: Any) -> None:
-    """One line with fields of its own; nothing is done when `level` is not wanted."""
+    """One line with fields of its own, without those that are None; nothing is done when `level` is not wanted."""
     if logger.isEnabledFor(level):
-        logger.log(level, message, exc_info=exc_info, extra={"fields": fields}, stacklevel=2)
+        told = {name: value for name, value in fields.items() if value is not None}
+        logger.log(level, message, exc_info=exc_info, extra={"fields": told}, stacklevel=2)
 
 
 def configure(settings: Logging, stream: TextIO | None = None) -> None:

@@ -58,7 +58,6 @@ def test_a_json_line_is_one_object_with_everything_in_it(written):
         "message": "hä?",
         "delivery_id": "d1",
         "count": 3,
-        "nothing": None,
         "field_message": "mine",
         "inner": {"a": [1]},
     }

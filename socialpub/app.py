@@ -73,6 +73,9 @@ class App:
                 # Half an answer cannot be taken back: breaking the connection is the only honest end.
                 raise
             await request.answer(problems.answer(problem, request))
+        finally:
+            # The two hold each other; let go, they are freed at once and not by the collector.
+            del scope["request"]
         _note(self, request)
 
     async def _live(self, receive: Receive, send: Send) -> None:

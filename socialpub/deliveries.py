@@ -7,7 +7,6 @@ blindly. Taking up is in `claims.py`, writing down in `settlement.py`; here is w
 """
 
 import json
-from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -43,7 +42,7 @@ def stop(tx: Tx, post_id: str) -> None:
     for delivery in map(Delivery.of, rows):
         if delivery.past_commit:
             delivery.progress.stopped = True
-            tx.update("delivery", delivery.id, progress=_json(asdict(delivery.progress)))
+            tx.update("delivery", delivery.id, progress=_json(delivery.progress.as_dict()))
         else:
             fail(tx, delivery, State.FAILED, STOPPED, Run(tx.stamp))
 
@@ -99,7 +98,7 @@ def store(tx: Tx, delivery: Delivery) -> None:
         plan=None if delivery.plan is None else _json(delivery.plan),
         step=delivery.step,
         memo=_json(delivery.memo),
-        progress=_json(asdict(delivery.progress)),
+        progress=_json(delivery.progress.as_dict()),
         committed_at=delivery.committed_at,
     )
 
@@ -165,7 +164,7 @@ def fail(
         error_message=message,
         owner=None,
         started_at=delivery.started_at,
-        progress=_json(asdict(delivery.progress)),
+        progress=_json(delivery.progress.as_dict()),
     )
     tell(tx, delivery, run, told, message, code)
     logbook.record(tx, delivery.id, "failed")

@@ -22,6 +22,9 @@ from socialpub import logs
 
 log = logging.getLogger("socialpub.doorbell")
 
+_MOST_WOKEN = 16
+"""Threads of the worker that one transaction of rings wakes; each takes what there is until nothing is left."""
+
 _WAIT_SECONDS = 5.0
 """How long a worker thread waits for a ring before it looks by itself whether it should end."""
 
@@ -108,6 +111,15 @@ class RungStorage(SqliteStorage):  # type: ignore[misc]
             super().enqueue(data, priority)
         self._bell.ring()
 
+    def enqueue_all(self, rings: list[bytes]) -> None:
+        """Several in one transaction."""
+        with self.db(commit=True) as cursor:
+            cursor.executemany(
+                "INSERT INTO task (queue, data, priority) VALUES (?, ?, 0)", [(self.name, data) for data in rings]
+            )
+        for _ in rings[:_MOST_WOKEN]:
+            self._bell.ring()
+
     def dequeue(self) -> bytes | None:
         data = self._take()
         if data is None:
@@ -138,7 +150,11 @@ class RungStorage(SqliteStorage):  # type: ignore[misc]
 
 
 class HueyDoorbell:
-    """Rings through the queue file. Never fails its caller: the row is the truth, and the sweep rings again."""
+    """Rings through the queue file. Never fails its caller: the row is the truth, and the sweep rings again.
+
+    A ring from another process than the worker goes out on a thread of its own, together with those that wait: posts
+    that share a commit share a ring too, and no caller waits for it.
+    """
 
     def __init__(self, queue_file: Path, run_dir: Path) -> None:
         self.bell = Bell(run_dir)
@@ -153,18 +169,35 @@ class HueyDoorbell:
             self._work(delivery_id)
 
         self._deliver: Any = self.huey.task(name="deliver")(deliver)
+        self._waiting: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._ringer = threading.Thread(target=self._ring_forever, name="ringer", daemon=True)
+        self._ringer.start()
 
     def ring(self, delivery_id: str) -> None:
-        try:
+        if self.bell.is_here:
             self._deliver(delivery_id)
-        except sqlite3.Error as error:
-            logs.event(log, logging.WARNING, "the doorbell could not be rung", reason=str(error))
+        else:
+            self._waiting.put(delivery_id)
+
+    def _ring_forever(self) -> None:
+        while (delivery_id := self._waiting.get()) is not None:
+            rings = [delivery_id]
+            with contextlib.suppress(queue.Empty):
+                while (more := self._waiting.get_nowait()) is not None:
+                    rings.append(more)
+                self._waiting.put(None)  # the end comes after what was rung before it
+            try:
+                self.huey.storage.enqueue_all([self.huey.serialize_task(self._deliver.s(ring)) for ring in rings])
+            except sqlite3.Error as error:
+                logs.event(log, logging.WARNING, "the doorbell could not be rung", reason=str(error))
 
     def answer(self, work: Callable[[str], None]) -> None:
         """Have `work` run for every ring; only in the worker."""
         self._work = work
 
     def close(self) -> None:
+        self._waiting.put(None)
+        self._ringer.join()
         self.bell.close()
         self.huey.storage.close()
 

@@ -1,6 +1,6 @@
 """Ids: UUIDv7, lower case (RFC 9562), ascending within one process even when the clock stands still or goes back."""
 
-import secrets
+import os
 import threading
 import uuid
 
@@ -15,7 +15,7 @@ def new(at_ms: int) -> str:
         # 48 bits of time and 12 of `rand_a` are read as one counter: the next id is at least one above the last.
         head = max(at_ms << 12, _last + 1)
         _last = head
-    value = (head >> 12) << 80 | 0x7 << 76 | (head & 0xFFF) << 64 | 0b10 << 62 | secrets.randbits(62)
+    value = (head >> 12) << 80 | 0x7 << 76 | (head & 0xFFF) << 64 | 0b10 << 62 | int.from_bytes(os.urandom(8)) >> 2
     text = f"{value:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 

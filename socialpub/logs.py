@@ -50,9 +50,16 @@ def bind(**fields: Any) -> Iterator[None]:
 
 def event(logger: logging.Logger, level: int, message: str, /, *, exc_info: Any = None, **fields: Any) -> None:
     """One line with fields of its own, without those that are None; nothing is done when `level` is not wanted."""
-    if logger.isEnabledFor(level):
-        told = {name: value for name, value in fields.items() if value is not None}
-        logger.log(level, message, exc_info=exc_info, extra={"fields": told}, stacklevel=2)
+    if not logger.isEnabledFor(level):
+        return
+    if exc_info is True:
+        exc_info = sys.exc_info()
+    elif isinstance(exc_info, BaseException):
+        exc_info = (type(exc_info), exc_info, exc_info.__traceback__)
+    told = {name: value for name, value in fields.items() if value is not None}
+    # No line shows where in the code it was written, and finding that out costs more than the rest of the line.
+    record = logger.makeRecord(logger.name, level, "", 0, message, (), exc_info, extra={"fields": told})
+    logger.handle(record)
 
 
 def configure(settings: Logging, stream: TextIO | None = None) -> None:
@@ -127,7 +134,10 @@ class _HumanFormatter(_Formatter):
     def format(self, record: logging.LogRecord) -> str:
         line = f"{_time(record)} {record.levelname:<7} {_one_line(self.text(record))}"
         for name, value in self.fields(record).items():
-            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            if type(value) in (str, int):
+                shown = str(value)
+            else:
+                shown = json.dumps(value, ensure_ascii=False)
             if isinstance(value, str) and (not value or any(char in value for char in ' "=')):
                 shown = json.dumps(value, ensure_ascii=False)
             line += f" {_one_line(name)}={_one_line(shown)}"

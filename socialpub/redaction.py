@@ -4,6 +4,7 @@ It errs towards hiding: a word too much behind `token:` costs a reader a second,
 it takes grows with the length of the text and not faster, whatever the text is.
 """
 
+import functools
 import re
 
 MASK = "****"
@@ -39,9 +40,12 @@ def redact(text: str) -> str:
         text = _API_KEY.sub(f"spk_{MASK}", text)
     if ":" in text or "=" in text:
         text = _NAMED.sub(rf"\1{MASK}", text)
-    return _BEARER.sub(rf"\1 {MASK}", text)
+    if " " in text or not text.isprintable():
+        text = _BEARER.sub(rf"\1 {MASK}", text)
+    return text
 
 
+@functools.lru_cache(maxsize=512)
 def is_secret_name(name: str) -> bool:
     """Whether a field of this name (`access_token`, `clientSecret`, `authorization`) may not be shown at all."""
     return _SECRET_NAME.fullmatch(name) is not None

@@ -8,7 +8,8 @@ import secrets as random
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from socialpub import crypto, signing
@@ -109,9 +110,13 @@ def build(
     )
     bind_secret(db, secrets.check_value)
     files = Files(settings.media_dir)
-    views.offer_functions(
-        db, lambda key: None if key is None else signing.media_url(settings, secrets, str(key), clock.now())
-    )
+
+    @lru_cache(maxsize=4096)
+    def media_url(storage_key: str, second: int) -> str:
+        """A read URL counts in whole seconds: all that are made within one are the same."""
+        return signing.media_url(settings, secrets, storage_key, datetime.fromtimestamp(second, UTC))
+
+    views.offer_functions(db, lambda key: None if key is None else media_url(str(key), int(clock.now().timestamp())))
     return Runtime(
         settings=settings,
         clock=clock,

@@ -4,6 +4,7 @@ Fixed windows of a minute, counted by a storage of the `limits` library that ask
 web process counts for itself.
 """
 
+from functools import lru_cache
 from math import ceil
 
 from limits import RateLimitItemPerMinute
@@ -67,6 +68,11 @@ class Windows(Storage):
         self._windows.pop(key, None)
 
 
+@lru_cache(maxsize=_MOST_WINDOWS)
+def _key_for(limit: RateLimitItemPerMinute, who: str) -> str:
+    return limit.key_for(who)
+
+
 class Rates:
     def __init__(self, settings: RateLimit, clock: Clock) -> None:
         self._windows = Windows(clock)
@@ -82,7 +88,7 @@ class Rates:
         self._count(self._failures, address, "Too many wrong keys come from this address.")
 
     def _count(self, limit: RateLimitItemPerMinute, who: str, complaint: str) -> tuple[Header, ...]:
-        used, left_seconds = self._windows.hit(limit.key_for(who), _SECONDS)
+        used, left_seconds = self._windows.hit(_key_for(limit, who), _SECONDS)
         reset = max(1, ceil(left_seconds))
         headers = (
             (b"ratelimit-limit", b"%d" % limit.amount),

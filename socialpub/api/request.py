@@ -32,9 +32,15 @@ CLOSE: Header = (b"connection", b"close")
 
 log = logging.getLogger("socialpub.requests")
 
+_QUALITY = re.compile(rb"([a-z0-9.+-]+/[a-z0-9.+-]+)\s*(?:;\s*q=([0-9.]+))?")
 _GIVEN_ID = re.compile(rb"[\x20-\x7e]{1,128}")
 _numbers = itertools.count(1)
-_process = secrets.token_hex(6)
+_process = secrets.token_hex(6).encode()
+
+
+def new_id() -> bytes:
+    """The id of a request that brought none."""
+    return b"%s-%x" % (_process, next(_numbers))
 
 
 class Answer(NamedTuple):
@@ -94,7 +100,7 @@ class Request:
         if given is not None and _GIVEN_ID.fullmatch(given):
             self.id = given
         else:
-            self.id = b"%s-%x" % (_process.encode(), next(_numbers))
+            self.id = new_id()
         self.path_params: dict[str, str] = {}
         self.caller: Caller | None = None
         self.body: Any = None
@@ -132,8 +138,13 @@ class Request:
         return address
 
     def accepts_html(self) -> bool:
-        """Whether a browser asks."""
-        return b"text/html" in self.headers.get(b"accept", b"")
+        """Whether a browser asks: a page is named, and JSON is not wanted more."""
+        accept = self.headers.get(b"accept", b"").lower()
+        if b"text/html" not in accept:
+            return False
+        wanted = dict(_QUALITY.findall(accept))
+        page = _weight(wanted.get(b"text/html", b""))
+        return page > 0 and page >= _weight(wanted.get(JSON, b"0"))
 
     async def receive(self) -> tuple[bytes, bool]:
         """The next piece of the body, and whether more follows. Raises ClientGone."""
@@ -165,10 +176,11 @@ class Request:
     async def answer(self, answer: Answer) -> None:
         """Send a whole answer."""
         status, body, headers, content_type = answer
-        if status == 204:
-            first: tuple[Header, ...] = ()
-        else:
+        first: tuple[Header, ...] = ()
+        if body:
             first = ((b"content-type", content_type), (b"content-length", b"%d" % len(body)))
+        elif status != 204:
+            first = ((b"content-length", b"0"),)
         await self.start(status, first + headers)
         await self._send({"type": "http.response.body", "body": body})
 
@@ -186,6 +198,14 @@ class Request:
     async def send(self, piece: bytes, more: bool) -> None:
         """A piece of the body; waits while the connection is full."""
         await self._send({"type": "http.response.body", "body": piece, "more_body": more})
+
+
+def _weight(text: bytes) -> float:
+    """A quality value of an Accept header; 1 where none is written or it is no number."""
+    try:
+        return float(text)
+    except ValueError:
+        return 1.0
 
 
 def _too_large(most_bytes: int) -> PayloadTooLarge:

@@ -141,6 +141,9 @@ class Progress:
     again: dict[str, int] = field(default_factory=dict)
     """How often the delivery went back to an earlier step, per reason."""
 
+    def as_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
 
 @dataclass(slots=True)
 class Delivery:

@@ -50,12 +50,18 @@ def _environment() -> Environment:
     )
     environment.filters["kind"] = _kind
     environment.filters["code"] = _code
+    environment.filters["anchor"] = _anchor
     return environment
 
 
 def _code(text: str) -> Markup:
     """What stands between backticks, shown as code."""
     return Markup(_BACKTICKS.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704  escaped right here
+
+
+def _anchor(name: str) -> str:
+    """A name as the target of a link, which holds no space."""
+    return name.lower().replace(" ", "-")
 
 
 def _kind(schema: dict[str, Any]) -> str:

@@ -12,13 +12,16 @@ import logging
 import signal
 import socket
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from socialpub import logs
+from socialpub.api import problems
+from socialpub.api.request import new_id
 from socialpub.app import App, create_app
-from socialpub.errors import OwnerError
+from socialpub.errors import InvalidRequest, OwnerError
 from socialpub.runtime import Runtime
 from socialpub.settings import Settings
 
@@ -87,6 +90,59 @@ def _cannot_listen(address: str, error: OSError) -> OwnerError:
     )
 
 
+class _OneWrite:
+    """A transport that sends an answer's head together with what follows it: one packet, one call of the kernel."""
+
+    __slots__ = ("_head", "_loop", "_transport")
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._loop = asyncio.get_running_loop()
+        self._head = b""
+
+    def write(self, data: bytes) -> None:
+        if self._head:
+            data, self._head = self._head + data, b""
+        elif data.startswith(b"HTTP/1.1 "):
+            self._head = data
+            self._loop.call_soon(self._flush)  # for when nothing follows at once
+            return
+        self._transport.write(data)
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._head:
+            data, self._head = self._head, b""
+            if not self._transport.is_closing():
+                self._transport.write(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+class _Protocol(HttpToolsProtocol):
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(cast("asyncio.Transport", _OneWrite(transport)))
+
+    def send_400_response(self, msg: str) -> None:
+        """What is no HTTP is refused by a problem like every other."""
+        app = cast("App", self.config.app)
+        problem = problems.render(InvalidRequest.at(message=msg), app.rt.settings.base_url)
+        headers = [
+            *(header for header in self.server_state.default_headers if header != _CLOSE),
+            (b"content-type", problem.content_type),
+            (b"content-length", b"%d" % len(problem.body)),
+            (b"x-request-id", new_id()),
+            _CLOSE,
+        ]
+        lines = [b"HTTP/1.1 400 Bad Request", *(name + b": " + value for name, value in headers), b"", problem.body]
+        self.transport.write(b"\r\n".join(lines))
+        self.transport.close()
+
+
 class Server(uvicorn.Server):
     """uvicorn, with a stop that drains."""
 
@@ -97,7 +153,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 app,
                 loop="uvloop",
-                http="httptools",
+                http=_Protocol,
                 ws="none",
                 lifespan="on",
                 log_config=None,

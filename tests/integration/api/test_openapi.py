@@ -1,5 +1,6 @@
 """The document says what is true: every endpoint is in it, every example in it is valid (contract 1.12)."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -110,3 +111,27 @@ def test_a_browser_gets_a_page_that_asks_nobody_else(client: Client) -> None:
     assert "src=" not in page
     assert "<link" not in page
     assert "default-src 'none'" in reply.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "text/html; charset=utf-8"),
+        ("text/html, application/json", "text/html; charset=utf-8"),
+        ("application/json, text/html;q=0.5", "application/json"),
+        ("text/html;q=0, application/json", "application/json"),
+        ("*/*", "application/json"),
+    ],
+)
+def test_whoever_wants_json_more_than_a_page_gets_it(client: Client, accept: str, kind: str) -> None:
+    reply = client.ask("GET", "/api/v1/openapi-docs", headers={"accept": accept})
+    assert (reply.status, reply.headers["content-type"]) == (200, kind)
+
+
+def test_every_link_within_the_page_leads_somewhere(client: Client) -> None:
+    page = client.ask("GET", "/api/v1/openapi-docs", headers={"accept": "text/html"}).body.decode()
+    targets = set(re.findall(r'id="([^"]*)"', page))
+    links = set(re.findall(r'href="#([^"]*)"', page))
+    assert links
+    assert links <= targets
+    assert not [one for one in targets if " " in one]

@@ -240,12 +240,14 @@ def test_a_queue_file_damaged_at_run_time_costs_no_ring(tmp_path: Path) -> None:
     worker.bell.listen()
     try:
         web.ring("before")
+        worker.bell.wait()
         assert answered(worker) == ["before"]
         for suffix in ("", "-wal", "-shm"):
             with contextlib.suppress(FileNotFoundError):
                 path = queue_file.with_name(queue_file.name + suffix)
                 path.write_bytes(b"damaged" * 2000)
         web.ring("lost, the sweep rings again")
+        web.close()  # it has rung by then
         worker.ring("by the sweep")
         assert "by the sweep" in answered(worker)
     finally:

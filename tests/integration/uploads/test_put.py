@@ -43,6 +43,7 @@ def test_a_put_is_answered_with_an_etag_once_the_bytes_are_on_the_disk(rt, calle
     reply = caller.put(caller.reserve(png), png)
     assert (reply.status, reply.body) == (200, b"")
     assert reply.headers["etag"].startswith('"')
+    assert "content-type" not in reply.headers, "there is nothing that could be of a type"
     assert len(flushed) >= 2, "the file and its folder"
     assert [path.read_bytes() for path in files_of(rt)] == [png]
 

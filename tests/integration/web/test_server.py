@@ -1,6 +1,7 @@
 """The web process listens where it is told and stops without breaking anybody's request."""
 
 import asyncio
+import json
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import timedelta
@@ -97,6 +98,20 @@ def test_it_answers_and_keeps_connections(rt: Runtime) -> None:
                 assert status == 200
                 assert "connection" not in headers
                 assert "server" not in headers
+
+    serve(rt, story)
+
+
+@pytest.mark.parametrize("request_line", [b"no http at all", b"FOO /healthz HTTP/1.1", b"GET /\xff HTTP/1.1"])
+def test_what_is_no_http_is_refused_by_a_problem_as_well(rt: Runtime, request_line: bytes) -> None:
+    async def story(_: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line:
+            line.writer.write(request_line + b"\r\nhost: x\r\n\r\n")
+            status, headers, body = await line.answer()
+            assert (status, headers["content-type"]) == (400, "application/problem+json")
+            assert headers["x-request-id"]
+            assert json.loads(body)["errors"] == [{"path": [], "message": "Invalid HTTP request received."}]
+            assert await line.ended()
 
     serve(rt, story)
 

@@ -1,7 +1,7 @@
 """JSON bodies: bytes in, plain values out, and an error that names the field whenever there is one to name."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 import orjson
@@ -9,8 +9,17 @@ import orjson
 from socialpub.errors import FieldError, InvalidRequest
 
 
+class NotUnicode(InvalidRequest):
+    """Some of the text is half of a surrogate pair; `errors` names the fields. `value` is the body with a mark in its
+    place, in which whatever else is wrong can be found as well."""
+
+    def __init__(self, errors: Sequence[FieldError], value: Any) -> None:
+        super().__init__("The body holds text that is no valid Unicode.", errors)
+        self.value = value
+
+
 def parse(body: bytes) -> Any:
-    """The value of a JSON text. Raises InvalidRequest; text that is no Unicode is named with its field."""
+    """The value of a JSON text. Raises InvalidRequest, NotUnicode."""
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -22,14 +31,16 @@ def _explain(body: bytes, error: orjson.JSONDecodeError) -> NoReturn:
         raise InvalidRequest.at(message="The body is empty; a JSON object is needed.")
     # The standard library reads lone surrogates ("\ud800"): they are the one fault of a single field.
     try:
+        value = json.loads(body, parse_constant=_refuse)
         found = [
             FieldError(path, "is no valid Unicode text: it holds half of a surrogate pair")
-            for path in _lone_surrogates(json.loads(body, parse_constant=_refuse), ())
+            for path in _lone_surrogates(value, ())
         ]
+        marked = _marked(value)
     except (ValueError, RecursionError):
         found = []
     if found:
-        raise InvalidRequest("The body holds text that is no valid Unicode.", found) from None
+        raise NotUnicode(found, marked) from None
     raise InvalidRequest.at(message=f"The body is not valid JSON: {error}.") from None
 
 
@@ -51,6 +62,17 @@ def _lone_surrogates(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[
                 yield from _lone_surrogates(item, (*path, key))
             else:
                 yield path
+
+
+def _marked(value: Any) -> Any:
+    """The same with U+FFFD for every half of a surrogate pair."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_marked(item) for item in value]
+    if isinstance(value, dict):
+        return {_marked(key): _marked(item) for key, item in value.items()}
+    return value
 
 
 def _is_unicode(text: str) -> bool:

@@ -12,7 +12,7 @@ from socialpub import idempotency, ids, keys
 from socialpub.api import body as bodies
 from socialpub.api.once import Show, once
 from socialpub.api.request import JSON, Answer, ClientGone, Request, created
-from socialpub.api.shapes import Query, Shape, read_query
+from socialpub.api.shapes import REFUSED, Query, Shape, read_query
 from socialpub.errors import (
     FieldError,
     Forbidden,
@@ -88,7 +88,11 @@ class Endpoint:
         if as_form:
             assert self.multipart is not None
             return await self.multipart(rt, caller, request)
-        value = bodies.parse(await request.read())
+        try:
+            value = bodies.parse(await request.read())
+        except bodies.NotUnicode as error:
+            self._check(rt, request, error.value, error.errors)
+            raise
         if self.replay is None:
             self._check(rt, request, value)
             return await self.handler(rt, caller, request)
@@ -101,16 +105,20 @@ class Endpoint:
             show=self.replay,
         )
 
-    def _check(self, rt: Runtime, request: Request, value: Any) -> None:
+    def _check(self, rt: Runtime, request: Request, value: Any, known: Sequence[FieldError] = ()) -> None:
+        """Read the body's shape. Raises InvalidRequest with everything that is wrong, `known` before the rest."""
         assert self.body is not None
+        errors = list(known)
         try:
             request.body = self.body.read(value)
         except InvalidRequest as error:
-            if self.also is None:
-                raise
-            assert request.caller is not None
-            more = self.also(rt, request.caller, value, error.errors)
-            raise InvalidRequest(error.detail, [*error.errors, *more]) from None
+            told = {one.path for one in known}
+            errors += [one for one in error.errors if one.path not in told]
+        if errors:
+            if self.also is not None:
+                assert request.caller is not None
+                errors += self.also(rt, request.caller, value, errors)
+            raise InvalidRequest(REFUSED, errors)
 
     def _is_form(self, request: Request) -> bool:
         kind = request.content_type

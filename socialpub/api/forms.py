@@ -25,18 +25,25 @@ async def create(rt: Runtime, caller: Caller, request: Request) -> Answer | None
     if form is None:
         return None
     with form:
-        payload = bodies.parse(form.payload)
+        known: Sequence[FieldError] = ()
+        try:
+            payload = bodies.parse(form.payload)
+        except bodies.NotUnicode as error:
+            payload, known = error.value, error.errors
 
         def check() -> None:
-            errors: Sequence[FieldError] = ()
+            errors = list(known)
             try:
                 request.body = FormDraft.read(payload)
             except InvalidRequest as error:
-                errors = error.errors
+                told = {one.path for one in known}
+                errors += [one for one in error.errors if one.path not in told]
             more = also_wrong(rt, caller, payload, errors)
             if errors or more:
                 raise InvalidRequest(REFUSED, [*errors, *more])
 
+        if known:
+            check()
         return await once(
             rt,
             request,

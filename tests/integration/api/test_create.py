@@ -155,6 +155,19 @@ def test_half_a_surrogate_pair_is_no_text_and_the_field_is_named(client: Client,
     assert reply.paths() == [["media", 0, "alt"]]
 
 
+def test_beside_what_is_no_text_everything_else_is_told_as_well(client: Client, profile: str) -> None:
+    post = {"body": "HALF", "scheduledAt": "tomorrow"}
+    raw = json.dumps(draft(UNKNOWN, post=post, media=[], HALF=1)).replace("HALF", "\\udead").encode()
+    paths = [["post", "body"], [], ["post", "scheduledAt"], ["media"], ["\ufffd"], ["profiles", 0]]
+    reply = client.send("POST", "/posts", raw)
+    assert reply.status == 400
+    assert sorted(map(str, reply.paths())) == sorted(map(str, paths))
+    form = b'--x\r\ncontent-disposition: form-data; name="payload"\r\n\r\n' + raw + b"\r\n--x--\r\n"
+    reply = client.send("POST", "/posts", form, content_type="multipart/form-data; boundary=x")
+    assert reply.status == 400
+    assert sorted(map(str, reply.paths())) == sorted(map(str, paths))
+
+
 def test_a_whole_surrogate_pair_is_one_character(client: Client, profile: str) -> None:
     raw = json.dumps(draft(profile, post={"body": "🌻" * 5000})).encode()
     assert b"\\ud83c" in raw

@@ -20,7 +20,7 @@ run: setup
 	$(BIN)/socialpub demo
 
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: setup
 	$(BIN)/ruff check .

@@ -18,12 +18,19 @@ VIDEOS = 1
 VIDEO_TYPES = ("video/mp4", "video/quicktime", "video/webm")
 VIDEO_BYTES = 4 * 1024**3
 """Stated as 4 GB."""
+VIDEO_CODECS = ("h264", "hevc", "vp8", "vp9")
 VIDEO_MAX_SECONDS = 600
 """The API's own maximum; a creator may have less, which TikTok tells just before a direct post."""
 VIDEO_FRAME_RATES = (23.0, 60.0)
 VIDEO_SIDES = (360, 4096)
 FRAME_RATE_SLACK = 0.1
 """Rates are measured, and 60 may come out as 60.02."""
+
+ONE_CHUNK_BYTES = 64_000_000
+CHUNK_BYTES = 10_000_000
+"""A chunk has 5 to 64 MB, the last one up to 128. Whether MB are decimal is not said; this is right either way."""
+UPLOAD_SECONDS = 3600
+"""How long an upload address lives."""
 
 PHOTOS = 35
 PHOTO = ImageLimits(
@@ -37,6 +44,7 @@ PHOTO = ImageLimits(
 
 # --- scopes -----------------------------------------------------------------------------------------------------------
 
+SCOPE_LIST = "video.list"
 SCOPE_BASIC = "user.info.basic"
 SCOPE_PROFILE = "user.info.profile"
 SCOPE_DIRECT = "video.publish"

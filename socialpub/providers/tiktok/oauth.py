@@ -4,8 +4,10 @@ Answers are judged by their body: TikTok puts errors into answers with status 20
 data, a flat one for tokens) each endpoint has one.
 """
 
+import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
 
 from socialpub.providers import answers
 from socialpub.providers.base import Identity, Tokens
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from socialpub.providers.http import Answer, Http
     from socialpub.sections import TikTok as Section
 
+SCOPES = (limits.SCOPE_BASIC, limits.SCOPE_DIRECT, limits.SCOPE_DRAFT)
 BASIC_FIELDS = ("open_id", "union_id", "display_name", "avatar_url")
 PROFILE_FIELDS = ("username",)
 
@@ -25,6 +28,8 @@ TOKEN_FAULTS: Mapping[str, str] = {
     "invalid_scope": "a scope is not granted to the app",
     "invalid_grant": "the owner must connect the account again",
 }
+BEGIN_AGAIN = frozenset({"invalid_request", "access_denied"})
+"""A code that came too late, twice or from another consent, and an owner who said no."""
 PASSING_FAULTS = frozenset({"server_error", "temporarily_unavailable"})
 
 
@@ -32,8 +37,20 @@ class TikTokOAuth:
     refresh_early_seconds = 7200
     """Of 24 hours: a token must outlive the upload and the looks at it that follow."""
 
+    idle_refresh_seconds = 90 * 86400
+    """Of 365 days. Whether a refresh begins them anew is not documented; a few a year cost nothing."""
+
+    revokes_every_grant = True
+    """The documentation does not say; its word for it is that the developer removed the authorization."""
+
     def __init__(self, section: "Section") -> None:
         self._section = section
+
+    def authorize_url(self, redirect_uri: str, state: str, verifier: str) -> str:
+        return authorize_url(self._section, redirect_uri=redirect_uri, state=state, verifier=verifier)
+
+    def exchange(self, http: "Http", code: str, redirect_uri: str, verifier: str) -> Tokens:
+        return exchange(http, self._section, code=code, redirect_uri=redirect_uri, verifier=verifier)
 
     def identify(self, http: "Http", access_token: str, scopes: frozenset[str]) -> Identity:
         """Who this token belongs to. Only fields within `scopes` are asked for: others may fail the whole question."""
@@ -59,23 +76,13 @@ class TikTokOAuth:
 
     def refresh(self, http: "Http", refresh_token: str) -> Tokens:
         """A new pair. TikTok may change the refresh token; then only the new one counts."""
-        answer = self._post(http, "token", {"grant_type": "refresh_token", "refresh_token": refresh_token})
-        found = answers.members(answer)
-        access_token = answers.text(found, "access_token")
-        if access_token is None or answers.text(found, "error"):
-            raise _token_error(answer, "refresh the account's access")
-        scope = answers.text(found, "scope")
-        return Tokens(
-            access_token=access_token,
-            refresh_token=answers.text(found, "refresh_token"),
-            expires_in_seconds=answers.whole(found, "expires_in"),
-            refresh_expires_in_seconds=answers.whole(found, "refresh_expires_in"),
-            scopes=frozenset(scope.replace(",", " ").split()) if scope else None,
-        )
+        fields = {"grant_type": "refresh_token", "refresh_token": refresh_token}
+        answer = _post(http, self._section, "token", fields)
+        return _tokens(answer, "refresh the account's access")
 
     def revoke(self, http: "Http", access_token: str, refresh_token: str | None) -> None:  # noqa: ARG002
         """Take the whole grant back; TikTok wants the access token for it."""
-        answer = self._post(http, "revoke", {"token": access_token})
+        answer = _post(http, self._section, "revoke", {"token": access_token})
         if not 200 <= answer.status < 300 or answers.text(answers.members(answer), "error"):
             raise _token_error(answer, "revoke the account's access")
 
@@ -91,12 +98,56 @@ class TikTokOAuth:
     def can_publish(self, scopes: frozenset[str]) -> bool:
         return not scopes or not scopes.isdisjoint({limits.SCOPE_DIRECT, limits.SCOPE_DRAFT})
 
-    def _post(self, http: "Http", endpoint: str, form: Mapping[str, str]) -> "Answer":
-        credentials = {
-            "client_key": self._section.client_key,
-            "client_secret": self._section.client_secret.get_secret_value(),
-        }
-        return http.call("POST", f"{self._section.api_url}/v2/oauth/{endpoint}/", form={**credentials, **form})
+
+def authorize_url(section: "Section", *, redirect_uri: str, state: str, verifier: str) -> str:
+    """The consent page for one connection. `verifier` is PKCE's (43 to 128 characters); TikTok wants its challenge in
+    hexadecimal, not in base64url as the standard has it."""
+    query = {
+        "client_key": section.client_key,
+        "response_type": "code",
+        "scope": ",".join(SCOPES),
+        "redirect_uri": redirect_uri,
+        "state": state,
+    }
+    if section.pkce:
+        query["code_challenge"] = hashlib.sha256(verifier.encode()).hexdigest()
+        query["code_challenge_method"] = "S256"
+    return f"{section.authorize_url}?{urlencode(query, quote_via=quote)}"
+
+
+def exchange(http: "Http", section: "Section", *, code: str, redirect_uri: str, verifier: str) -> Tokens:
+    """Trade the code of a consent (URL-decoded once, as frameworks do) for tokens. `redirect_uri` is the very one of
+    the consent.
+
+    Raises `Rejected` with `reauth` when the owner must begin again, without it when the app's settings are wrong.
+    """
+    fields = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect_uri}
+    if section.pkce:
+        fields["code_verifier"] = verifier
+    return _tokens(_post(http, section, "token", fields), "connect the account", login=True)
+
+
+def _post(http: "Http", section: "Section", endpoint: str, form: Mapping[str, str]) -> "Answer":
+    credentials = {
+        "client_key": section.client_key,
+        "client_secret": section.client_secret.get_secret_value(),
+    }
+    return http.call("POST", f"{section.api_url}/v2/oauth/{endpoint}/", form={**credentials, **form})
+
+
+def _tokens(answer: "Answer", doing: str, *, login: bool = False) -> Tokens:
+    found = answers.members(answer)
+    access_token = answers.text(found, "access_token")
+    if access_token is None or answers.text(found, "error"):
+        raise _token_error(answer, doing, login=login)
+    scope = answers.text(found, "scope")
+    return Tokens(
+        access_token=access_token,
+        refresh_token=answers.text(found, "refresh_token"),
+        expires_in_seconds=answers.whole(found, "expires_in"),
+        refresh_expires_in_seconds=answers.whole(found, "refresh_expires_in"),
+        scopes=frozenset(scope.replace(",", " ").split()) if scope else None,
+    )
 
 
 def _data(answer: "Answer", endpoint: str) -> dict[str, Any]:
@@ -122,8 +173,8 @@ def _data(answer: "Answer", endpoint: str) -> dict[str, Any]:
     raise Rejected(f"TikTok refused: {said} ({code}).", status=answer.status, **about)
 
 
-def _token_error(answer: "Answer", doing: str) -> ProviderError:
-    """What a token endpoint's error means. Only `invalid_grant` says that the owner must act."""
+def _token_error(answer: "Answer", doing: str, *, login: bool = False) -> ProviderError:
+    """What a token endpoint's error means. Of a refresh only `invalid_grant` says that the owner must act."""
     found = answers.members(answer)
     code = answers.text(found, "error")
     about: dict[str, Any] = {"code": code, "request_id": answers.text(found, "log_id")}
@@ -134,4 +185,5 @@ def _token_error(answer: "Answer", doing: str) -> ProviderError:
         return Unavailable(f"TikTok could not {doing} (HTTP {answer.status}).", **about)
     why = TOKEN_FAULTS.get(code) or answers.shown(answers.text(found, "error_description")) or code
     message = f"TikTok refused to {doing}: {why}."
-    return Rejected(message, status=answer.status, reauth=code == "invalid_grant", **about)
+    reauth = code == "invalid_grant" or (login and code in BEGIN_AGAIN)
+    return Rejected(message, status=answer.status, reauth=reauth, **about)

@@ -1,16 +1,18 @@
-"""TikTok as far as it is built: options, rules and tokens; publishing says that it is not there."""
+"""What an owner may say about a post on TikTok, what TikTok would refuse, and its tokens."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from pydantic import SecretStr
 
-from socialpub.providers.base import Account, Content, MediaFile, Problem, Refused
+from socialpub.providers.base import Account, Content, MediaFile, Problem
 from socialpub.providers.errors import AuthExpired, ProviderError, RateLimited, Rejected, Unavailable
 from socialpub.providers.http import Answer
-from socialpub.providers.tiktok import NOT_BUILT, TikTok
+from socialpub.providers.tiktok import TikTok, oauth
 from socialpub.sections import TikTok as Section
 from tests.answering import Answering
 
@@ -34,20 +36,15 @@ def video(mime_type: str = "video/mp4", **facts: Any) -> MediaFile:
 
 
 def found(tiktok: TikTok, content: Content, options: dict[str, Any], account: Account = OWNER) -> list[Problem]:
-    """The problems before the last one, which always says that publishing is not built."""
-    *others, last = tiktok.check(content, options, account)
-    assert last == Problem(("profiles",), NOT_BUILT)
-    return others
+    return tiktok.check(content, options, account)
 
 
 # --- options and rules -----------------------------------------------------------------------------------------------
 
 
-def test_a_post_without_any_fault_is_still_told_that_publishing_is_not_built(tiktok: TikTok) -> None:
-    content = Content("A clip", (video(),))
-    assert found(tiktok, content, DIRECT) == []
-    assert tiktok.plan(content, DIRECT) == ()
-    assert tiktok.run("anything", None) == Refused(NOT_BUILT)  # type: ignore[arg-type]
+def test_a_post_without_any_fault_has_no_problem(tiktok: TikTok) -> None:
+    assert found(tiktok, Content("A clip", (video(),)), DIRECT) == []
+    assert found(tiktok, Content("", (photo(),)), DIRECT) == []
 
 
 def test_a_direct_post_needs_a_privacy_level_and_never_gets_one_of_ours(tiktok: TikTok) -> None:
@@ -106,7 +103,9 @@ def test_a_paid_partnership_cannot_be_private(tiktok: TikTok) -> None:
         ((video(duration_seconds=601.0),), ("media", 0), "at most 600 seconds and lasts 601.0"),
         ((video(frame_rate=15.0),), ("media", 0), "23 to 60 frames per second and has 15"),
         ((video(width=320, height=320),), ("media", 0), "320×320"),
-        ((photo(mime_type="image/gif", frames=9),), ("media", 0), "animated GIF"),
+        ((video(video_codec="av1"),), ("media", 0), "not in av1"),
+        ((replace(video(), size_bytes=2**32 + 1),), ("media", 0), "at most 4294967296 bytes and has 4294967297"),
+        ((video("video/x-msvideo"),), ("media", 0), "not video/x-msvideo"),
     ],
 )
 def test_media_beyond_the_limits_are_named_with_limit_and_found_value(
@@ -141,6 +140,31 @@ def test_a_grant_without_the_scope_of_the_mode_is_said(tiktok: TikTok) -> None:
     assert not tiktok.oauth.can_publish(frozenset({"user.info.basic"}))
     assert len(tiktok.oauth.missing_scopes(drafts_only.scopes)) == 1
     assert tiktok.oauth.missing_scopes(frozenset()) == []
+
+
+@pytest.mark.parametrize(
+    ("media", "options", "says"),
+    [
+        (photo(mime_type="image/gif", frames=9), DIRECT, "first frame is posted"),
+        (photo(), {**DIRECT, "isAigc": True, "disableDuet": True}, "does not take isAigc, disableDuet"),
+        (video(), {**DIRECT, "title": "A title"}, "does not take title"),
+        (video(), {"mode": "draft", "disableComment": True}, "does not take disableComment for a draft"),
+        (video(), {"mode": "draft"}, "paste it when you finish"),
+        (photo(), {"mode": "draft", "title": "A title"}, "waits in the inbox"),
+        (video(), {**DIRECT, "videoCoverTimestampMs": 31_000}, "beyond the end"),
+        (replace(photo(), alt="A cat"), DIRECT, "no alt texts"),
+    ],
+)
+def test_what_will_be_left_out_is_said_beforehand(
+    tiktok: TikTok, media: MediaFile, options: dict[str, Any], says: str
+) -> None:
+    assert found(tiktok, Content("Hello", (media,)), options) == []
+    assert any(says in note for note in tiktok.notes(Content("Hello", (media,)), options))
+
+
+def test_nothing_is_noted_about_a_plain_post(tiktok: TikTok) -> None:
+    assert tiktok.notes(Content("Hello", (video(),)), {**DIRECT, "isAigc": True}) == []
+    assert tiktok.notes(Content("Hello", (photo(),)), {**DIRECT, "title": "Views"}) == []
 
 
 # --- tokens ----------------------------------------------------------------------------------------------------------
@@ -206,7 +230,7 @@ def test_a_refresh_brings_a_new_pair_and_sends_the_credentials_in_the_body(tikto
     tokens = tiktok.oauth.refresh(http, "rft.1")
     assert (tokens.access_token, tokens.refresh_token) == ("act.2", "rft.2")
     assert (tokens.expires_in_seconds, tokens.refresh_expires_in_seconds) == (86400, 31536000)
-    assert tokens.scopes == {"user.info.basic", "video.upload"}
+    assert tokens.scopes == frozenset({"user.info.basic", "video.upload"})
     assert http.calls[0]["form"] == {
         "client_key": "ck",
         "client_secret": "cs-secret",
@@ -250,3 +274,71 @@ def test_revoking_sends_the_access_token_and_takes_an_empty_body_for_yes(tiktok:
     refusal = Answer(200, {}, json.dumps({"error": "invalid_client"}).encode())
     with pytest.raises(Rejected):
         tiktok.oauth.revoke(Answering(refusal), "act.1", None)
+
+
+# --- connecting ------------------------------------------------------------------------------------------------------
+
+VERIFIER = "tiktok-pkce-demo-verifier-0123456789-ABCDEFGHIJ_~."
+REDIRECT = "https://box.example.net/oauth/tiktok/callback"
+
+
+def section(**more: Any) -> Section:
+    return Section(client_key="ck", client_secret=SecretStr("cs-secret"), api_url="https://tiktok.test", **more)
+
+
+def test_the_consent_page_gets_a_challenge_in_hexadecimal() -> None:
+    url = oauth.authorize_url(section(), redirect_uri=REDIRECT, state="st", verifier=VERIFIER)
+    assert url.startswith("https://www.tiktok.com/v2/auth/authorize/?")
+    assert parse_qs(urlsplit(url).query) == {
+        "client_key": ["ck"],
+        "response_type": ["code"],
+        "scope": ["user.info.basic,video.publish,video.upload"],
+        "redirect_uri": [REDIRECT],
+        "state": ["st"],
+        "code_challenge": ["e37f4614c3eacf4a17d267137a6650113091cfcdcfb013f810d241ee62f38c9a"],
+        "code_challenge_method": ["S256"],
+    }
+
+
+def test_pkce_can_be_turned_off_on_both_sides() -> None:
+    plain = section(pkce=False)
+    assert "code_challenge" not in oauth.authorize_url(plain, redirect_uri=REDIRECT, state="st", verifier=VERIFIER)
+    http = Answering({"access_token": "act.1"})
+    oauth.exchange(http, plain, code="c*!1", redirect_uri=REDIRECT, verifier=VERIFIER)
+    assert "code_verifier" not in http.calls[0]["form"]
+
+
+def test_a_code_is_traded_as_it_came_with_the_very_redirect_address() -> None:
+    http = Answering({"access_token": "act.1", "refresh_token": "rft.1", "scope": "user.info.basic,video.upload"})
+    tokens = oauth.exchange(http, section(), code="c*!1", redirect_uri=REDIRECT, verifier=VERIFIER)
+    assert http.calls[0]["url"] == "https://tiktok.test/v2/oauth/token/"
+    assert http.calls[0]["form"] == {
+        "client_key": "ck",
+        "client_secret": "cs-secret",
+        "grant_type": "authorization_code",
+        "code": "c*!1",
+        "redirect_uri": REDIRECT,
+        "code_verifier": VERIFIER,
+    }
+    assert (tokens.access_token, tokens.refresh_token) == ("act.1", "rft.1")
+    assert tokens.scopes == frozenset({"user.info.basic", "video.upload"})
+
+
+@pytest.mark.parametrize(
+    ("error", "again"),
+    [
+        ("invalid_request", True),
+        ("invalid_grant", True),
+        ("access_denied", True),
+        ("invalid_client", False),
+        ("unauthorized_client", False),
+        ("invalid_scope", False),
+        ("unsupported_grant_type", False),
+    ],
+)
+def test_a_refused_code_tells_whether_the_owner_begins_again(error: str, again: bool) -> None:
+    http = Answering({"error": error, "error_description": "because", "log_id": "log3"}, status=400)
+    with pytest.raises(Rejected) as caught:
+        oauth.exchange(http, section(), code="secret-code", redirect_uri=REDIRECT, verifier=VERIFIER)
+    assert (caught.value.reauth, caught.value.code) == (again, error)
+    assert "secret-code" not in caught.value.message

@@ -1,0 +1,125 @@
+"""What TikTok would refuse, told before anything is sent. Pure.
+
+What only TikTok can know (the levels it offers, a creator's longest video) is asked for just before a direct post.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from socialpub.providers.base import Account, Content, MediaFile, Problem
+from socialpub.providers.options import utf16_units
+from socialpub.providers.tiktok import limits
+from socialpub.providers.tiktok.options import DIRECT, DRAFT, contradictions, is_draft
+from socialpub.providers.tiktok.steps import is_video
+
+VIDEO_ONLY = ("disableDuet", "disableStitch", "videoCoverTimestampMs", "isAigc")
+PHOTOS_ONLY = ("title", "photoCoverIndex", "autoAddMusic")
+KEPT_IN_PHOTO_DRAFTS = ("mode", "title", "photoCoverIndex")
+
+
+def problems(content: Content, chosen: Mapping[str, Any], account: Account) -> list[Problem]:
+    """Everything about this post that TikTok would refuse."""
+    return [
+        *contradictions(chosen),
+        *_scope(chosen, account),
+        *_media(content.media),
+        *_text(content, chosen),
+        *_cover(content.media, chosen),
+    ]
+
+
+def notes(content: Content, chosen: Mapping[str, Any]) -> list[str]:
+    """What the owner may like to know although nothing is wrong."""
+    found = []
+    video, draft = is_video(content), is_draft(chosen)
+    if draft:
+        found.append("A draft is not public: finish it in TikTok's app, where it waits in the inbox.")
+    if video and draft and content.text:
+        found.append("TikTok takes no caption with a draft: paste it when you finish the post in the app.")
+    idle = [key for key in chosen if not _counts(key, video=video, draft=draft)]
+    if idle and content.media:
+        kind = f"{'draft' if draft else 'post'} of {'a video' if video else 'photos'}"
+        found.append(f"TikTok does not take {', '.join(idle)} for a {kind}: left out.")
+    at = chosen.get("videoCoverTimestampMs")
+    if at is not None and any(at > 1000 * item.facts.get("duration_seconds", at) for item in content.media):
+        found.append("videoCoverTimestampMs lies beyond the end: TikTok takes the first frame.")
+    found.extend(
+        f"Media item {item.position + 1}: TikTok takes stills only; the first frame is posted."
+        for item in content.media
+        if item.kind == "image" and int(item.facts.get("frames", 1)) > 1
+    )
+    if any(item.alt for item in content.media):
+        found.append("TikTok takes no alt texts.")
+    return found
+
+
+def _counts(key: str, *, video: bool, draft: bool) -> bool:
+    if video:
+        return key == "mode" if draft else key not in PHOTOS_ONLY
+    return key in KEPT_IN_PHOTO_DRAFTS if draft else key not in VIDEO_ONLY
+
+
+def _scope(chosen: Mapping[str, Any], account: Account) -> list[Problem]:
+    scope = limits.SCOPE_DRAFT if is_draft(chosen) else limits.SCOPE_DIRECT
+    if not account.scopes or scope in account.scopes:
+        return []
+    mode = DRAFT if is_draft(chosen) else DIRECT
+    message = f'mode "{mode}" needs the permission {scope}, which was not granted; connect the account again.'
+    return [Problem(("profiles",), message)]
+
+
+def _media(media: Sequence[MediaFile]) -> list[Problem]:
+    videos = [item for item in media if item.kind == "video"]
+    if not media:
+        return [Problem(("media",), f"TikTok needs media: one video or 1 to {limits.PHOTOS} photos.")]
+    if videos and len(media) > limits.VIDEOS:
+        message = f"TikTok takes one video alone or up to {limits.PHOTOS} photos, not {len(media)} items with a video."
+        return [Problem(("media",), message)]
+    if len(media) > limits.PHOTOS:
+        return [Problem(("media",), f"TikTok takes at most {limits.PHOTOS} photos, not {len(media)}.")]
+    return [problem for video in videos for problem in _video(video)]
+
+
+def _video(video: MediaFile) -> list[Problem]:
+    path = ("media", video.position)
+    facts = video.facts
+    messages = []
+    if video.mime_type not in limits.VIDEO_TYPES:
+        messages.append(f"TikTok takes {', '.join(limits.VIDEO_TYPES)}, not {video.mime_type}.")
+    codec = facts.get("video_codec")
+    if codec is not None and codec not in limits.VIDEO_CODECS:
+        messages.append(f"TikTok takes videos in {', '.join(limits.VIDEO_CODECS)}, not in {codec}.")
+    if video.size_bytes > limits.VIDEO_BYTES:
+        messages.append(f"A video may have at most {limits.VIDEO_BYTES} bytes and has {video.size_bytes}.")
+    seconds = facts.get("duration_seconds")
+    if seconds is not None and seconds > limits.VIDEO_MAX_SECONDS:
+        messages.append(f"A video may last at most {limits.VIDEO_MAX_SECONDS} seconds and lasts {seconds:.1f}.")
+    slowest, fastest = limits.VIDEO_FRAME_RATES
+    rate = facts.get("frame_rate")
+    if rate is not None and not slowest - limits.FRAME_RATE_SLACK <= rate <= fastest + limits.FRAME_RATE_SLACK:
+        messages.append(f"A video needs {slowest:g} to {fastest:g} frames per second and has {rate:g}.")
+    shortest, longest = limits.VIDEO_SIDES
+    width, height = facts.get("width"), facts.get("height")
+    if width and height and not shortest <= min(width, height) <= max(width, height) <= longest:
+        messages.append(f"Each side needs {shortest} to {longest} pixels; the video has {width}×{height}.")
+    return [Problem(path, message) for message in messages]
+
+
+def _text(content: Content, chosen: Mapping[str, Any]) -> list[Problem]:
+    if is_video(content) and is_draft(chosen):
+        return []
+    limit = limits.VIDEO_CAPTION_UNITS if is_video(content) else limits.PHOTO_DESCRIPTION_UNITS
+    what = "A video's caption" if is_video(content) else "The description of photos"
+    units = utf16_units(content.text)
+    if units <= limit:
+        return []
+    message = f"{what} may have at most {limit} characters (UTF-16 units; an emoji counts 2 or more) and has {units}."
+    return [Problem(("post", "body"), message)]
+
+
+def _cover(media: Sequence[MediaFile], chosen: Mapping[str, Any]) -> list[Problem]:
+    index = chosen.get("photoCoverIndex")
+    if index is None or any(item.kind == "video" for item in media) or index < len(media):
+        return []
+    message = f"photoCoverIndex is {index}, but the last photo is {len(media) - 1} (the first is 0)."
+    return [Problem(("providerOptions", "tiktok", "photoCoverIndex"), message)] if media else []

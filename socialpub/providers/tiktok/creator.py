@@ -1,0 +1,48 @@
+"""Asking TikTok what the creator may do right now, as it wants before every direct post.
+
+The owner's choice is compared with the answer and never replaced: a level that vanished fails the post.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from socialpub.providers import answers
+from socialpub.providers.base import Done, Job, Outcome, Refused
+from socialpub.providers.tiktok import talk
+
+if TYPE_CHECKING:
+    from socialpub.sections import TikTok as Section
+
+INTERACTIONS = ("comment", "duet", "stitch")
+
+
+def creator_info(job: Job, section: "Section") -> Outcome:
+    found = talk.ask(job, section, "post/publish/creator_info/query/", {})
+    levels = [level for level in found.get("privacy_level_options") or () if isinstance(level, str)]
+    chosen = job.options.get("privacyLevel")
+    # Without a list there is nothing to compare with; the call that begins the post tells then.
+    if levels and chosen not in levels:
+        message = (
+            f"privacyLevel is {chosen}, but TikTok offers this account {', '.join(levels)} at the moment: choose one "
+            "of them and create the post again."
+        )
+        return Refused(message, "privacy_level_option_mismatch")
+    longest = answers.whole(found, "max_video_post_duration_sec")
+    for media in job.content.media:
+        seconds = media.facts.get("duration_seconds")
+        if media.kind == "video" and longest is not None and seconds is not None and seconds > longest:
+            message = (
+                f"TikTok allows this creator videos of {longest} seconds and this one lasts {seconds:.1f}: shorten it "
+                "and create the post again."
+            )
+            return Refused(message, "duration_check_failed")
+    creator: dict[str, Any] = {
+        "username": answers.text(found, "creator_username"),
+        "levels": levels,
+        "off": [name for name in INTERACTIONS if found.get(f"{name}_disabled") is True],
+    }
+    return Done({**job.memo, "creator": creator})
+
+
+def disabled(job: Job, name: str) -> bool:
+    """Whether `comment`, `duet` or `stitch` stays off: as chosen, and where the creator's own settings say so."""
+    return bool(job.options.get(f"disable{name.capitalize()}")) or name in job.memo.get("creator", {}).get("off", ())

@@ -1,0 +1,104 @@
+"""Photos: fitted first, then handed to TikTok as addresses from which it fetches them.
+
+That call is the commit. When its answer is lost, a task may exist that nobody can name: TikTok has no list to look at,
+so the outcome stays unknown and nothing is sent again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from socialpub.providers import answers
+from socialpub.providers.base import Again, Done, ImageLimits, Job, MediaFile, More, Outcome, Refused
+from socialpub.providers.errors import Unavailable
+from socialpub.providers.tiktok import limits, steps, talk
+from socialpub.providers.tiktok.creator import disabled
+from socialpub.providers.tiktok.options import is_draft
+from socialpub.providers.tiktok.video import brands
+
+if TYPE_CHECKING:
+    from socialpub.sections import TikTok as Section
+
+REFITS = 3
+
+
+def fit_photos(job: Job, section: "Section") -> Outcome:
+    """Make versions that TikTok takes, before anything is announced: it can take a while."""
+    fitted: list[dict[str, Any]] = list(job.memo.get("photos", ()))
+    began_at = len(fitted)
+    for photo in job.content.media[began_at:]:
+        if len(fitted) > began_at and job.slice_over():
+            return More({**job.memo, "photos": fitted})
+        version = job.fit(photo, limits_for(photo))
+        unreachable = _unreachable(job.public_url(version), section)
+        if unreachable is not None:
+            return Refused(unreachable, "url_ownership_unverified")
+        fitted.append({"path": str(version.path), "mime_type": version.mime_type, "size_bytes": version.size_bytes})
+    return Done({**job.memo, "photos": fitted})
+
+
+def limits_for(photo: MediaFile) -> ImageLimits:
+    """Of a picture that moves the first frame is taken: a WebP that fits would be handed over as it is."""
+    moves = int(photo.facts.get("frames", 1)) > 1
+    return replace(limits.PHOTO, types=("image/jpeg",)) if moves else limits.PHOTO
+
+
+def init_photos(job: Job, section: "Section") -> Outcome:
+    photos = [_version(photo, kept) for photo, kept in zip(job.content.media, job.memo["photos"], strict=True)]
+    if not all(photo.path.exists() for photo in photos):
+        memo = {key: value for key, value in job.memo.items() if key != "photos"}
+        return Again(steps.FIT_PHOTOS, memo, "A fitted version of a photo is gone; it is made again.", REFITS)
+    data = talk.ask(
+        job,
+        section,
+        "post/publish/content/init/",
+        request_body(job, [job.public_url(photo) for photo in photos]),
+    )
+    publish_id = answers.text(data, "publish_id")
+    if publish_id is None:
+        raise Unavailable("TikTok took the photos but named no publish_id.", request_id=job.seen.request_id)
+    job.seen.message = f"publish_id {publish_id}"
+    return Done({**job.memo, "publish_id": publish_id})
+
+
+def request_body(job: Job, addresses: list[str]) -> dict[str, Any]:
+    chosen, draft = job.options, is_draft(job.options)
+    info: dict[str, Any] = {}
+    if "title" in chosen:
+        info["title"] = chosen["title"]
+    if job.content.text:
+        info["description"] = job.content.text
+    if not draft:
+        info["privacy_level"] = chosen["privacyLevel"]
+        info["disable_comment"] = disabled(job, "comment")
+        info["auto_add_music"] = bool(chosen.get("autoAddMusic"))
+        info.update(brands(job))
+    return {
+        "media_type": "PHOTO",
+        "post_mode": "MEDIA_UPLOAD" if draft else "DIRECT_POST",
+        "post_info": info,
+        "source_info": {
+            "source": "PULL_FROM_URL",
+            "photo_cover_index": chosen.get("photoCoverIndex", 0),
+            "photo_images": addresses,
+        },
+    }
+
+
+def _version(photo: MediaFile, kept: Mapping[str, Any]) -> MediaFile:
+    return replace(photo, path=Path(kept["path"]), mime_type=kept["mime_type"], size_bytes=kept["size_bytes"])
+
+
+def _unreachable(address: str, section: "Section") -> str | None:
+    """TikTok itself fetches by https from names only; a stand-in for it may fetch from anywhere."""
+    parts = urlsplit(address)
+    host = parts.hostname or ""
+    named = "." in host and not host.replace(".", "").isdigit() and ":" not in host
+    if section.api_url != section.OWN_API_URL or (parts.scheme == "https" and named):
+        return None
+    return (
+        f"TikTok fetches photos from socialpub itself, by https and from a public domain; base_url begins with "
+        f"{parts.scheme}://{host}. Set a base_url that TikTok can reach, or post a video instead."
+    )

@@ -1,0 +1,38 @@
+"""Publishing on TikTok: one function per step, and how a refusal becomes the end of a post.
+
+TikTok has no idempotency key. The publish_id is written down before the first byte leaves, and from the commit on the
+task is only observed.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from socialpub.providers.base import Job, Outcome
+from socialpub.providers.tiktok import creator, photos, status, steps, upload, video
+from socialpub.providers.tiktok.talk import Denied
+
+if TYPE_CHECKING:
+    from socialpub.sections import TikTok as Section
+
+STEPS: Mapping[str, Callable[[Job, "Section"], Outcome]] = {
+    steps.CREATOR: creator.creator_info,
+    steps.INIT_VIDEO: video.init_video,
+    steps.INIT_DRAFT: video.init_draft,
+    steps.SEND_CHUNKS: upload.send_chunks,
+    steps.SEND_LAST: upload.send_last,
+    steps.FIT_PHOTOS: photos.fit_photos,
+    steps.INIT_PHOTOS: photos.init_photos,
+    steps.INIT_PHOTO_DRAFT: photos.init_photos,
+    steps.AWAIT: status.await_outcome,
+    steps.SETTLE_DRAFT: status.settle_draft,
+}
+
+
+def run(step: str, job: Job, section: "Section") -> Outcome:
+    """One step of the plan. Raises `errors.py`, `Unfit`, and FileNotFoundError when a file is gone."""
+    try:
+        return STEPS[step](job, section)
+    except Denied as no:
+        if step == steps.AWAIT:
+            raise  # a refused question is no verdict on the post
+        return no.refused()

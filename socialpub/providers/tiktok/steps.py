@@ -1,0 +1,63 @@
+"""The plans: which conversations a post on TikTok takes, and which of them makes it public.
+
+A video becomes a post with its last byte, photos with the call that names their addresses. Only a draft or a post that
+TikTok calls failed, or whose bytes certainly never all arrived, is begun anew; everything else is only observed.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from socialpub.providers.base import Again, Content, Job, Kind, Memo, Outcome, Refused, Step
+from socialpub.providers.tiktok import chunks
+from socialpub.providers.tiktok.options import is_draft
+
+CREATOR = "creator_info"
+INIT_VIDEO = "init_video"
+INIT_DRAFT = "init_draft"
+SEND_CHUNKS = "send_chunks"
+SEND_LAST = "send_last"
+FIT_PHOTOS = "fit_photos"
+INIT_PHOTOS = "init_photos"
+INIT_PHOTO_DRAFT = "init_photo_draft"
+AWAIT = "await_outcome"
+SETTLE_DRAFT = "settle_draft"
+
+OF_ONE_TASK = ("publish_id", "upload")
+"""What the memo holds of a task at TikTok, and a new one must not find."""
+
+
+def plan(content: Content, chosen: Mapping[str, Any]) -> list[Step]:
+    """The steps of a post, a pure function of content and options."""
+    draft = is_draft(chosen)
+    # TikTok wants to be asked about the creator before every direct post; a token for drafts may not ask.
+    steps = [] if draft else [Step(CREATOR, Kind.PREPARE)]
+    if is_video(content):
+        steps.append(Step(INIT_DRAFT if draft else INIT_VIDEO, Kind.PREPARE))
+        if chunks.plan(content.media[0].size_bytes).count > 1:
+            steps.append(Step(SEND_CHUNKS, Kind.PREPARE))
+        steps.append(Step(SEND_LAST, Kind.COMMIT))
+    else:
+        steps.append(Step(FIT_PHOTOS, Kind.PREPARE))
+        steps.append(Step(INIT_PHOTO_DRAFT if draft else INIT_PHOTOS, Kind.COMMIT))
+    steps.append(Step(AWAIT, Kind.POLL))
+    if draft:
+        steps.append(Step(SETTLE_DRAFT, Kind.POLL))
+    return steps
+
+
+def is_video(content: Content) -> bool:
+    return any(item.kind == "video" for item in content.media)
+
+
+def start_over(job: Job, because: str, refusal: Refused, *, limit: int = 1, seconds: float = 0.0) -> Outcome:
+    """A new task from the first step on, at most `limit` times for this reason; then `refusal`.
+
+    Only for tasks of which TikTok told, or which cannot have had, their last byte: a new init is a second post
+    otherwise.
+    """
+    counts: dict[str, int] = job.memo.get("restarts", {})
+    if counts.get(because, 0) >= limit:
+        return refusal
+    memo: Memo = {key: value for key, value in job.memo.items() if key not in OF_ONE_TASK}
+    memo["restarts"] = {**counts, because: counts.get(because, 0) + 1}
+    return Again(plan(job.content, job.options)[0].name, memo, because, limit, seconds)

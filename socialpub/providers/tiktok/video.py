@@ -1,0 +1,76 @@
+"""Opening a task for a video: what is said about it, and how its bytes will come.
+
+No bytes have left when TikTok answers, so an answer that was lost costs a place in its rate limit and nothing more.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from socialpub.providers import answers
+from socialpub.providers.base import Done, Job, Outcome, Refused
+from socialpub.providers.errors import Unavailable
+from socialpub.providers.tiktok import chunks, limits, talk
+from socialpub.providers.tiktok.creator import INTERACTIONS, disabled
+
+if TYPE_CHECKING:
+    from socialpub.sections import TikTok as Section
+
+MARGIN_SECONDS = 60.0
+"""An upload does not begin in the last moment of its address."""
+
+
+def init_video(job: Job, section: "Section") -> Outcome:
+    body = {"post_info": post_info(job), "source_info": source_info(job)}
+    return _init(job, section, "post/publish/video/init/", body)
+
+
+def init_draft(job: Job, section: "Section") -> Outcome:
+    return _init(job, section, "post/publish/inbox/video/init/", {"source_info": source_info(job)})
+
+
+def post_info(job: Job) -> dict[str, Any]:
+    """What the owner says about a direct video. The two brand marks are always sent: TikTok calls them required."""
+    chosen = job.options
+    info: dict[str, Any] = {"privacy_level": chosen["privacyLevel"]}
+    if job.content.text:
+        info["title"] = job.content.text
+    info.update({f"disable_{name}": disabled(job, name) for name in INTERACTIONS})
+    if "videoCoverTimestampMs" in chosen:
+        info["video_cover_timestamp_ms"] = chosen["videoCoverTimestampMs"]
+    info.update(brands(job))
+    info["is_aigc"] = bool(chosen.get("isAigc"))
+    return info
+
+
+def brands(job: Job) -> dict[str, bool]:
+    return {
+        "brand_content_toggle": bool(job.options.get("brandContentToggle")),
+        "brand_organic_toggle": bool(job.options.get("brandOrganicToggle")),
+    }
+
+
+def source_info(job: Job) -> dict[str, Any]:
+    cut = chunks.plan(job.content.media[0].size_bytes)
+    return {
+        "source": "FILE_UPLOAD",
+        "video_size": cut.total_bytes,
+        "chunk_size": cut.chunk_bytes,
+        "total_chunk_count": cut.count,
+    }
+
+
+def _init(job: Job, section: "Section", path: str, body: dict[str, Any]) -> Outcome:
+    data = talk.ask(job, section, path, body)
+    publish_id = answers.text(data, "publish_id")
+    address = answers.text(data, "upload_url")
+    if publish_id is None or address is None:
+        raise Unavailable("TikTok took the request but named no upload.", request_id=job.seen.request_id)
+    complaint = chunks.complaint(address, section)
+    if complaint is not None:
+        return Refused(complaint, "upload_host")
+    job.seen.message = f"publish_id {publish_id}"
+    upload = {
+        "address": job.seal(address),
+        "ends_at": job.now.timestamp() + limits.UPLOAD_SECONDS - MARGIN_SECONDS,
+        "sent": 0,
+    }
+    return Done({**job.memo, "publish_id": publish_id, "upload": upload})

@@ -1,0 +1,170 @@
+"""A written conversation with TikTok: each call gets the next answer, and every request has its endpoint's form."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr
+
+from socialpub.providers.base import Account, Content, ImageLimits, Job, MediaFile, Memo, Outcome, Seen
+from socialpub.providers.http import Answer, FileBody
+from socialpub.providers.tiktok import TikTok
+from socialpub.sections import TikTok as Section
+
+NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
+API = "https://open.tiktokapis.com"
+ADDRESS = "https://open-upload.tiktokapis.com/video/?upload_id=7000&upload_token=demo"
+PUBLISH_ID = "v_pub_file~v2-1.7000000000000000001"
+SECTION = Section(client_key="ck", client_secret=SecretStr("cs-secret"))
+ADAPTER = TikTok(SECTION)
+DIRECT = {"privacyLevel": "SELF_ONLY"}
+DRAFT = {"mode": "draft"}
+CHUNK = 10_000_000
+
+
+def ok(**data: Any) -> Answer:
+    return envelope(200, "ok", **data)
+
+
+def envelope(status: int, code: str, message: str = "", /, **data: Any) -> Answer:
+    body = {"data": data, "error": {"code": code, "message": message, "log_id": "20260131AB"}}
+    return Answer(status, {}, json.dumps(body).encode())
+
+
+def page(status: int) -> Answer:
+    """What a proxy says."""
+    return Answer(status, {}, b"<html>")
+
+
+def put(status: int) -> Answer:
+    """The answer of an upload host."""
+    return Answer(status, {}, b"")
+
+
+def stands(status: str, **data: Any) -> Answer:
+    return ok(status=status, **data)
+
+
+def received(count: int) -> Answer:
+    return stands("PROCESSING_UPLOAD", uploaded_bytes=count)
+
+
+@dataclass
+class Call:
+    method: str
+    path: str
+    request: dict[str, Any]
+
+    @property
+    def json(self) -> Any:
+        return self.request["json"]
+
+    @property
+    def range(self) -> str:
+        return str(self.request["headers"]["content-range"])
+
+
+class Script:
+    """Answers in order; an exception is raised instead of answered."""
+
+    def __init__(self, *answers: Answer | Exception) -> None:
+        self._answers = list(answers)
+        self.calls: list[Call] = []
+        self.seen = Seen()
+
+    def call(self, method: str, url: str, **request: Any) -> Answer:
+        call = Call(method, url.removeprefix(API), request)
+        if method == "PUT":
+            assert "token" not in request
+            content = request["content"]
+            assert isinstance(content, FileBody)
+            first, last = call.range.removeprefix("bytes ").partition("/")[0].split("-")
+            assert (content.offset, content.length) == (int(first), int(last) - int(first) + 1)
+        else:
+            assert method == "POST"
+            assert url.startswith(f"{API}/v2/")
+            assert call.path.partition("?")[0].endswith("/")
+            assert request["token"] == "act.1"
+            assert request["headers"] == {"content-type": "application/json; charset=UTF-8"}
+        self.calls.append(call)
+        assert self._answers, f"nobody expected {method} {call.path}"
+        following = self._answers.pop(0)
+        if isinstance(following, Exception):
+            raise following
+        return following
+
+    __call__ = call
+
+    @property
+    def asked(self) -> list[str]:
+        """PUTs by their range, the rest by the end of its path."""
+        return [
+            call.range if call.method == "PUT" else call.path.removeprefix("/v2/post/publish/") for call in self.calls
+        ]
+
+    @property
+    def over(self) -> bool:
+        return not self._answers
+
+
+def film(size_bytes: int = 15_000_000, mime_type: str = "video/mp4", **facts: Any) -> MediaFile:
+    measured = {"width": 1080, "height": 1920, "duration_seconds": 12.0, "frame_rate": 30.0, **facts}
+    return MediaFile(0, "video", mime_type, size_bytes, Path("/media/film"), "trip.mp4", facts=measured)
+
+
+def photo(position: int = 0, **other: Any) -> MediaFile:
+    facts = {"width": 1200, "height": 675, "frames": 1}
+    media = MediaFile(position, "image", "image/jpeg", 120_000, Path(f"/media/{position}"), "x.jpg", facts=facts)
+    return replace(media, **other)
+
+
+def as_it_is(media: MediaFile, limits: ImageLimits) -> MediaFile:
+    return media
+
+
+def opened(sent: int = 0, seconds_left: float = 3540.0, **more: Any) -> Memo:
+    """The memo of a task whose upload has begun."""
+    upload = {"address": f"sealed {ADDRESS}", "ends_at": NOW.timestamp() + seconds_left, "sent": sent}
+    creator = {"username": "demo.owner", "levels": ["SELF_ONLY"], "off": []}
+    return {"creator": creator, "publish_id": PUBLISH_ID, "upload": {**upload, **more}}
+
+
+def job(
+    script: Script,
+    *media: MediaFile,
+    text: str = "Evening light #demo",
+    options: dict[str, Any] | None = None,
+    memo: Memo | None = None,
+    account: Account | None = None,
+    seconds: float = 0.0,
+    slice_over: Callable[[], bool] = lambda: False,
+    fit: Callable[[MediaFile, ImageLimits], MediaFile] = as_it_is,
+    public_url: Callable[[MediaFile], str] = lambda media: f"https://box.example.net/m{media.path}?signature=s",
+    unknown_before: bool = False,
+) -> Job:
+    return Job(
+        content=Content(text, media or (film(),)),
+        options=DIRECT if options is None else options,
+        account=account or Account("oid", "owner"),
+        memo=memo or {},
+        token="act.1",
+        call=script.call,
+        fit=fit,
+        now=NOW + timedelta(seconds=seconds),
+        slice_over=slice_over,
+        committed_at=NOW,
+        unknown_before=unknown_before,
+        public_url=public_url,
+        seal=lambda text: f"sealed {text}",
+        open=lambda sealed: sealed.removeprefix("sealed "),
+        seen=script.seen,
+    )
+
+
+def run(step: str, script: Script, *media: MediaFile, **more: Any) -> Outcome:
+    outcome = ADAPTER.run(step, job(script, *media, **more))
+    assert script.over, "not everything was asked"
+    return outcome

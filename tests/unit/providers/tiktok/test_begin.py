@@ -1,0 +1,278 @@
+"""Before the first byte: the creator's say, the call that opens a task, and every way in which TikTok refuses it."""
+
+from typing import Any
+
+import pytest
+
+from socialpub.providers.base import Account, Done, Refused
+from socialpub.providers.errors import AppRefused, AuthExpired, NotSent, RateLimited, Rejected, Unavailable
+from socialpub.providers.http import Answer
+from tests.unit.providers.tiktok.script import (
+    ADDRESS,
+    DRAFT,
+    PUBLISH_ID,
+    Script,
+    envelope,
+    film,
+    ok,
+    opened,
+    page,
+    photo,
+    run,
+)
+
+PUBLIC = {"privacyLevel": "PUBLIC_TO_EVERYONE"}
+CREATOR = {
+    "creator_avatar_url": "https://cdn.example/av.jpeg",
+    "creator_username": "demo.owner",
+    "creator_nickname": "Demo Owner",
+    "privacy_level_options": ["FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"],
+    "comment_disabled": False,
+    "duet_disabled": True,
+    "stitch_disabled": True,
+    "max_video_post_duration_sec": 600,
+}
+TASK = {"publish_id": PUBLISH_ID, "upload_url": ADDRESS}
+
+
+def creator(**other: Any) -> Answer:
+    return ok(**{**CREATOR, **other})
+
+
+# --- creator_info ----------------------------------------------------------------------------------------------------
+
+
+def test_the_creator_is_asked_before_a_direct_post_and_remembered() -> None:
+    script = Script(creator())
+    outcome = run("creator_info", script)
+    assert script.asked == ["creator_info/query/"]
+    assert isinstance(outcome, Done)
+    assert outcome.memo["creator"] == {
+        "username": "demo.owner",
+        "levels": CREATOR["privacy_level_options"],
+        "off": ["duet", "stitch"],
+    }
+
+
+def test_a_level_that_the_account_does_not_offer_is_never_replaced_by_another() -> None:
+    outcome = run("creator_info", Script(creator()), options=PUBLIC)
+    assert isinstance(outcome, Refused)
+    assert "PUBLIC_TO_EVERYONE" in outcome.message
+    assert "FOLLOWER_OF_CREATOR, MUTUAL_FOLLOW_FRIENDS, SELF_ONLY" in outcome.message
+
+
+def test_an_answer_without_levels_leaves_the_word_to_the_next_call() -> None:
+    assert isinstance(run("creator_info", Script(creator(privacy_level_options=[])), options=PUBLIC), Done)
+    assert isinstance(run("creator_info", Script(ok())), Done)
+
+
+def test_a_video_longer_than_the_creator_may_post_is_refused_with_both_figures() -> None:
+    outcome = run("creator_info", Script(creator(max_video_post_duration_sec=180)), film(duration_seconds=180.5))
+    assert isinstance(outcome, Refused)
+    assert "180 seconds" in outcome.message
+    assert "180.5" in outcome.message
+    assert isinstance(run("creator_info", Script(creator(max_video_post_duration_sec=60)), photo()), Done)
+
+
+# --- opening a task --------------------------------------------------------------------------------------------------
+
+
+def test_a_direct_video_says_everything_the_owner_said_and_both_brand_marks() -> None:
+    script = Script(ok(**TASK))
+    chosen = {
+        "privacyLevel": "SELF_ONLY",
+        "disableComment": True,
+        "videoCoverTimestampMs": 1500,
+        "brandOrganicToggle": True,
+        "isAigc": True,
+    }
+    memo = {"creator": {"username": "demo.owner", "levels": [], "off": ["duet"]}}
+    run("init_video", script, options=chosen, memo=memo)
+    assert script.asked == ["video/init/"]
+    assert script.calls[0].json == {
+        "post_info": {
+            "privacy_level": "SELF_ONLY",
+            "title": "Evening light #demo",
+            "disable_comment": True,
+            "disable_duet": True,
+            "disable_stitch": False,
+            "video_cover_timestamp_ms": 1500,
+            "brand_content_toggle": False,
+            "brand_organic_toggle": True,
+            "is_aigc": True,
+        },
+        "source_info": {
+            "source": "FILE_UPLOAD",
+            "video_size": 15_000_000,
+            "chunk_size": 15_000_000,
+            "total_chunk_count": 1,
+        },
+    }
+
+
+def test_a_post_without_text_sends_no_title() -> None:
+    script = Script(ok(**TASK))
+    run("init_video", script, text="")
+    assert "title" not in script.calls[0].json["post_info"]
+
+
+def test_a_draft_sends_the_file_s_measures_and_nothing_else() -> None:
+    script = Script(ok(**TASK))
+    run("init_draft", script, film(158_008_374), options=DRAFT)
+    assert script.asked == ["inbox/video/init/"]
+    assert script.calls[0].json == {
+        "source_info": {
+            "source": "FILE_UPLOAD",
+            "video_size": 158_008_374,
+            "chunk_size": 10_000_000,
+            "total_chunk_count": 15,
+        }
+    }
+
+
+def test_the_publish_id_is_kept_and_shown_and_the_address_only_sealed() -> None:
+    script = Script(ok(**TASK))
+    outcome = run("init_video", script)
+    assert isinstance(outcome, Done)
+    assert outcome.memo["publish_id"] == PUBLISH_ID
+    assert outcome.memo["upload"] == opened()["upload"]
+    assert script.seen.message == f"publish_id {PUBLISH_ID}"
+
+
+def test_an_upload_host_that_is_not_tiktok_s_ends_the_post_before_the_first_byte() -> None:
+    outcome = run("init_video", Script(ok(publish_id=PUBLISH_ID, upload_url="https://evil.example/?t=hush")))
+    assert isinstance(outcome, Refused)
+    assert "evil.example" in outcome.message
+    assert "hush" not in outcome.message
+
+
+@pytest.mark.parametrize("data", [{}, {"publish_id": PUBLISH_ID}, {"upload_url": ADDRESS}])
+def test_a_task_that_is_not_named_is_no_answer(data: dict[str, str]) -> None:
+    with pytest.raises(Unavailable):
+        run("init_video", Script(ok(**data)))
+
+
+# --- every refusal ---------------------------------------------------------------------------------------------------
+
+ENDPOINTS = ["creator_info", "init_video", "init_draft"]
+
+
+@pytest.mark.parametrize("step", ENDPOINTS)
+@pytest.mark.parametrize(
+    ("status", "code", "says"),
+    [
+        (400, "invalid_param", "Check the text"),
+        (400, "invalid_params", "Check the text"),
+        (400, "app_version_check_failed", "31.8"),
+        (403, "unaudited_client_can_only_post_to_private_accounts", "private"),
+        (403, "url_ownership_unverified", "URL properties"),
+        (403, "privacy_level_option_mismatch", "choose another"),
+        (400, "never_heard_of", "never_heard_of"),
+        (200, "never_heard_of", "never_heard_of"),
+    ],
+)
+def test_a_refusal_says_what_to_do_and_ends_the_post(step: str, status: int, code: str, says: str) -> None:
+    script = Script(envelope(status, code, "The total chunk count is invalid"))
+    outcome = run(step, script)
+    assert isinstance(outcome, Refused)
+    assert (outcome.code, outcome.reauth, outcome.rest_seconds) == (code, False, 0)
+    assert says in outcome.message
+    assert (script.seen.code, script.seen.request_id) == (code, "20260131AB")
+    if code.startswith(("invalid", "never")):
+        assert "The total chunk count is invalid" in outcome.message
+        assert "20260131AB" in outcome.message
+
+
+@pytest.mark.parametrize("status", [200, 403])
+@pytest.mark.parametrize("step", ENDPOINTS)
+def test_a_barred_account_is_left_alone_for_a_day(step: str, status: int) -> None:
+    outcome = run(step, Script(envelope(status, "spam_risk_user_banned_from_posting")))
+    assert isinstance(outcome, Refused)
+    assert outcome.rest_seconds == 86_400
+
+
+@pytest.mark.parametrize("status", [200, 403])
+@pytest.mark.parametrize("code", ["spam_risk_too_many_posts", "spam_risk_too_many_pending_share"])
+@pytest.mark.parametrize("step", ENDPOINTS)
+def test_a_full_day_of_the_account_is_waited_for(step: str, code: str, status: int) -> None:
+    with pytest.raises(RateLimited) as caught:
+        run(step, Script(envelope(status, code)))
+    assert (caught.value.retry_after_seconds, caught.value.endpoint) == (86_400, "")
+
+
+@pytest.mark.parametrize("status", [200, 403])
+@pytest.mark.parametrize("step", ENDPOINTS)
+def test_a_full_app_holds_the_whole_network(step: str, status: int) -> None:
+    with pytest.raises(AppRefused):
+        run(step, Script(envelope(status, "reached_active_user_cap")))
+
+
+@pytest.mark.parametrize("step", ENDPOINTS)
+@pytest.mark.parametrize(
+    "answer", [envelope(401, "access_token_invalid"), envelope(200, "access_token_invalid"), page(401)]
+)
+def test_a_spent_token_is_refreshed_by_the_engine(step: str, answer: Answer) -> None:
+    with pytest.raises(AuthExpired):
+        run(step, Script(answer))
+
+
+def test_a_rate_limit_rests_a_minute_or_as_long_as_tiktok_says() -> None:
+    limited = envelope(429, "rate_limit_exceeded")
+    for answer, seconds in (
+        (limited, None),
+        (page(429), None),
+        (Answer(429, {"retry-after": "300"}, limited.body), 300),
+        (Answer(429, {"retry-after": "1"}, limited.body), 60),
+    ):
+        with pytest.raises(RateLimited) as caught:
+            run("init_video", Script(answer))
+        assert caught.value.retry_after_seconds == seconds
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        envelope(500, "internal_error"),
+        envelope(200, "internal_error"),
+        envelope(503, "never_heard_of"),
+        envelope(500, "ok"),
+        page(502),
+        page(200),
+        page(302),
+        page(408),
+        Answer(200, {}, b"[]"),
+        Answer(200, {}, b'{"data": {"publish_id": "x"}}'),
+    ],
+)
+def test_what_is_no_answer_of_tiktok_s_leaves_the_question_open(answer: Answer) -> None:
+    with pytest.raises(Unavailable):
+        run("init_video", Script(answer))
+
+
+def test_a_page_that_refuses_is_a_refusal() -> None:
+    outcome = run("init_video", Script(page(403)))
+    assert isinstance(outcome, Refused)
+    assert "HTTP 403" in outcome.message
+
+
+@pytest.mark.parametrize(
+    ("options", "step", "missing"),
+    [({"privacyLevel": "SELF_ONLY"}, "creator_info", "video.publish"), (DRAFT, "init_draft", "video.upload")],
+)
+@pytest.mark.parametrize("code", ["scope_not_authorized", "scope_permission_missed"])
+def test_a_missing_scope_takes_the_connection_down_only_when_no_other_way_is_left(
+    options: dict[str, str], step: str, missing: str, code: str
+) -> None:
+    both = {"video.publish", "video.upload"}
+    for scopes, reauth in ((both, False), ({missing}, True), (set(), False)):
+        account = Account("oid", scopes=frozenset(scopes))
+        outcome = run(step, Script(envelope(401, code)), options=options, account=account)
+        assert isinstance(outcome, Refused)
+        assert missing in outcome.message
+        assert outcome.reauth is reauth
+
+
+def test_a_call_that_failed_is_left_to_the_engine() -> None:
+    for error in (NotSent("not reached"), Unavailable("cut"), Rejected("no")):
+        with pytest.raises(type(error)):
+            run("creator_info", Script(error))

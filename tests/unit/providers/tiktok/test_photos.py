@@ -1,0 +1,197 @@
+"""Photos: fitted, named by their addresses, and never named twice."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from socialpub.providers.base import Again, Done, ImageLimits, MediaFile, More, Refused, Unfit
+from socialpub.providers.errors import AuthExpired, RateLimited, Unavailable
+from socialpub.providers.tiktok import TikTok
+from socialpub.sections import TikTok as Section
+from tests.unit.providers.tiktok.script import DIRECT, DRAFT, Script, as_it_is, envelope, job, ok, page, photo, run
+
+TASK = {"publish_id": "p_pub_url~v2.7000"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def on_disk(folder: Path, count: int = 2) -> tuple[MediaFile, ...]:
+    photos = tuple(photo(index, path=folder / f"{index}") for index in range(count))
+    for each in photos:
+        each.path.write_bytes(b"jpeg")
+    return photos
+
+
+def fitted_into(folder: Path, asked: list[ImageLimits]) -> Callable[[MediaFile, ImageLimits], MediaFile]:
+    def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
+        asked.append(limits)
+        path = folder / f"fitted-{media.position}"
+        path.write_bytes(b"jpeg")
+        return replace(media, path=path, mime_type="image/jpeg", size_bytes=4)
+
+    return fit
+
+
+def kept(*photos: MediaFile) -> dict[str, Any]:
+    return {
+        "photos": [
+            {"path": str(each.path), "mime_type": each.mime_type, "size_bytes": each.size_bytes} for each in photos
+        ]
+    }
+
+
+# --- fitting ---------------------------------------------------------------------------------------------------------
+
+
+def test_photos_become_what_tiktok_takes_before_anything_is_announced(folder: Path) -> None:
+    asked: list[ImageLimits] = []
+    photos = photo(0, mime_type="image/png"), photo(1)
+    outcome = run("fit_photos", Script(), *photos, fit=fitted_into(folder, asked))
+    assert isinstance(outcome, Done)
+    assert [Path(each["path"]).name for each in outcome.memo["photos"]] == ["fitted-0", "fitted-1"]
+    assert asked[0].types == ("image/jpeg", "image/webp")
+    assert (asked[0].max_short_side, asked[0].max_bytes) == (1080, 20_000_000)
+
+
+@pytest.mark.parametrize("mime_type", ["image/gif", "image/webp"])
+def test_of_a_picture_that_moves_a_still_is_made(folder: Path, mime_type: str) -> None:
+    asked: list[ImageLimits] = []
+    moving = photo(mime_type=mime_type, facts={"width": 10, "height": 10, "frames": 9})
+    run("fit_photos", Script(), moving, fit=fitted_into(folder, asked))
+    assert asked[0].types == ("image/jpeg",)
+
+
+def test_many_photos_take_several_runs() -> None:
+    photos = tuple(photo(index) for index in range(3))
+    first = run("fit_photos", Script(), *photos, slice_over=lambda: True)
+    assert isinstance(first, More)
+    assert len(first.memo["photos"]) == 1
+    second = run("fit_photos", Script(), *photos, memo=first.memo)
+    assert isinstance(second, Done)
+    assert len(second.memo["photos"]) == 3
+
+
+def test_a_photo_that_no_version_fits_is_left_to_the_engine() -> None:
+    def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
+        raise Unfit("too large")
+
+    with pytest.raises(Unfit):
+        run("fit_photos", Script(), photo(), fit=fit)
+
+
+@pytest.mark.parametrize(
+    "base", ["http://box.example.net", "https://192.168.1.5", "https://box", "https://[2001:db8::1]"]
+)
+def test_an_appliance_that_tiktok_cannot_reach_says_so_before_the_post(base: str) -> None:
+    outcome = run("fit_photos", Script(), photo(), public_url=lambda media: f"{base}/m?signature=hush")
+    assert isinstance(outcome, Refused)
+    assert "base_url" in outcome.message
+    assert "hush" not in outcome.message
+
+
+def test_a_stand_in_fetches_from_anywhere() -> None:
+    stand_in = TikTok(Section(api_url="http://127.0.0.1:9000"))
+    work = job(Script(), photo(), public_url=lambda media: "http://127.0.0.1:8000/m")
+    assert isinstance(stand_in.run("fit_photos", work), Done)
+
+
+# --- the commit ------------------------------------------------------------------------------------------------------
+
+
+def test_a_direct_post_names_the_fitted_files_by_fresh_addresses(folder: Path) -> None:
+    photos = on_disk(folder)
+    script = Script(ok(**TASK))
+    options = {**DIRECT, "title": "Three views", "photoCoverIndex": 1, "autoAddMusic": True, "isAigc": True}
+    memo = {**kept(*photos), "creator": {"off": ["comment", "duet"]}}
+    outcome = run("init_photos", script, *photos, options=options, memo=memo, text="From the roof #demo")
+    assert script.asked == ["content/init/"]
+    assert script.calls[0].json == {
+        "media_type": "PHOTO",
+        "post_mode": "DIRECT_POST",
+        "post_info": {
+            "title": "Three views",
+            "description": "From the roof #demo",
+            "privacy_level": "SELF_ONLY",
+            "disable_comment": True,
+            "auto_add_music": True,
+            "brand_content_toggle": False,
+            "brand_organic_toggle": False,
+        },
+        "source_info": {
+            "source": "PULL_FROM_URL",
+            "photo_cover_index": 1,
+            "photo_images": [f"https://box.example.net/m{each.path}?signature=s" for each in photos],
+        },
+    }
+    assert isinstance(outcome, Done)
+    assert outcome.memo["publish_id"] == TASK["publish_id"]
+    assert "signature" not in str(outcome.memo)
+    assert script.seen.message == "publish_id p_pub_url~v2.7000"
+
+
+def test_a_draft_keeps_its_texts_and_says_nothing_of_who_may_see_it(folder: Path) -> None:
+    photos = on_disk(folder, 1)
+    script = Script(ok(**TASK))
+    options = {**DRAFT, "title": "Views", "privacyLevel": "SELF_ONLY", "disableComment": True}
+    run("init_photo_draft", script, *photos, options=options, memo=kept(*photos))
+    body = script.calls[0].json
+    assert body["post_mode"] == "MEDIA_UPLOAD"
+    assert body["post_info"] == {"title": "Views", "description": "Evening light #demo"}
+
+
+def test_a_fitted_version_that_is_gone_is_made_again_before_tiktok_is_asked(folder: Path) -> None:
+    photos = on_disk(folder)
+    photos[1].path.unlink()
+    outcome = run("init_photos", Script(), *photos, memo=kept(*photos))
+    assert isinstance(outcome, Again)
+    assert outcome.step == "fit_photos"
+    assert "photos" not in outcome.memo
+
+
+@pytest.mark.parametrize("answer", [page(502), page(200), envelope(500, "internal_error"), ok(), Unavailable("cut")])
+def test_a_lost_answer_is_never_asked_for_again(folder: Path, answer: Any) -> None:
+    photos = on_disk(folder, 1)
+    with pytest.raises(Unavailable):
+        run("init_photos", Script(answer), *photos, memo=kept(*photos))
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("url_ownership_unverified", Refused),
+        ("app_version_check_failed", Refused),
+        ("unaudited_client_can_only_post_to_private_accounts", Refused),
+        ("privacy_level_option_mismatch", Refused),
+        ("invalid_params", Refused),
+    ],
+)
+def test_a_refused_call_made_nothing(folder: Path, code: str, kind: type) -> None:
+    photos = on_disk(folder, 1)
+    assert isinstance(run("init_photos", Script(envelope(403, code)), *photos, memo=kept(*photos)), kind)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind"),
+    [
+        (403, "spam_risk_too_many_posts", RateLimited),
+        (403, "spam_risk_too_many_pending_share", RateLimited),
+        (429, "rate_limit_exceeded", RateLimited),
+        (401, "access_token_invalid", AuthExpired),
+    ],
+)
+def test_a_call_refused_for_now_comes_later(folder: Path, status: int, code: str, kind: type[Exception]) -> None:
+    photos = on_disk(folder, 1)
+    with pytest.raises(kind):
+        run("init_photos", Script(envelope(status, code)), *photos, memo=kept(*photos))
+
+
+def test_a_file_within_the_limits_is_handed_over_as_it_is() -> None:
+    outcome = run("fit_photos", Script(), photo(), fit=as_it_is)
+    assert isinstance(outcome, Done)
+    assert outcome.memo["photos"][0]["path"] == "/media/0"

@@ -1,0 +1,248 @@
+"""After the commit: only TikTok's verdict ends the waiting, and an id is no part of it."""
+
+from typing import Any
+
+import pytest
+
+from socialpub.providers.base import Account, Again, CannotTell, Done, Look, Published, Refused, Wait
+from socialpub.providers.errors import AuthExpired, RateLimited, Rejected, Unavailable
+from socialpub.providers.http import Answer
+from tests.unit.providers.tiktok.script import (
+    ADAPTER,
+    DRAFT,
+    PUBLISH_ID,
+    Script,
+    envelope,
+    film,
+    job,
+    ok,
+    opened,
+    page,
+    photo,
+    received,
+    run,
+    stands,
+)
+
+POST_ID = 7000000000000000123
+STEP = "await_outcome"
+
+
+def complete(*ids: Any, **more: Any) -> Answer:
+    return stands("PUBLISH_COMPLETE", publicaly_available_post_id=list(ids), **more)
+
+
+# --- published -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answer", [stands("PUBLISH_COMPLETE"), complete()])
+def test_a_post_without_an_id_is_published(answer: Answer) -> None:
+    script = Script(answer)
+    assert run(STEP, script, memo=opened()) == Published(None, None)
+    assert script.calls[0].json == {"publish_id": PUBLISH_ID}
+
+
+@pytest.mark.parametrize("ids", [(POST_ID,), (str(POST_ID),), (POST_ID, POST_ID + 1)])
+def test_the_first_id_counts_exactly_and_makes_the_link(ids: tuple[Any, ...]) -> None:
+    outcome = run(STEP, Script(complete(*ids)), memo=opened())
+    assert outcome == Published(str(POST_ID), f"https://www.tiktok.com/@demo.owner/video/{POST_ID}")
+
+
+def test_the_right_spelling_of_the_ids_is_read_too() -> None:
+    answer = stands("PUBLISH_COMPLETE", publicly_available_post_id=[POST_ID])
+    outcome = run(STEP, Script(answer), memo=opened())
+    assert isinstance(outcome, Published)
+    assert outcome.post_id == str(POST_ID)
+
+
+@pytest.mark.parametrize("odd", [[None], [True], ["../x"], [{}], "x", 0, {"a": 1}])
+def test_what_is_no_id_is_none(odd: Any) -> None:
+    answer = stands("PUBLISH_COMPLETE", publicaly_available_post_id=odd)
+    assert run(STEP, Script(answer), memo=opened()) == Published(None, None)
+
+
+def test_the_link_of_photos_is_not_guessed() -> None:
+    assert run(STEP, Script(complete(POST_ID)), photo(), memo=opened()) == Published(str(POST_ID), None)
+
+
+def test_a_connection_that_may_list_videos_gets_tiktok_s_own_link() -> None:
+    account = Account("oid", scopes=frozenset({"video.list", "video.publish"}))
+    shared = "https://www.tiktok.com/@demo.owner/photo/7000000000000000123?u=1"
+    script = Script(complete(POST_ID), ok(videos=[{"id": str(POST_ID), "share_url": shared}]))
+    assert run(STEP, script, photo(), memo=opened(), account=account) == Published(str(POST_ID), shared)
+    assert script.calls[1].path == "/v2/video/query/?fields=id,share_url"
+    assert script.calls[1].json == {"filters": {"video_ids": [str(POST_ID)]}}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ok(),
+        ok(videos=[]),
+        ok(videos=[{"id": "1", "share_url": "https://x.example"}]),
+        ok(videos=[{"id": str(POST_ID), "share_url": "javascript:x"}]),
+        page(502),
+        Unavailable("cut"),
+        RateLimited("full"),
+    ],
+)
+def test_nothing_depends_on_that_link(answer: Any) -> None:
+    account = Account("oid", scopes=frozenset({"video.list"}))
+    outcome = run(STEP, Script(complete(POST_ID), answer), memo=opened(), account=account)
+    assert outcome == Published(str(POST_ID), f"https://www.tiktok.com/@demo.owner/video/{POST_ID}")
+
+
+def test_a_draft_in_the_inbox_is_settled_with_a_note() -> None:
+    outcome = run(STEP, Script(stands("SEND_TO_USER_INBOX")), memo=opened(), options=DRAFT)
+    assert isinstance(outcome, Done)
+    assert any("waiting in the TikTok inbox" in note for note in outcome.memo["notes"])
+    assert run("settle_draft", Script(), memo=outcome.memo, options=DRAFT) == Published(None, None)
+
+
+def test_a_draft_that_its_owner_finished_at_once_is_a_post() -> None:
+    outcome = run(STEP, Script(complete(POST_ID)), memo=opened(), options=DRAFT)
+    assert isinstance(outcome, Published)
+    assert outcome.post_id == str(POST_ID)
+
+
+# --- not yet ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("seconds", "pause"),
+    [(0, 5), (59, 5), (60, 15), (599, 15), (600, 60), (3599, 60), (3600, 900), (90_000, 900)],
+)
+def test_tiktok_is_asked_less_and_less_often(seconds: float, pause: float) -> None:
+    outcome = run(STEP, Script(received(15_000_000)), memo=opened(), seconds=seconds)
+    assert isinstance(outcome, Wait)
+    assert outcome.seconds == pause
+    assert outcome.memo == opened()
+
+
+def test_after_half_an_hour_it_is_said_that_tiktok_has_not_confirmed() -> None:
+    early = run(STEP, Script(stands("PROCESSING_DOWNLOAD")), photo(), memo=opened(), seconds=1799)
+    late = run(STEP, Script(stands("PROCESSING_DOWNLOAD")), photo(), memo=opened(), seconds=1800)
+    assert isinstance(early, Wait)
+    assert isinstance(late, Wait)
+    assert early.reason == "TikTok is processing the photos"
+    assert "not confirmed" in late.reason
+
+
+def test_a_status_that_nobody_knows_is_still_at_work() -> None:
+    assert isinstance(run(STEP, Script(stands("NEVER_HEARD_OF")), memo=opened()), Wait)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (ok(), Unavailable),
+        (page(502), Unavailable),
+        (envelope(500, "internal_error"), Unavailable),
+        (envelope(429, "rate_limit_exceeded"), RateLimited),
+        (envelope(401, "access_token_invalid"), AuthExpired),
+        (envelope(401, "scope_not_authorized"), Rejected),
+        (envelope(400, "invalid_publish_id"), Rejected),
+        (envelope(400, "token_not_authorized_for_specified_publish_id"), Rejected),
+        (envelope(400, "never_heard_of"), Rejected),
+    ],
+)
+def test_a_question_that_was_refused_is_no_verdict(answer: Answer, kind: type[Exception]) -> None:
+    with pytest.raises(kind):
+        run(STEP, Script(answer), memo=opened())
+
+
+# --- failed ----------------------------------------------------------------------------------------------------------
+
+
+def failed(reason: str | None) -> Answer:
+    return stands("FAILED", **({"fail_reason": reason} if reason else {}))
+
+
+@pytest.mark.parametrize(
+    ("reason", "says", "reauth", "rest"),
+    [
+        ("file_format_check_failed", "H.264", False, 0),
+        ("duration_check_failed", "12.0 s", False, 0),
+        ("frame_rate_check_failed", "30 frames a second", False, 0),
+        ("picture_size_check_failed", "1080×1920", False, 0),
+        ("publish_cancelled", "cancelled", False, 0),
+        ("auth_removed", "Connect the account again", True, 0),
+        ("spam_risk_user_banned_from_posting", "bars this account", False, 86_400),
+        ("spam_risk_text", "change the caption", False, 0),
+        ("spam_risk", "spam", False, 0),
+        ("never_heard_of", "never_heard_of", False, 0),
+        (None, "could not publish", False, 0),
+    ],
+)
+def test_a_reason_says_what_to_do_and_is_a_verdict(reason: str | None, says: str, reauth: bool, rest: float) -> None:
+    outcome = run(STEP, Script(failed(reason)), memo=opened())
+    assert isinstance(outcome, Refused)
+    assert outcome.verdict
+    assert says in outcome.message
+    assert (outcome.reauth, outcome.rest_seconds) == (reauth, rest)
+
+
+@pytest.mark.parametrize(
+    ("reason", "seconds"),
+    [
+        ("internal", 600),
+        ("video_pull_failed", 300),
+        ("photo_pull_failed", 300),
+        ("spam_risk_too_many_posts", 86_400),
+    ],
+)
+def test_what_tiktok_calls_worth_it_gets_one_new_task_and_no_third(reason: str, seconds: float) -> None:
+    outcome = run(STEP, Script(failed(reason)), memo=opened())
+    assert isinstance(outcome, Again)
+    assert (outcome.step, outcome.limit, outcome.seconds) == ("creator_info", 1, seconds)
+    assert "publish_id" not in outcome.memo
+    second = {**opened(), "restarts": outcome.memo["restarts"]}
+    refused = run(STEP, Script(failed(reason)), memo=second)
+    assert isinstance(refused, Refused)
+    assert refused.verdict
+
+
+# --- reading back ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        received(64_000_001),
+        stands("PROCESSING_UPLOAD"),
+        stands("NEVER_HEARD_OF"),
+        stands("PUBLISH_COMPLETE"),
+        stands("SEND_TO_USER_INBOX"),
+        stands("FAILED", fail_reason="internal"),
+    ],
+)
+def test_a_video_that_may_be_whole_at_tiktok_is_only_watched_from_then_on(told: Answer) -> None:
+    script = Script(told)
+    assert ADAPTER.recover(job(script, film(64_000_001), memo=opened(5))) == Done(opened(5))
+
+
+def test_a_video_whose_last_bytes_are_missing_is_not_there() -> None:
+    for got in (0, 50_000_000, 64_000_000):
+        assert ADAPTER.recover(job(Script(received(got)), film(64_000_001), memo=opened(5))) == Look(whole=False)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [(page(502), Unavailable), (envelope(400, "invalid_publish_id"), Rejected), (Unavailable("cut"), Unavailable)],
+)
+def test_a_look_that_was_not_answered_is_none(answer: Any, kind: type[Exception]) -> None:
+    with pytest.raises(kind):
+        ADAPTER.recover(job(Script(answer), memo=opened()))
+
+
+def test_photos_whose_publish_id_was_lost_cannot_be_looked_up() -> None:
+    found = ADAPTER.recover(job(Script(), photo(), memo={"photos": []}))
+    assert isinstance(found, CannotTell)
+    assert "Look at the profile" in found.hint
+
+
+def test_an_id_that_comes_late_can_be_filled_in() -> None:
+    assert ADAPTER.fill_in(job(Script(complete()), memo=opened())) is None
+    assert ADAPTER.fill_in(job(Script(received(1)), memo=opened())) is None
+    found = ADAPTER.fill_in(job(Script(complete(POST_ID)), memo=opened()))
+    assert found == Published(str(POST_ID), f"https://www.tiktok.com/@demo.owner/video/{POST_ID}")

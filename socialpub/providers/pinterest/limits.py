@@ -23,6 +23,9 @@ IMAGE = ImageLimits(types=IMAGE_TYPES, max_bytes=10_000_000)
 CAROUSEL_IMAGE = ImageLimits(types=IMAGE_TYPES, max_bytes=2_000_000)
 """Ours: five images travel inside one JSON body."""
 
+IMAGE_SURE_SIDE, IMAGE_GOOD_SIDE = 200, 600
+"""Pinterest refuses small pictures without saying what is small; vendors name 100 and 600."""
+
 VIDEOS = 1
 VIDEO_TYPES = ("video/mp4", "video/quicktime")
 VIDEO_BYTES = 2 * 1024**3
@@ -37,3 +40,4 @@ SLACK = 0.01
 
 SCOPE_ACCOUNT = "user_accounts:read"
 SCOPES_TO_PUBLISH = ("boards:read", "boards:write", "pins:read", "pins:write")
+SCOPES = (SCOPE_ACCOUNT, *SCOPES_TO_PUBLISH)

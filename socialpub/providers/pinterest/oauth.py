@@ -4,19 +4,19 @@ Errors are told apart by status and code together. A 401 has two meanings that m
 app, which no new consent can help, and every other is about the token.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlencode
 
 from socialpub.providers import answers
 from socialpub.providers.base import Identity, Tokens
-from socialpub.providers.errors import AppRefused, AuthExpired, ProviderError, RateLimited, Rejected, Unavailable
+from socialpub.providers.errors import AuthExpired, Rejected, Unavailable
 from socialpub.providers.pinterest import limits
+from socialpub.providers.pinterest.errors import failure
 
 if TYPE_CHECKING:
     from socialpub.providers.http import Answer, Http
     from socialpub.sections import Pinterest as Section
 
-TOKEN_CODE = 2
-SCOPE_OR_APP_CODE = 3
 NOT_PERMITTED_CODE = 29
 
 
@@ -24,15 +24,26 @@ class PinterestOAuth:
     refresh_early_seconds = 3 * 86400
     """Of 30 days: the refresh token lives 60, so that even a quiet account is renewed in time."""
 
+    idle_refresh_seconds = 27 * 86400
+    """Of the refresh token's 60 days, and before the access token's 30 are over."""
+
+    revokes_every_grant = False
+
     def __init__(self, section: "Section") -> None:
         self._section = section
+
+    def authorize_url(self, redirect_uri: str, state: str, verifier: str) -> str:
+        return authorize_url(self._section, redirect_uri=redirect_uri, state=state, verifier=verifier)
+
+    def exchange(self, http: "Http", code: str, redirect_uri: str, verifier: str) -> Tokens:
+        return exchange(http, self._section, code=code, redirect_uri=redirect_uri, verifier=verifier)
 
     def identify(self, http: "Http", access_token: str, scopes: frozenset[str]) -> Identity:  # noqa: ARG002
         """Who this token belongs to."""
         answer = http.call("GET", f"{self._section.api_url}/user_account", token=access_token)
         found = answers.members(answer)
         if not 200 <= answer.status < 300:
-            raise _error(answer, "user_account")
+            raise failure(answer, endpoint="user_account")
         username = answers.text(found, "username")
         account_id = answers.text(found, "id") or username
         if account_id is None:
@@ -48,29 +59,20 @@ class PinterestOAuth:
 
     def refresh(self, http: "Http", refresh_token: str) -> Tokens:
         """A new pair; both are stored before either is used."""
-        answer = self._post(http, "/oauth/token", {"grant_type": "refresh_token", "refresh_token": refresh_token})
-        if not 200 <= answer.status < 300:
-            raise _refresh_error(answer)
-        found = answers.members(answer)
-        access_token = answers.text(found, "access_token")
-        if access_token is None:
-            raise Unavailable(f"Pinterest's token answer could not be read (HTTP {answer.status}).")
-        scope = answers.text(found, "scope")
-        return Tokens(
-            access_token=access_token,
-            refresh_token=answers.text(found, "refresh_token"),
-            expires_in_seconds=answers.whole(found, "expires_in"),
-            refresh_expires_in_seconds=answers.whole(found, "refresh_token_expires_in"),
-            scopes=frozenset(scope.replace(",", " ").split()) if scope else None,
+        fields = {"grant_type": "refresh_token", "refresh_token": refresh_token}
+        message = (
+            "Pinterest does not accept the refresh token: connect the account again. When this happens to every "
+            "account at once, check client_id and client_secret in [providers.pinterest]."
         )
+        return _ask_for_tokens(http, self._section, fields, message)
 
     def revoke(self, http: "Http", access_token: str, refresh_token: str | None) -> None:
         """Ask for it to be taken back. Pinterest does so for system users only and refuses all others, which is no
         failure: their tokens end by being erased here, and in Pinterest's own settings."""
-        answer = self._post(http, "/oauth/token/revoke", {"token": refresh_token or access_token})
+        answer = _post(http, self._section, "/oauth/token/revoke", {"token": refresh_token or access_token})
         refused = answer.status == 403 and answers.members(answer).get("code") == NOT_PERMITTED_CODE
         if not (200 <= answer.status < 300 or refused):
-            raise _error(answer, "oauth/token/revoke")
+            raise failure(answer, endpoint="oauth/token/revoke")
 
     def missing_scopes(self, scopes: frozenset[str]) -> list[str]:
         if not scopes:
@@ -81,48 +83,75 @@ class PinterestOAuth:
     def can_publish(self, scopes: frozenset[str]) -> bool:
         return not scopes or scopes.issuperset(limits.SCOPES_TO_PUBLISH)
 
-    def _post(self, http: "Http", path: str, form: dict[str, str]) -> "Answer":
-        credentials = (self._section.client_id, self._section.client_secret.get_secret_value())
-        return http.call("POST", f"{self._section.api_url}{path}", auth=credentials, form=form)
 
+def authorize_url(section: "Section", *, redirect_uri: str, state: str, verifier: str | None = None) -> str:  # noqa: ARG001
+    """The consent page for one connection. `redirect_uri` must be registered with the app letter by letter.
 
-def _refresh_error(answer: "Answer") -> ProviderError:
-    """At the token endpoint a 401 with code 2 is the refresh token's end (or a wrong app secret, which Pinterest does
-    not tell apart)."""
-    error = _error(answer, "oauth/token")
-    if not isinstance(error, AuthExpired):
-        return error
-    message = (
-        "Pinterest does not accept the refresh token: connect the account again. When this happens to every account "
-        "at once, check client_id and client_secret in [providers.pinterest]."
-    )
-    return Rejected(message, status=answer.status, reauth=True, code=error.code, request_id=error.request_id)
-
-
-def _error(answer: "Answer", endpoint: str) -> ProviderError:
-    """What an answer that is no success means."""
-    found = answers.members(answer)
-    number = found.get("code")
-    message = answers.text(found, "message") or ""
-    said = answers.shown(message) or f"HTTP {answer.status}"
-    about: dict[str, Any] = {
-        "code": str(number) if isinstance(number, int | str) else None,
-        "request_id": answer.headers.get("x-pinterest-rid"),
+    Pinterest describes no PKCE, so nothing is made of `verifier`.
+    """
+    query = {
+        "client_id": section.client_id,
+        "redirect_uri": redirect_uri,
+        "response_type": "code",
+        "scope": ",".join(limits.SCOPES),
+        "state": state,
     }
-    if answer.status == 429:
-        wait = answers.seconds(answer, "retry-after", "x-ratelimit-reset")
-        return RateLimited("Pinterest's rate limit is reached.", retry_after_seconds=wait, endpoint=endpoint, **about)
-    if number == SCOPE_OR_APP_CODE and answer.status in (401, 403):
-        if answer.status == 401 and "scope" not in message.lower():
-            return AppRefused(
-                f"Pinterest has not approved the app for this yet: {said}. Look at it on developers.pinterest.com; "
-                "connecting the account again does not help.",
-                **about,
-            )
-        refusal = f"Pinterest wants a permission that was not granted: {said}. Connect the account again."
-        return Rejected(refusal, status=answer.status, reauth=True, **about)
-    if answer.status == 401:
-        return AuthExpired("Pinterest does not accept the access token.", **about)
-    if answer.status >= 500 or answer.status < 400:
-        return Unavailable(f"Pinterest gave no usable answer (HTTP {answer.status}).", **about)
-    return Rejected(f"Pinterest refused: {said}.", status=answer.status, **about)
+    return f"{section.authorize_url}?{urlencode(query, quote_via=quote, safe=':,')}"
+
+
+def exchange(
+    http: "Http",
+    section: "Section",
+    *,
+    code: str,
+    redirect_uri: str,
+    verifier: str | None = None,  # noqa: ARG001
+) -> Tokens:
+    """Trade the code of a consent for tokens, once and at once. `redirect_uri` is the very one of the consent.
+
+    Raises `Rejected` with `reauth` when the owner must begin again (or the app's secret is wrong: Pinterest does not
+    tell the two apart), without it when the request itself is refused.
+    """
+    fields = {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": redirect_uri,
+        # Apps from before 25 September 2025 get a refresh token that can be renewed only when they ask for it.
+        "continuous_refresh": "true",
+    }
+    message = (
+        "Pinterest does not accept the consent: begin again. When that happens every time, check client_id and "
+        "client_secret in [providers.pinterest]."
+    )
+    return _ask_for_tokens(http, section, fields, message)
+
+
+def _ask_for_tokens(http: "Http", section: "Section", fields: dict[str, str], otherwise: str) -> Tokens:
+    """At the token endpoint a 401 with code 2 speaks of what was given (or of the app's secret): `otherwise`."""
+    answer = _post(http, section, "/oauth/token", fields)
+    if not 200 <= answer.status < 300:
+        error = failure(answer, endpoint="oauth/token")
+        if isinstance(error, AuthExpired):
+            raise Rejected(
+                otherwise, status=answer.status, reauth=True, code=error.code, request_id=error.request_id
+            ) from None
+        raise error
+    found = answers.members(answer)
+    access_token = answers.text(found, "access_token")
+    if access_token is None:
+        raise Unavailable(f"Pinterest's token answer could not be read (HTTP {answer.status}).")
+    scope = answers.text(found, "scope")
+    return Tokens(
+        access_token=access_token,
+        refresh_token=answers.text(found, "refresh_token"),
+        expires_in_seconds=answers.whole(found, "expires_in"),
+        refresh_expires_in_seconds=answers.whole(found, "refresh_token_expires_in"),
+        # Spaces in answers, commas in samples.
+        scopes=frozenset(scope.replace(",", " ").split()) if scope else None,
+    )
+
+
+def _post(http: "Http", section: "Section", path: str, form: dict[str, str]) -> "Answer":
+    """The parameters go into the body: in the query they are ignored."""
+    credentials = (section.client_id, section.client_secret.get_secret_value())
+    return http.call("POST", f"{section.api_url}{path}", auth=credentials, form=form)

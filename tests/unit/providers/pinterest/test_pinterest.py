@@ -1,4 +1,4 @@
-"""Pinterest as far as it is built: options, rules and tokens; publishing says that it is not there."""
+"""What is told about a pin before anything is sent, and Pinterest's tokens."""
 
 import json
 from pathlib import Path
@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from socialpub.providers.base import Account, Content, MediaFile, Problem, Refused
+from socialpub.providers.base import Account, Content, MediaFile, Problem
 from socialpub.providers.errors import AppRefused, AuthExpired, ProviderError, RateLimited, Rejected, Unavailable
 from socialpub.providers.http import Answer
-from socialpub.providers.pinterest import NOT_BUILT, Pinterest
+from socialpub.providers.pinterest import SANDBOX_API, Pinterest
 from socialpub.sections import Pinterest as Section
 from tests.answering import Answering
 
@@ -36,20 +36,26 @@ def video(mime_type: str = "video/mp4", **facts: Any) -> MediaFile:
 
 
 def found(pinterest: Pinterest, content: Content, options: dict[str, Any], account: Account = OWNER) -> list[Problem]:
-    """The problems before the last one, which always says that publishing is not built."""
-    *others, last = pinterest.check(content, options, account)
-    assert last == Problem(("profiles",), NOT_BUILT)
-    return others
+    return pinterest.check(content, options, account)
 
 
 # --- options and rules -----------------------------------------------------------------------------------------------
 
 
-def test_a_pin_without_any_fault_is_still_told_that_publishing_is_not_built(pinterest: Pinterest) -> None:
-    content = Content("A poster", (image(),))
+@pytest.mark.parametrize(
+    "media",
+    [
+        ("image",),
+        ("image", "image"),
+        ("image",) * 5,
+        ("video",),
+    ],
+)
+def test_a_pin_without_any_fault_has_no_problem_and_no_note(pinterest: Pinterest, media: tuple[str, ...]) -> None:
+    items = tuple(video() if kind == "video" else image(position) for position, kind in enumerate(media))
+    content = Content("A poster", items)
     assert found(pinterest, content, BOARD) == []
-    assert pinterest.plan(content, BOARD) == ()
-    assert pinterest.run("anything", None) == Refused(NOT_BUILT)  # type: ignore[arg-type]
+    assert pinterest.notes(content, BOARD) == []
 
 
 def test_a_pin_needs_a_board(pinterest: Pinterest) -> None:
@@ -104,7 +110,6 @@ def test_a_wrong_value_is_named(pinterest: Pinterest, given: dict[str, Any], say
         (tuple(image(i) for i in range(6)), ("media",), "not 6 images"),
         ((video(), image(1)), ("media",), "2 items with a video"),
         ((image(0), image(1, width=900)), ("media", 1), "900×1500"),
-        ((image(mime_type="image/gif", frames=2),), ("media", 0), "animated GIF"),
         ((video("video/webm"),), ("media", 0), "not video/webm"),
         ((video(duration_seconds=2.0),), ("media", 0), "lasts 2.0"),
         ((video(duration_seconds=901.0),), ("media", 0), "lasts 901.0"),
@@ -118,6 +123,23 @@ def test_media_beyond_the_limits_are_named_with_limit_and_found_value(
     (problem,) = found(pinterest, Content("", media), BOARD)
     assert problem.path == path
     assert says in problem.message
+
+
+def test_what_is_lost_on_the_way_is_a_note(pinterest: Pinterest) -> None:
+    moving = image(mime_type="image/gif", frames=2)
+    assert found(pinterest, Content("", (moving,)), BOARD) == []
+    assert "first frame" in pinterest.notes(Content("", (moving,)), BOARD)[0]
+    pair = (image(0, alt="One"), image(1, alt="x" * 501))
+    assert found(pinterest, Content("", pair), BOARD) == []
+    assert "Media item 2: a pin has one alt text" in pinterest.notes(Content("", pair), BOARD)[0]
+    assert "150×150" in pinterest.notes(Content("", (image(width=150, height=150),)), BOARD)[0]
+
+
+def test_pinterests_own_sandbox_takes_no_videos() -> None:
+    there = Pinterest(Section(api_url=SANDBOX_API))
+    assert found(there, Content("", (image(),)), BOARD) == []
+    (problem,) = found(there, Content("", (video(),)), BOARD)
+    assert problem.path == ("media", 0)
 
 
 def test_a_long_description_is_named(pinterest: Pinterest) -> None:
@@ -166,7 +188,7 @@ def test_an_account_is_known_by_its_id_or_else_by_its_name(pinterest: Pinterest)
         (403, {"code": 29, "message": "not permitted"}, Rejected, False),
         (404, {"code": 40, "message": "Board not found."}, Rejected, False),
         (500, {"code": 0, "message": "?"}, Unavailable, None),
-        (503, {"code": 4197, "message": "ramped down"}, Unavailable, None),
+        (503, {"code": 4197, "message": "ramped down"}, RateLimited, None),
     ],
 )
 def test_an_error_is_read_by_status_and_code_together(

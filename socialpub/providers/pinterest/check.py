@@ -1,0 +1,123 @@
+"""What Pinterest would refuse, told before anything is sent. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from socialpub.providers.base import Content, MediaFile, Problem
+from socialpub.providers.options import utf16_units
+from socialpub.providers.pinterest import limits
+from socialpub.providers.pinterest.options import missing
+
+
+def problems(
+    content: Content, options: Mapping[str, Any], missing_scopes: Sequence[str], *, sandbox: bool
+) -> list[Problem]:
+    """Everything about this post that Pinterest would refuse. `sandbox`: it goes to Pinterest's own sandbox."""
+    found = [
+        *missing(options),
+        *(Problem(("profiles",), message) for message in missing_scopes),
+        *_check_media(content.media),
+        *_check_text(content),
+    ]
+    if sandbox and is_video(content):
+        found.append(Problem(("media", 0), "Pinterest's sandbox takes no videos, production does: give pictures."))
+    return found
+
+
+def notes(content: Content, options: Mapping[str, Any]) -> list[str]:
+    """What the owner may like to know although nothing is wrong."""
+    found = []
+    at = options.get("coverImageKeyFrameTime")
+    if at is not None and content.media and not is_video(content):
+        found.append("coverImageKeyFrameTime is for videos; this pin has none.")
+    if at is not None and any(at > item.facts.get("duration_seconds", at) for item in content.media):
+        found.append("coverImageKeyFrameTime lies beyond the end: the last frame becomes the cover.")
+    pictures = [item for item in content.media if item.kind == "image"]
+    for item in pictures:
+        if item.animated:
+            found.append(
+                f"Media item {item.position + 1}: Pinterest shows no moving GIF; its first frame is published."
+            )
+        width, height = item.facts.get("width"), item.facts.get("height")
+        if width and height and min(width, height) < limits.IMAGE_SURE_SIDE:
+            found.append(
+                f"Media item {item.position + 1}: Pinterest may find {width}×{height} pixels too small; give "
+                f"{limits.IMAGE_GOOD_SIDE} or more, best 1000×1500."
+            )
+    described = [item for item in content.media if item.alt]
+    found += [
+        f"Media item {item.position + 1}: a pin has one alt text, that of media item {described[0].position + 1}; this "
+        "one is left out."
+        for item in described[1:]
+    ]
+    return found
+
+
+def is_video(content: Content) -> bool:
+    return any(item.kind == "video" for item in content.media)
+
+
+def alt_text(content: Content) -> str | None:
+    """The pin's one alt text: the first that a media item has."""
+    return next((item.alt for item in content.media if item.alt), None)
+
+
+def _check_media(media: Sequence[MediaFile]) -> list[Problem]:
+    videos = [item for item in media if item.kind == "video"]
+    most = limits.CAROUSEL[1]
+    rule = f"A pin holds one image, {limits.CAROUSEL[0]} to {most} images, or one video"
+    if not media:
+        return [Problem(("media",), f"{rule}; a post without media cannot become one.")]
+    if videos and len(media) > limits.VIDEOS:
+        return [Problem(("media",), f"{rule}, not {len(media)} items with a video.")]
+    if len(media) > most:
+        return [Problem(("media",), f"{rule}, not {len(media)} images.")]
+    if videos:
+        return _check_video(videos[0])
+    return _check_sizes(media)
+
+
+def _check_sizes(images: Sequence[MediaFile]) -> list[Problem]:
+    sizes = [(image.facts.get("width"), image.facts.get("height")) for image in images]
+    for image, size in zip(images, sizes, strict=True):
+        if None not in size and None not in sizes[0] and size != sizes[0]:
+            (width, height), (first_width, first_height) = size, sizes[0]
+            message = (
+                f"All images of one pin need the same size: this one has {width}×{height} pixels, the first "
+                f"{first_width}×{first_height}."
+            )
+            return [Problem(("media", image.position), message)]
+    return []
+
+
+def _check_video(video: MediaFile) -> list[Problem]:
+    path = ("media", video.position)
+    facts = video.facts
+    messages = []
+    if video.mime_type not in limits.VIDEO_TYPES:
+        messages.append(f"Pinterest takes {' and '.join(limits.VIDEO_TYPES)}, not {video.mime_type}.")
+    if video.size_bytes > limits.VIDEO_BYTES:
+        messages.append(f"A video may have at most {limits.VIDEO_BYTES} bytes and has {video.size_bytes}.")
+    shortest, longest = limits.VIDEO_SECONDS
+    seconds = facts.get("duration_seconds")
+    if seconds is not None and not shortest - limits.SLACK <= seconds <= longest + limits.SLACK:
+        messages.append(f"A video needs {shortest} to {longest} seconds and lasts {seconds:.1f}.")
+    width, height = facts.get("width"), facts.get("height")
+    tallest, widest = limits.VIDEO_SHAPES
+    if width and height and not tallest - limits.SLACK <= width / height <= widest + limits.SLACK:
+        messages.append(f"A video's shape may be from 1:2 to 1.91:1 (width to height); this one has {width}×{height}.")
+    return [Problem(path, message) for message in messages]
+
+
+def _check_text(content: Content) -> list[Problem]:
+    found = []
+    units = utf16_units(content.text)
+    if units > limits.DESCRIPTION_UNITS:
+        message = f"A pin's description may have at most {limits.DESCRIPTION_UNITS} characters and has {units}."
+        found.append(Problem(("post", "body"), message))
+    described = next((item for item in content.media if item.alt), None)
+    alt_units = utf16_units(described.alt or "") if described else 0
+    if described and alt_units > limits.ALT_UNITS:
+        message = f"A pin's alt text may have at most {limits.ALT_UNITS} characters and has {alt_units}."
+        found.append(Problem(("media", described.position, "alt"), message))
+    return found

@@ -1,0 +1,209 @@
+"""Bringing a video to Pinterest: registered there, sent to the storage that Pinterest names, then waited for.
+
+The form for the storage is signed and works like a password, so it waits sealed in the memo and is dropped as soon as
+it has served. An upload that failed is begun with a new registration, never with the old form.
+"""
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from socialpub.providers import answers
+from socialpub.providers.base import Done, Job, Outcome, Refused, Wait
+from socialpub.providers.errors import Unavailable
+from socialpub.providers.http import Answer, FilePart
+from socialpub.providers.pinterest.errors import REQUEST_ID, Why, judge
+from socialpub.providers.pinterest.talk import again, ask, id_of, refusal, succeeded, times
+
+if TYPE_CHECKING:
+    from socialpub.sections import Pinterest as Section
+
+REGISTER, UPLOAD, AWAIT = "register", "upload", "await_processing"
+
+FILE_NAMES = {"video/mp4": "video.mp4", "video/quicktime": "video.mov"}
+FORM_SECONDS = 600
+"""Ours: how long a signed form lives is not documented."""
+PATIENT = 1000
+"""As often as the delivery's own patience allows."""
+FIRST_PAUSES = (1.0, 2.0, 4.0, 8.0)
+LATER_PAUSES = ((600.0, 10.0), (3600.0, 60.0), (float("inf"), 300.0))
+"""Until so many seconds of waiting, ask every so many: a Trial app has a thousand reads a day."""
+
+OLD_FORM = "The registration of the video grew old before it could be sent: it is registered anew."
+BROKEN = "The upload broke off: the video is registered and sent anew."
+NOT_TAKEN = "The storage did not take the video: it is registered and sent anew."
+FORGOTTEN = "Pinterest does not know the video any more: it is registered and sent anew."
+NOT_PROCESSED = "Pinterest could not process the video: it is sent once more."
+
+
+def register(job: Job, section: "Section") -> Outcome:
+    if job.memo.get("video"):
+        return Done(job.memo)
+    answer = ask(job, "POST", f"{section.api_url}/media", json={"media_type": "video"})
+    if not succeeded(answer):
+        return refusal(job, judge(answer))
+    found = answers.members(answer)
+    media_id, url, fields = id_of(found, "media_id"), answers.text(found, "upload_url"), found.get("upload_parameters")
+    if media_id is None or url is None or not _is_form(fields):
+        raise Unavailable("Pinterest's registration of the video could not be read.", request_id=_request_id(answer))
+    if not may_receive(section, url):
+        return Refused(
+            f"Pinterest named {_host(url)} for the upload, which is not among upload_hosts of [providers.pinterest]: "
+            "add it there if it is Pinterest's."
+        )
+    form = job.seal(json.dumps([url, fields]))
+    return Done({**job.memo, "video": {"id": media_id, "form": form, "registered_at": job.now.timestamp()}})
+
+
+def upload(job: Job, section: "Section") -> Outcome:  # noqa: ARG001
+    video = job.memo.get("video") or {}
+    if video.get("uploaded_at"):
+        return Done(job.memo)
+    if not video or job.now.timestamp() - video["registered_at"] > FORM_SECONDS:
+        return _anew(job, OLD_FORM, limit=PATIENT, otherwise=OLD_FORM, seconds=_pause(job, OLD_FORM))
+    media = job.content.media[0]
+    url, fields = json.loads(job.open(video["form"]))
+    part = FilePart(media.path, 0, media.size_bytes, FILE_NAMES[media.mime_type], media.mime_type)
+    try:
+        # No token: the form is signed. Storage of this kind wants the file last, and its length before the first byte.
+        answer = job.call("POST", url, multipart={**fields, "file": part})
+    except Unavailable as error:
+        return _broke_off(job, error.message)
+    job.seen.request_id = answer.headers.get("x-amz-request-id")
+    if _taken(answer):
+        kept = {"id": video["id"], "uploaded_at": job.now.timestamp(), "polls": 0}
+        return Done({**job.memo, "video": kept})
+    code = _storage_code(answer)
+    job.seen.code = code
+    if not 400 <= answer.status < 500 or answer.status in (408, 429):
+        return _broke_off(job, f"HTTP {answer.status}, {code}")
+    if code == "EntityTooLarge" or answer.status == 413:
+        return Refused(f"Pinterest's storage finds the video too large: it has {media.size_bytes} bytes.", code)
+    why = f"Pinterest's storage does not take the video (HTTP {answer.status}, {code}). Create the post again later."
+    return _anew(job, NOT_TAKEN, limit=3, otherwise=why, seconds=30.0)
+
+
+def await_processing(job: Job, section: "Section") -> Outcome:
+    video = dict(job.memo.get("video") or {})
+    if video.get("ready"):
+        return Done(job.memo)
+    if not video.get("uploaded_at"):
+        return _anew(job, OLD_FORM, limit=PATIENT, otherwise=OLD_FORM)
+    answer = ask(job, "GET", f"{section.api_url}/media/{video['id']}")
+    if not succeeded(answer):
+        no = judge(answer)
+        return forgotten(job, no.message) if no.why is Why.GONE else refusal(job, no)
+    status = answers.text(answers.members(answer), "status")
+    if status is None:
+        raise Unavailable("Pinterest did not say how far the video is.", request_id=_request_id(answer))
+    if status == "succeeded":
+        return Done({**job.memo, "video": {**video, "ready": True}})
+    if status == "failed":
+        why = (
+            "Pinterest could not process the video and gives no reason. Encode it as MP4 with H.264 and AAC, 4 s to "
+            "15 min long, and create the post again."
+        )
+        return _anew(job, NOT_PROCESSED, limit=1, otherwise=why)
+    # `registered` right after the upload is usual, and a word that is not known yet is no verdict.
+    waited = job.now.timestamp() - video["uploaded_at"]
+    memo = {**job.memo, "video": {**video, "polls": video["polls"] + 1}}
+    return Wait(pause_after(video["polls"], waited), "Pinterest is processing the video", memo)
+
+
+def forgotten(job: Job, message: str) -> Outcome:
+    """Pinterest does not know the media id (any more)."""
+    return _anew(job, FORGOTTEN, limit=1, otherwise=message)
+
+
+def ready(job: Job) -> bool:
+    return bool((job.memo.get("video") or {}).get("ready"))
+
+
+def source(job: Job) -> dict[str, Any]:
+    """The `media_source` of a video pin. The cover is a frame that Pinterest takes itself, counted in seconds: the
+    first one unless the owner chose another."""
+    return {
+        "source_type": "video_id",
+        "media_id": job.memo["video"]["id"],
+        "cover_image_key_frame_time": job.options.get("coverImageKeyFrameTime", 0),
+    }
+
+
+def pause_after(polls: int, waited_seconds: float) -> float:
+    """How long to wait before asking again."""
+    if polls < len(FIRST_PAUSES):
+        return FIRST_PAUSES[polls]
+    return next(pause for until, pause in LATER_PAUSES if waited_seconds < until)
+
+
+def may_receive(section: "Section", url: str) -> bool:
+    """Whether bytes may be sent to this address, which Pinterest named at run time.
+
+    Plain http, and a port of its own, are for a network that plays Pinterest: only where `api_url` has them too.
+    """
+    if not url.isascii() or re.search(r"[\x00- \"'<>\\\x7f]", url):
+        return False
+    own = urlsplit(section.api_url)
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return False
+    if host is None or parts.username is not None or parts.password is not None:
+        return False
+    if parts.scheme != "https" and not parts.scheme == own.scheme == "http":
+        return False
+    overridden = section.api_url != section.OWN_API_URL
+    usual = {"https": 443, "http": 80}[parts.scheme]
+    if port not in (None, usual) and not (overridden and port == own.port):
+        return False
+    return section.allows_upload_host(host)
+
+
+def _broke_off(job: Job, message: str) -> Outcome:
+    """Nobody knows how much arrived."""
+    otherwise = f"The video could not be uploaded: {message}"
+    return _anew(job, BROKEN, limit=PATIENT, otherwise=otherwise, seconds=_pause(job, BROKEN))
+
+
+def _pause(job: Job, because: str) -> float:
+    """Longer every time: each new registration is one of the writes that the app has in a day."""
+    return float(min(5 * 2 ** min(times(job, because), 10), 900))
+
+
+def _anew(job: Job, because: str, *, limit: int, otherwise: str, seconds: float = 0.0) -> Outcome:
+    return again(job, REGISTER, because, limit=limit, otherwise=otherwise, seconds=seconds, video=None)
+
+
+def _is_form(fields: Any) -> bool:
+    """Names and texts that are copied as they are; a field `file` would take the place of ours."""
+    return (
+        isinstance(fields, dict)
+        and "file" not in fields
+        and all(isinstance(name, str) and isinstance(value, str) for name, value in fields.items())
+    )
+
+
+def _taken(answer: Answer) -> bool:
+    """Storage of this kind says so with nothing, or with a document of its own; a page or anything else comes from
+    something in between."""
+    body = answer.body.strip()
+    return succeeded(answer) and (not body or body.startswith((b"<?xml", b"<PostResponse")))
+
+
+def _storage_code(answer: Answer) -> str:
+    """The code in the storage's XML: a name such as `AccessDenied`."""
+    found = re.search(rb"<Code>([A-Za-z0-9]{1,60})</Code>", answer.body[:4096])
+    return found[1].decode() if found else str(answer.status)
+
+
+def _request_id(answer: Answer) -> str | None:
+    return answer.headers.get(REQUEST_ID)
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or "no host"
+    except ValueError:
+        return "no host"

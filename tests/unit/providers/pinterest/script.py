@@ -1,0 +1,134 @@
+"""A written conversation with Pinterest: each call gets the next answer, and is held against its own document."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr
+
+from socialpub.providers.base import Account, Content, ImageLimits, Job, MediaFile, Memo, Outcome
+from socialpub.providers.http import Answer
+from socialpub.providers.pinterest import Pinterest
+from socialpub.sections import Pinterest as Section
+from tests.unit.providers.pinterest import official
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+API = "https://api.pinterest.com/v5"
+STORAGE = "https://pinterest-media-upload.s3-accelerate.amazonaws.com/"
+BOARD, SECTION, PIN, MEDIA = "2000000000000000001", "2100000000000000001", "4000000000000000001", "3000000000000000001"
+
+SECTION_OF_THE_CONFIGURATION = Section(client_id="app", client_secret=SecretStr("app-secret"))
+ADAPTER = Pinterest(SECTION_OF_THE_CONFIGURATION)
+
+
+def answer(status: int, body: Any = None, **headers: str) -> Answer:
+    """`x_ratelimit_reset="1"` becomes the header `x-ratelimit-reset`."""
+    content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+    return Answer(status, {name.replace("_", "-"): value for name, value in headers.items()}, content)
+
+
+def error(status: int, code: Any, message: str = "No.", **headers: str) -> Answer:
+    return answer(status, {"code": code, "message": message}, **headers)
+
+
+@dataclass
+class Call:
+    method: str
+    path: str
+    request: dict[str, Any]
+
+    @property
+    def json(self) -> Any:
+        """The body as Pinterest reads it."""
+        return official.written(self.request.get("json"))
+
+    @property
+    def params(self) -> dict[str, str]:
+        return self.request.get("params") or {}
+
+
+class Script:
+    """Answers in order; an exception is raised instead of answered."""
+
+    def __init__(self, *answers: Answer | Exception, api: str = API) -> None:
+        self._answers = list(answers)
+        self._api = api
+        self.calls: list[Call] = []
+
+    def call(self, method: str, url: str, **request: Any) -> Answer:
+        call = Call(method, url.removeprefix(self._api), request)
+        if url.startswith(self._api):
+            assert official.complaints(method, call.path, request) == []
+        self.calls.append(call)
+        assert self._answers, f"nobody expected {method} {call.path}"
+        following = self._answers.pop(0)
+        if isinstance(following, Exception):
+            raise following
+        return following
+
+    __call__ = call
+
+    @property
+    def asked(self) -> list[str]:
+        return [f"{call.method} {call.path}" for call in self.calls]
+
+    @property
+    def over(self) -> bool:
+        return not self._answers
+
+
+def picture(path: Path, position: int = 0, data: bytes = b"\xff\xd8 picture", **other: Any) -> MediaFile:
+    file = path / f"picture-{position}"
+    file.write_bytes(data)
+    facts = {"width": 1000, "height": 1500, "frames": 1}
+    return replace(MediaFile(position, "image", "image/jpeg", len(data), file, "poster.jpg", facts=facts), **other)
+
+
+def film(path: Path = Path("/media/film"), size_bytes: int = 2_500_000, **other: Any) -> MediaFile:
+    facts = {"width": 1080, "height": 1920, "duration_seconds": 30.0, "frame_rate": 30.0, "has_audio": True}
+    return replace(MediaFile(0, "video", "video/mp4", size_bytes, path, "studio.mp4", facts=facts), **other)
+
+
+def as_it_is(media: MediaFile, limits: ImageLimits) -> MediaFile:
+    return media
+
+
+def seal(text: str) -> str:
+    return text.encode().hex()
+
+
+def unseal(sealed: str) -> str:
+    return bytes.fromhex(sealed).decode()
+
+
+def job(
+    script: Script,
+    *media: MediaFile,
+    text: str = "",
+    memo: Memo | None = None,
+    seconds: float = 0.0,
+    fit: Callable[[MediaFile, ImageLimits], MediaFile] = as_it_is,
+    committed_at: datetime | None = None,
+    **options: Any,
+) -> Job:
+    return Job(
+        content=Content(text, media),
+        options={"boardId": BOARD, **options},
+        account=Account("1000000000000000001", "studio_nord"),
+        memo=memo or {},
+        token="pina_1",
+        call=script.call,
+        fit=fit,
+        now=NOW + timedelta(seconds=seconds),
+        slice_over=lambda: False,
+        committed_at=committed_at,
+        seal=seal,
+        open=unseal,
+    )
+
+
+def run(step: str, script: Script, *media: MediaFile, adapter: Pinterest = ADAPTER, **more: Any) -> Outcome:
+    return adapter.run(step, job(script, *media, **more))

@@ -1,0 +1,132 @@
+"""A wrong board is told before anything is uploaded, and the right ones are listed."""
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from socialpub.providers.base import Done, Refused, Wait
+from socialpub.providers.errors import AuthExpired, RateLimited, Rejected, Unavailable
+from socialpub.providers.http import Answer, Http
+from socialpub.providers.pinterest import Board, BoardSection
+from socialpub.providers.pinterest.talk import MOST_PAGES
+from tests.unit.providers.pinterest.script import ADAPTER, BOARD, SECTION, Script, answer, error, picture, run
+
+FOUND = answer(200, {"id": BOARD, "name": "Summer prints", "is_ads_only": False})
+DENIED = error(403, 29, "PINNER_DATA_ACCESS_DENIED: no")
+
+
+def page(*items: dict[str, Any], bookmark: str | None = None) -> Answer:
+    return answer(200, {"items": list(items), "bookmark": bookmark})
+
+
+def check(tmp_path: Path, script: Script, **options: Any) -> Any:
+    return run("board", script, picture(tmp_path), **options)
+
+
+def test_a_board_that_is_there_lets_the_post_go_on(tmp_path: Path) -> None:
+    script = Script(FOUND)
+    assert check(tmp_path, script) == Done({})
+    assert script.asked == [f"GET /boards/{BOARD}"]
+
+
+def test_a_board_that_is_not_there_is_named_with_where_to_look(tmp_path: Path) -> None:
+    outcome = check(tmp_path, Script(error(404, 40, "Board not found.")))
+    assert isinstance(outcome, Refused)
+    assert BOARD in outcome.message
+    assert "admin list-boards" in outcome.message
+    assert outcome.code == "40"
+
+
+def test_a_board_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    outcome = check(tmp_path, Script(error(403, 29, "You are not permitted to access that resource.")))
+    assert isinstance(outcome, Refused)
+    assert "list-boards" in outcome.message
+
+
+def test_a_board_for_ads_only_takes_no_posts(tmp_path: Path) -> None:
+    outcome = check(tmp_path, Script(answer(200, {"id": BOARD, "is_ads_only": True})))
+    assert isinstance(outcome, Refused)
+    assert "ads" in outcome.message
+
+
+def test_a_section_is_looked_for_on_every_page(tmp_path: Path) -> None:
+    script = Script(FOUND, page({"id": "1", "name": "a"}, bookmark="b=1&"), page({"id": SECTION, "name": "b"}))
+    assert check(tmp_path, script, boardSectionId=SECTION) == Done({})
+    assert [call.params for call in script.calls[1:]] == [
+        {"page_size": "250"},
+        {"page_size": "250", "bookmark": "b=1&"},
+    ]
+
+
+def test_a_section_of_another_board_is_refused(tmp_path: Path) -> None:
+    outcome = check(tmp_path, Script(FOUND, page({"id": "1", "name": "a"})), boardSectionId=SECTION)
+    assert isinstance(outcome, Refused)
+    assert SECTION in outcome.message
+    assert "boardSectionId" in outcome.message
+
+
+@pytest.mark.parametrize("answers", [[DENIED], [FOUND, DENIED]])
+def test_an_app_that_may_not_read_may_still_write(tmp_path: Path, answers: list[Answer]) -> None:
+    assert check(tmp_path, Script(*answers), boardSectionId=SECTION) == Done({})
+
+
+def test_other_refusals_of_the_section_list_end_the_post(tmp_path: Path) -> None:
+    outcome = check(tmp_path, Script(FOUND, error(403, 3, "Missing scope boards:read")), boardSectionId=SECTION)
+    assert isinstance(outcome, Refused)
+    assert outcome.reauth
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"), [(error(401, 2), AuthExpired), (error(429, 8), RateLimited), (error(502, 0), Unavailable)]
+)
+def test_trouble_while_asking_is_no_verdict_on_the_board(tmp_path: Path, reply: Answer, kind: type[Exception]) -> None:
+    with pytest.raises(kind):
+        check(tmp_path, Script(reply))
+    with pytest.raises(kind):
+        check(tmp_path, Script(FOUND, reply), boardSectionId=SECTION)
+
+
+def test_a_busy_board_is_waited_for(tmp_path: Path) -> None:
+    assert isinstance(check(tmp_path, Script(error(409, 409))), Wait)
+
+
+# --- lists -----------------------------------------------------------------------------------------------------------
+
+
+def test_boards_are_listed_from_every_page_without_those_for_ads() -> None:
+    script = Script(
+        page({"id": "2", "name": "Prints", "privacy": "PUBLIC", "pin_count": 14}, bookmark="next"),
+        page({"id": "3", "name": "Ads", "is_ads_only": True}, {"id": "4", "name": None, "pin_count": None}, "noise"),  # type: ignore[arg-type]
+    )
+    boards = ADAPTER.list_boards(cast(Http, script), "pina_1")
+    assert boards == [Board("2", "Prints", "PUBLIC", 14), Board("4", "", None, None)]
+    assert script.asked == ["GET /boards", "GET /boards"]
+    assert all(call.request["token"] == "pina_1" for call in script.calls)
+
+
+def test_sections_are_listed_too() -> None:
+    script = Script(page({"id": "7", "name": "Blue"}))
+    assert ADAPTER.list_sections(cast(Http, script), "pina_1", BOARD) == [BoardSection("7", "Blue")]
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        (error(401, 2), AuthExpired),
+        (error(403, 403), Rejected),
+        (DENIED, Rejected),
+        (answer(200, b"<html>"), Unavailable),
+        (answer(200, {"items": None}), Unavailable),
+    ],
+)
+def test_a_list_that_was_not_answered_is_an_error(reply: Answer, kind: type[Exception]) -> None:
+    with pytest.raises(kind):
+        ADAPTER.list_boards(cast(Http, Script(reply)), "pina_1")
+
+
+def test_a_list_that_goes_in_circles_or_never_ends_is_left() -> None:
+    with pytest.raises(Unavailable):
+        ADAPTER.list_boards(cast(Http, Script(page(bookmark="a"), page(bookmark="a"))), "pina_1")
+    endless = Script(*(page({"id": str(n), "name": "x"}, bookmark=str(n)) for n in range(MOST_PAGES)))
+    assert len(ADAPTER.list_boards(cast(Http, endless), "pina_1")) == MOST_PAGES

@@ -1,0 +1,352 @@
+"""The one call that makes a pin: what it carries, and what each answer to it means for the post."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from socialpub.providers.base import (
+    Again,
+    Content,
+    Done,
+    ImageLimits,
+    Kind,
+    MediaFile,
+    Published,
+    Refused,
+    Step,
+    Unfit,
+    Wait,
+)
+from socialpub.providers.errors import AppRefused, AuthExpired, ProviderError, RateLimited, Unavailable
+from socialpub.providers.http import Answer
+from tests.unit.providers.pinterest.script import (
+    ADAPTER,
+    BOARD,
+    MEDIA,
+    PIN,
+    SECTION,
+    Script,
+    answer,
+    error,
+    film,
+    picture,
+    run,
+)
+
+MADE = answer(201, {"id": PIN, "created_at": "2026-11-21T12:00:01"}, x_pinterest_rid="rid1")
+READY = {"video": {"id": MEDIA, "uploaded_at": 1.0, "polls": 1, "ready": True}}
+
+
+# --- what it carries -------------------------------------------------------------------------------------------------
+
+
+def test_a_picture_is_fitted_before_the_one_call_that_makes_it_public(tmp_path: Path) -> None:
+    steps = ADAPTER.plan(Content("", (picture(tmp_path),)), {})
+    assert steps == [Step("board", Kind.PREPARE), Step("fit", Kind.PREPARE), Step("create_pin", Kind.COMMIT)]
+
+
+def test_a_video_is_registered_sent_and_waited_for_before_that_call() -> None:
+    assert ADAPTER.plan(Content("", (film(),)), {}) == [
+        Step("board", Kind.PREPARE),
+        Step("register", Kind.PREPARE),
+        Step("upload", Kind.PREPARE),
+        Step("await_processing", Kind.POLL),
+        Step("create_pin", Kind.COMMIT),
+    ]
+
+
+def test_a_step_that_nobody_knows_makes_nothing_public(tmp_path: Path) -> None:
+    with pytest.raises(KeyError):
+        run("craete_pin", Script(), picture(tmp_path))
+
+
+def test_a_pin_carries_its_texts_and_the_picture_itself(tmp_path: Path) -> None:
+    script = Script(MADE)
+    outcome = run(
+        "create_pin",
+        script,
+        picture(tmp_path, data=b"\xff\xd8\xfb\xff", alt="Blue lighthouse"),
+        text="Two colour print.",
+        boardSectionId=SECTION,
+        title="Poster no. 4",
+        link="https://studio.example/4",
+        dominantColor="#6E7874",
+    )
+    assert outcome == Published(PIN, f"https://www.pinterest.com/pin/{PIN}/")
+    assert script.asked == ["POST /pins"]
+    assert script.calls[0].json == {
+        "board_id": BOARD,
+        "board_section_id": SECTION,
+        "title": "Poster no. 4",
+        "description": "Two colour print.",
+        "alt_text": "Blue lighthouse",
+        "link": "https://studio.example/4",
+        "dominant_color": "#6E7874",
+        "media_source": {"source_type": "image_base64", "content_type": "image/jpeg", "data": "/9j7/w=="},
+    }
+    assert script.calls[0].request["token"] == "pina_1"
+
+
+def test_what_is_empty_is_left_out(tmp_path: Path) -> None:
+    script = Script(MADE)
+    run("create_pin", script, picture(tmp_path), text=" \n")
+    assert set(script.calls[0].json) == {"board_id", "media_source"}
+
+
+def test_several_pictures_travel_in_one_pin_with_the_first_alt_text_there_is(tmp_path: Path) -> None:
+    script = Script(MADE)
+    media = [picture(tmp_path, 0), picture(tmp_path, 1, alt="Two"), picture(tmp_path, 2, alt="Three")]
+    run("create_pin", script, *media)
+    body = script.calls[0].json
+    assert body["alt_text"] == "Two"
+    assert body["media_source"]["source_type"] == "multiple_image_base64"
+    assert [set(item) for item in body["media_source"]["items"]] == [{"content_type", "data"}] * 3
+
+
+@pytest.mark.parametrize(("options", "seconds"), [({}, 0), ({"coverImageKeyFrameTime": 7}, 7)])
+def test_the_cover_of_a_video_is_its_first_frame_unless_another_is_chosen(
+    options: dict[str, Any], seconds: int
+) -> None:
+    script = Script(MADE)
+    run("create_pin", script, film(), memo=READY, **options)
+    assert script.calls[0].json["media_source"] == {
+        "source_type": "video_id",
+        "media_id": MEDIA,
+        "cover_image_key_frame_time": seconds,
+    }
+
+
+def test_a_video_that_is_not_ready_is_never_made_a_pin() -> None:
+    outcome = run("create_pin", Script(), film(), memo={"video": {"id": MEDIA, "uploaded_at": 1.0, "polls": 0}})
+    assert isinstance(outcome, Again)
+    assert (outcome.step, outcome.memo["video"]) == ("register", None)
+
+
+def test_the_request_id_is_kept_for_pinterests_support(tmp_path: Path) -> None:
+    from tests.unit.providers.pinterest.script import job
+
+    conversation = job(Script(MADE), picture(tmp_path))
+    ADAPTER.run("create_pin", conversation)
+    assert (conversation.seen.request_id, conversation.seen.code) == ("rid1", None)
+    conversation = job(Script(error(404, 40)), picture(tmp_path))
+    ADAPTER.run("create_pin", conversation)
+    assert conversation.seen.code == "40"
+
+
+# --- fitting ---------------------------------------------------------------------------------------------------------
+
+
+def test_one_picture_may_have_ten_megabytes_and_each_of_several_two(tmp_path: Path) -> None:
+    asked: list[ImageLimits] = []
+
+    def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
+        asked.append(limits)
+        return media
+
+    run("fit", Script(), picture(tmp_path), fit=fit)
+    run("fit", Script(), picture(tmp_path), picture(tmp_path, 1), fit=fit)
+    assert [limits.max_bytes for limits in asked] == [10_000_000, 2_000_000, 2_000_000]
+    assert all(limits.types == ("image/jpeg", "image/png") for limits in asked)
+
+
+def test_a_picture_that_lost_pixels_brings_the_others_of_its_pin_down_to_its_size(tmp_path: Path) -> None:
+    def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
+        """The second one is heavy and comes out at 700 pixels at most."""
+        width = min(1000 if media.position == 0 else 700, limits.max_width or 1000)
+        return replace(media, facts={"width": width, "height": width * 3 // 2})
+
+    media = [picture(tmp_path, 0), picture(tmp_path, 1)]
+    outcome = run("fit", Script(), *media, fit=fit)
+    assert outcome == Done({"fit": {"max_width": 700, "max_height": 1050}})
+    asked: list[ImageLimits] = []
+    assert isinstance(outcome, Done)
+    script = Script(MADE)
+    run("create_pin", script, *media, memo=outcome.memo, fit=lambda item, limits: asked.append(limits) or item)
+    assert {(limits.max_width, limits.max_height) for limits in asked} == {(700, 1050)}
+
+
+def test_pictures_that_never_come_out_alike_are_refused_before_anything_is_public(tmp_path: Path) -> None:
+    sizes = iter(range(1000, 0, -1))
+
+    def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
+        width = next(sizes)
+        return replace(media, facts={"width": width, "height": width})
+
+    with pytest.raises(Unfit, match="one size"):
+        run("fit", Script(), picture(tmp_path), picture(tmp_path, 1), fit=fit)
+
+
+def test_pictures_that_pinterest_finds_too_large_are_sent_smaller_twice_at_most(tmp_path: Path) -> None:
+    memo: dict[str, Any] = {}
+    for allowed in (5_000_000, 2_500_000):
+        outcome = run("create_pin", Script(answer(413, b"<html>")), picture(tmp_path), memo=memo)
+        assert isinstance(outcome, Again)
+        assert (outcome.step, outcome.memo["max_bytes"]) == ("fit", allowed)
+        memo = outcome.memo
+    assert isinstance(run("create_pin", Script(answer(413, b"<html>")), picture(tmp_path), memo=memo), Refused)
+
+
+# --- what the answers mean -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        error(400, 2787, "Something went wrong on our end."),
+        error(500, 0),
+        error(502, 0),
+        error(504, 0),
+        answer(500, b"<html>"),
+        answer(503, b""),
+        answer(408, b""),
+        answer(302, b""),
+        answer(201, b"<html>"),
+        answer(201, {}),
+        answer(201, {"id": ""}),
+        answer(200, {"id": "a pin"}),
+        Unavailable("time-out"),
+    ],
+)
+def test_an_answer_that_is_neither_pin_nor_refusal_leaves_it_open(tmp_path: Path, reply: Answer | Exception) -> None:
+    """The engine makes an unknown outcome of it, and the board is read back."""
+    with pytest.raises(Unavailable):
+        run("create_pin", Script(reply), picture(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "said", "says"),
+    [
+        (400, 1, "'Summer prints' does not match '^\\d+$'", "list-boards"),
+        (400, 1, "'board_id' 'Summer' must match the pattern: ^\\d+$", "list-boards"),
+        (400, 1, "Entered URL is invalid.", "another link"),
+        (400, 1, "'x' is too long", "Check the texts"),
+        (400, 400, "Invalid parameters", "Check the texts"),
+        (401, 7, "Not authorized", "may not use"),
+        (403, 29, "You are not permitted to access that resource.", "belongs to somebody else"),
+        (403, "PINNER_DATA_ACCESS_DENIED", "denied", "business account"),
+        (403, 233, "Image is too small", "larger picture"),
+        (403, 235, "Image is broken", "save it anew"),
+        (403, 2625, "Disapproved", "pinterest.com"),
+        (403, 2626, "Under review", "reviewing"),
+        (403, 403, "Not authorized", "account's state"),
+        (404, 40, "Board not found.", "list-boards"),
+        (404, 2031, "Board section not found.", "boardSectionId"),
+        (404, 50, "Pin not found.", "gone"),
+        (404, 404, "Not found.", "gone"),
+        (405, 5, "Method not allowed.", "report it"),
+        (418, 77, "Something new.", "Something new"),
+    ],
+)
+def test_a_refusal_says_what_to_change(tmp_path: Path, status: int, code: Any, said: str, says: str) -> None:
+    outcome = run("create_pin", Script(error(status, code, said)), picture(tmp_path))
+    assert isinstance(outcome, Refused)
+    assert says in outcome.message
+    assert outcome.code == str(code if isinstance(code, int) else status)
+    assert (outcome.reauth, outcome.rest_seconds) == (False, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "said"), [(401, 3, "Missing scope pins:write"), (403, 3, "Your token lacks: pins:write")]
+)
+def test_a_missing_permission_is_named_and_wants_a_new_consent(
+    tmp_path: Path, status: int, code: int, said: str
+) -> None:
+    outcome = run("create_pin", Script(error(status, code, said)), picture(tmp_path))
+    assert isinstance(outcome, Refused)
+    assert outcome.reauth
+    assert "pins:write" in outcome.message
+
+
+def test_a_token_that_is_not_accepted_is_refreshed(tmp_path: Path) -> None:
+    with pytest.raises(AuthExpired):
+        run("create_pin", Script(error(401, 2, "Authentication failed.")), picture(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "said", "says"),
+    [
+        (401, 3, "Application consumer type is not supported", "developers.pinterest.com"),
+        (403, 29, "Apps with Trial access may not create Pins in production.", "https://api-sandbox.pinterest.com/v5"),
+    ],
+)
+def test_what_concerns_the_app_holds_the_network_and_leaves_the_account_alone(
+    tmp_path: Path, status: int, code: int, said: str, says: str
+) -> None:
+    with pytest.raises(AppRefused) as caught:
+        run("create_pin", Script(error(status, code, said)), picture(tmp_path))
+    assert says in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"x_ratelimit_reset": "42"}, 42),
+        ({"x_ratelimit_reset": "67150"}, 67150),
+        ({"x_ratelimit_reset": "7, 7;w=60"}, 7),
+        ({"x_ratelimit_reset": "0"}, 1),
+        ({"x_ratelimit_reset": "soon"}, None),
+        ({"retry_after": "90", "x_ratelimit_reset": "30"}, 90),
+        ({"retry_after": "10", "x_ratelimit_reset": "30"}, 30),
+    ],
+)
+def test_a_wait_that_is_named_is_never_shortened(
+    tmp_path: Path, headers: dict[str, str], seconds: float | None
+) -> None:
+    with pytest.raises(RateLimited) as caught:
+        run("create_pin", Script(error(429, 8, "Slow down.", **headers)), picture(tmp_path))
+    assert caught.value.retry_after_seconds == seconds
+    # Without a name of its own the engine takes the step's, so that the next pin waits too.
+    assert caught.value.endpoint == ""
+    assert ("Trial" in caught.value.message) == ((seconds or 0) > 3600)
+
+
+def test_what_is_switched_off_for_the_moment_certainly_made_nothing_and_is_waited_for(tmp_path: Path) -> None:
+    with pytest.raises(RateLimited):
+        run("create_pin", Script(error(503, 4197, "Ramped down")), picture(tmp_path))
+
+
+@pytest.mark.parametrize("where", ["message", "message_detail"])
+def test_spam_ends_the_post_and_rests_the_account_for_hours(tmp_path: Path, where: str) -> None:
+    body = {"code": 8, "message": "Blocked", where: "This looks like SPAM to us"}
+    outcome = run("create_pin", Script(answer(429, body, x_ratelimit_reset="5")), picture(tmp_path))
+    assert isinstance(outcome, Refused)
+    assert outcome.rest_seconds >= 3600
+
+
+def test_two_writes_on_one_board_take_turns_with_growing_pauses(tmp_path: Path) -> None:
+    memo: dict[str, Any] = {}
+    pauses = []
+    for _ in range(3):
+        outcome = run("create_pin", Script(error(409, 409, "No exclusive access")), picture(tmp_path), memo=memo)
+        assert isinstance(outcome, Wait)
+        pauses.append(outcome.seconds)
+        memo = outcome.memo
+    assert pauses == [3, 6, 12]
+
+
+def test_a_video_that_pinterest_lost_is_sent_once_more() -> None:
+    outcome = run("create_pin", Script(error(404, 404, "Media upload not found")), film(), memo=READY)
+    assert isinstance(outcome, Again)
+    assert (outcome.step, outcome.limit) == ("register", 1)
+    assert isinstance(run("create_pin", Script(error(404, 404)), film(), memo={**outcome.memo, **READY}), Refused)
+    assert isinstance(run("create_pin", Script(error(404, 40)), film(), memo=READY), Refused)
+
+
+def test_neither_a_picture_nor_a_token_that_is_quoted_reaches_a_message(tmp_path: Path) -> None:
+    said = f"{{'data': '{'QUFB' * 40}', 'token': 'pina_{'A' * 60}'}} is wrong"
+    outcome = run("create_pin", Script(error(400, 1, said)), picture(tmp_path))
+    assert isinstance(outcome, Refused)
+    assert "****" in outcome.message
+    assert "QUFB" not in outcome.message
+    assert "pina_" not in outcome.message
+
+
+def test_a_proxys_page_is_judged_by_its_status(tmp_path: Path) -> None:
+    for status, kind in ((401, AuthExpired), (429, RateLimited), (503, Unavailable)):
+        with pytest.raises(ProviderError) as caught:
+            run("create_pin", Script(answer(status, b"<html>")), picture(tmp_path))
+        assert type(caught.value) is kind
+    assert isinstance(run("create_pin", Script(answer(403, b"<html>")), picture(tmp_path)), Refused)

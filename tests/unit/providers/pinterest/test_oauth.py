@@ -1,0 +1,87 @@
+"""Pinterest's consent: where the owner is sent, and what comes back."""
+
+from typing import Any, cast
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from socialpub.providers.errors import AppRefused, ProviderError, RateLimited, Rejected, Unavailable
+from socialpub.providers.http import Answer, Http
+from socialpub.providers.pinterest import oauth
+from tests.unit.providers.pinterest.script import SECTION_OF_THE_CONFIGURATION, Script, answer, error
+
+BACK = "https://appliance.example/oauth/pinterest/callback"
+GRANTED = {
+    "access_token": "pina_1",
+    "refresh_token": "pinr_1",
+    "expires_in": 2592000,
+    "refresh_token_expires_in": 5184000,
+    "scope": "boards:read boards:write pins:read pins:write user_accounts:read",
+}
+
+
+def exchange(script: Script, **more: Any) -> Any:
+    return oauth.exchange(cast(Http, script), SECTION_OF_THE_CONFIGURATION, code="code-1", redirect_uri=BACK, **more)
+
+
+@pytest.mark.parametrize("verifier", [None, "v" * 43])
+def test_the_consent_page_is_asked_for_all_five_scopes_and_never_for_pkce(verifier: str | None) -> None:
+    url = oauth.authorize_url(SECTION_OF_THE_CONFIGURATION, redirect_uri=BACK, state="s&1", verifier=verifier)
+    assert url.startswith("https://www.pinterest.com/oauth/?")
+    assert dict(parse_qsl(urlsplit(url).query, strict_parsing=True)) == {
+        "client_id": "app",
+        "redirect_uri": BACK,
+        "response_type": "code",
+        "scope": "user_accounts:read,boards:read,boards:write,pins:read,pins:write",
+        "state": "s&1",
+    }
+
+
+def test_a_code_is_exchanged_with_basic_and_a_form_for_a_refresh_token_without_end() -> None:
+    script = Script(answer(200, GRANTED))
+    tokens = exchange(script, verifier="v" * 43)
+    assert script.asked == ["POST /oauth/token"]
+    request = script.calls[0].request
+    assert request["auth"] == ("app", "app-secret")
+    assert request["form"] == {
+        "grant_type": "authorization_code",
+        "code": "code-1",
+        "redirect_uri": BACK,
+        "continuous_refresh": "true",
+    }
+    assert (tokens.access_token, tokens.refresh_token) == ("pina_1", "pinr_1")
+    assert (tokens.expires_in_seconds, tokens.refresh_expires_in_seconds) == (2592000, 5184000)
+    assert tokens.scopes == set(GRANTED["scope"].split())  # type: ignore[attr-defined]
+    assert "pina_1" not in repr(tokens)
+
+
+def test_what_the_answer_does_not_say_is_not_made_up() -> None:
+    tokens = exchange(Script(answer(201, {"access_token": "pina_1"})))
+    assert (tokens.refresh_token, tokens.expires_in_seconds, tokens.scopes) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "reauth"),
+    [
+        (error(401, 2, "Authentication failed."), Rejected, True),
+        (error(401, 3, "Consumer type is not supported"), AppRefused, None),
+        (error(400, 1, "Missing request body"), Rejected, False),
+        (error(429, 8), RateLimited, None),
+        (error(500, 0), Unavailable, None),
+        (answer(200, b"<html>"), Unavailable, None),
+    ],
+)
+def test_a_consent_that_brought_nothing_says_why(reply: Answer, kind: type[ProviderError], reauth: bool | None) -> None:
+    with pytest.raises(ProviderError) as caught:
+        exchange(Script(reply))
+    assert type(caught.value) is kind
+    assert getattr(caught.value, "reauth", None) == reauth
+    assert "code-1" not in caught.value.message
+
+
+def test_a_refresh_and_a_revocation_are_as_pinterest_describes_them() -> None:
+    script = Script(answer(200, GRANTED), error(403, 29, "Only system users"))
+    side = oauth.PinterestOAuth(SECTION_OF_THE_CONFIGURATION)
+    side.refresh(cast(Http, script), "pinr_0")
+    side.revoke(cast(Http, script), "pina_1", "pinr_1")
+    assert script.asked == ["POST /oauth/token", "POST /oauth/token/revoke"]

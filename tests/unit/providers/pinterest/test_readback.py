@@ -1,0 +1,207 @@
+"""The board is read back: what could be our pin is found, what is not is left alone, and only a whole look counts."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from socialpub.providers.base import CannotTell, Look, Published
+from socialpub.providers.errors import AppRefused, AuthExpired, RateLimited, Rejected, Unavailable
+from socialpub.providers.http import Answer
+from tests.unit.providers.pinterest.script import (
+    ADAPTER,
+    BOARD,
+    NOW,
+    SECTION,
+    Script,
+    answer,
+    error,
+    film,
+    job,
+    picture,
+)
+
+COMMIT = NOW - timedelta(minutes=1)
+
+
+def shown(pin_id: str, seconds: float = 1.0, **fields: Any) -> dict[str, Any]:
+    """A pin without any text, made so long after the commit, as the board's list shows it."""
+    made = (COMMIT + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
+    empty = {"title": None, "description": None, "link": None, "alt_text": None}
+    return {"id": pin_id, "created_at": made, "media": {"media_type": "image"}, **empty, **fields}
+
+
+def page(*pins: Any, bookmark: str | None = None) -> Answer:
+    return answer(200, {"items": list(pins), "bookmark": bookmark})
+
+
+def look(tmp_path: Path, script: Script, **more: Any) -> Look | CannotTell:
+    media = more.pop("media", (picture(tmp_path, alt=more.pop("alt", None)),))
+    found = ADAPTER.recover(job(script, *media, committed_at=COMMIT, **more))
+    assert isinstance(found, Look | CannotTell)
+    return found
+
+
+def found(tmp_path: Path, *pins: Any, **more: Any) -> list[str | None]:
+    outcome = look(tmp_path, Script(page(*pins)), **more)
+    assert isinstance(outcome, Look)
+    return [pin.post_id for pin in outcome.candidates]
+
+
+def test_one_page_of_the_board_is_one_look(tmp_path: Path) -> None:
+    script = Script(page(shown("9", title="Poster")))
+    outcome = look(tmp_path, script, title="Poster")
+    assert outcome == Look((Published("9", "https://www.pinterest.com/pin/9/"),))
+    assert script.asked == [f"GET /boards/{BOARD}/pins"]
+    assert script.calls[0].params == {"page_size": "250"}
+
+
+def test_an_empty_board_says_not_there_at_this_moment(tmp_path: Path) -> None:
+    assert look(tmp_path, Script(page())) == Look(())
+
+
+def test_nothing_can_be_looked_for_before_a_commit(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="commit"):
+        ADAPTER.recover(job(Script(), picture(tmp_path)))
+
+
+TEXTS: dict[str, Any] = {
+    "text": "Two colours.\n\n30 × 40",
+    "title": "Poster",
+    "link": "https://Studio.example/p/",
+    "alt": "A",
+}
+SAME = {"title": "Poster", "description": "Two colours. 30 × 40", "link": "http://studio.example/p", "alt_text": " A "}
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_ours"),
+    [
+        ({}, True),
+        ({"description": "  Two colours.\r\n\r\n30 &times; 40 "}, True),
+        ({"link": "https://www.studio.example/p/#top"}, True),
+        ({"title": "Another"}, False),
+        ({"description": "Two colours."}, False),
+        ({"description": None}, False),
+        ({"link": "https://studio.example/p?x=1"}, False),
+        ({"link": None}, False),
+        ({"alt_text": "B"}, False),
+        ({"media": {"media_type": "video"}}, False),
+        ({"media": {"media_type": "multiple_images"}}, False),
+        ({"media": {"media_type": "something new"}}, True),
+        ({"media": None}, True),
+    ],
+)
+def test_a_pin_is_ours_when_all_that_was_sent_is_alike(tmp_path: Path, changed: dict[str, Any], is_ours: bool) -> None:
+    assert bool(found(tmp_path, shown("9", **{**SAME, **changed}), **TEXTS)) is is_ours
+
+
+def test_what_the_list_does_not_tell_speaks_against_nothing(tmp_path: Path) -> None:
+    assert found(tmp_path, {"id": "9"}, **TEXTS) == ["9"]
+
+
+def test_letters_written_in_two_ways_are_the_same(tmp_path: Path) -> None:
+    assert found(tmp_path, shown("9", title="café"), title="cafe\u0301") == ["9"]
+
+
+@pytest.mark.parametrize(
+    ("made", "is_ours"),
+    [
+        ("2026-11-21T11:59:01", True),
+        ("2026-11-21T11:57:30", True),
+        ("2026-11-21T11:56:59", False),
+        ("2026-11-21T11:59:01Z", True),
+        ("2026-11-21T12:59:01.123456+01:00", True),
+        ("2026-11-20T23:59:01", False),
+        ("yesterday", True),
+        (None, True),
+    ],
+)
+def test_an_older_pin_with_the_same_words_is_another_one(tmp_path: Path, made: str | None, is_ours: bool) -> None:
+    assert bool(found(tmp_path, shown("9", created_at=made))) is is_ours
+
+
+def test_several_are_told_oldest_first(tmp_path: Path) -> None:
+    assert found(tmp_path, shown("30", 9), shown("200", 5), shown("9", 5)) == ["9", "200", "30"]
+
+
+def test_noise_in_the_list_is_passed_over(tmp_path: Path) -> None:
+    assert found(tmp_path, "noise", None, {"id": "x"}, {}, shown("9")) == ["9"]
+
+
+def test_a_video_is_looked_for_among_videos(tmp_path: Path) -> None:
+    video = {"media": {"media_type": "video"}}
+    assert found(tmp_path, shown("8"), shown("9", **video), media=(film(),)) == ["9"]
+
+
+# --- how far a look goes ---------------------------------------------------------------------------------------------
+
+
+def test_a_list_from_new_to_old_is_left_once_it_is_past_the_commit(tmp_path: Path) -> None:
+    script = Script(page(shown("9", 5), shown("8", -4000), bookmark="more"))
+    assert look(tmp_path, script) == Look((Published("9", "https://www.pinterest.com/pin/9/"),))
+    assert script.over
+
+
+@pytest.mark.parametrize("first", [[-5000.0, -4000.0], [-4000.0], [-5000.0, -4000.0, -6000.0], [-4000.0, -4000.0]])
+def test_a_board_in_any_other_order_is_read_to_its_end(tmp_path: Path, first: list[float]) -> None:
+    pins = [shown(str(n), seconds) for n, seconds in enumerate(first, 100)]
+    script = Script(page(*pins, bookmark="a"), page(shown("9")))
+    outcome = look(tmp_path, script)
+    assert isinstance(outcome, Look)
+    assert [pin.post_id for pin in outcome.candidates] == ["9"]
+    assert script.calls[1].params["bookmark"] == "a"
+
+
+def test_a_board_too_large_to_read_is_no_look(tmp_path: Path) -> None:
+    pages = [page(shown(str(n), n - 100_000), bookmark=str(n)) for n in range(10)]
+    outcome = look(tmp_path, Script(*pages))
+    assert isinstance(outcome, CannotTell)
+    assert "https://www.pinterest.com/studio_nord/" in outcome.hint
+
+
+def test_a_pin_that_is_found_counts_however_large_the_board_is(tmp_path: Path) -> None:
+    pages = [page(shown("9"), bookmark="0"), *(page(shown(str(n), -90_000), bookmark=str(n)) for n in range(1, 3))]
+    outcome = look(tmp_path, Script(*pages))
+    assert isinstance(outcome, Look)
+    assert [pin.post_id for pin in outcome.candidates] == ["9"]
+
+
+def test_a_pin_of_a_section_is_also_looked_for_there(tmp_path: Path) -> None:
+    script = Script(page(), page(shown("9")))
+    outcome = look(tmp_path, script, boardSectionId=SECTION)
+    assert isinstance(outcome, Look)
+    assert [pin.post_id for pin in outcome.candidates] == ["9"]
+    assert script.asked[1] == f"GET /boards/{BOARD}/sections/{SECTION}/pins"
+    assert look(tmp_path, Script(page(), error(404, 404)), boardSectionId=SECTION) != Look(())
+
+
+@pytest.mark.parametrize("reply", [error(403, 29, "PINNER_DATA_ACCESS_DENIED"), error(404, 40), error(404, 404)])
+def test_a_board_that_cannot_be_read_never_means_absent(tmp_path: Path, reply: Answer) -> None:
+    outcome = look(tmp_path, Script(reply))
+    assert isinstance(outcome, CannotTell)
+    assert BOARD in outcome.hint
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        (error(401, 2), AuthExpired),
+        (error(401, 3), AppRefused),
+        (error(403, 403), Rejected),
+        (error(429, 8), RateLimited),
+        (error(500, 0), Unavailable),
+        (error(400, 2787), Unavailable),
+        (answer(200, b"<html>"), Unavailable),
+        (answer(200, {"bookmark": None}), Unavailable),
+        (Unavailable("cut"), Unavailable),
+    ],
+)
+def test_a_look_that_was_not_answered_is_no_look(
+    tmp_path: Path, reply: Answer | Exception, kind: type[Exception]
+) -> None:
+    with pytest.raises(kind):
+        look(tmp_path, Script(reply))
+    with pytest.raises(kind):
+        look(tmp_path, Script(page(shown("8", 9), bookmark="a"), reply), title="Poster")

@@ -1,0 +1,274 @@
+"""Videos on their way to Pinterest: where the bytes may go, what waits in the memo, and how a failed upload goes on."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from socialpub.providers.base import Again, Done, Refused, Wait
+from socialpub.providers.errors import AppRefused, AuthExpired, NotSent, RateLimited, Unavailable
+from socialpub.providers.http import Answer, FilePart
+from socialpub.providers.pinterest import video
+from socialpub.sections import Pinterest as Section
+from tests.unit.providers.pinterest.script import (
+    MEDIA,
+    NOW,
+    SECTION_OF_THE_CONFIGURATION,
+    STORAGE,
+    Script,
+    answer,
+    error,
+    film,
+    job,
+    run,
+    seal,
+)
+
+FIELDS = {
+    "x-amz-signature": "9f86d081",
+    "x-amz-security-token": "IQoJ-secret",
+    "key": f"uploads/11/aa/{MEDIA}",
+    "Content-Type": "multipart/form-data",
+}
+REGISTERED = {"media_id": MEDIA, "media_type": "video", "upload_url": STORAGE, "upload_parameters": FIELDS}
+STORAGE_SAYS = b"<?xml version='1.0'?><Error><Code>%s</Code><Message>no</Message></Error>"
+
+
+def registered(seconds_ago: float = 0.0) -> dict[str, Any]:
+    form = seal(json.dumps([STORAGE, FIELDS]))
+    return {"video": {"id": MEDIA, "form": form, "registered_at": NOW.timestamp() - seconds_ago}}
+
+
+def sent(polls: int = 0, seconds_ago: float = 0.0) -> dict[str, Any]:
+    return {"video": {"id": MEDIA, "uploaded_at": NOW.timestamp() - seconds_ago, "polls": polls}}
+
+
+def status(word: str) -> Answer:
+    return answer(200, {"media_id": MEDIA, "media_type": "video", "status": word})
+
+
+# --- register --------------------------------------------------------------------------------------------------------
+
+
+def test_the_signed_form_waits_sealed() -> None:
+    script = Script(answer(201, REGISTERED))
+    outcome = run("register", script, film())
+    assert script.asked == ["POST /media"]
+    assert script.calls[0].json == {"media_type": "video"}
+    assert outcome == Done(registered())
+    assert isinstance(outcome, Done)
+    kept = json.dumps(outcome.memo)
+    assert "IQoJ" not in kept
+    assert "amazonaws" not in kept
+
+
+def test_a_video_that_is_registered_is_not_registered_again() -> None:
+    assert run("register", Script(), film(), memo=registered()) == Done(registered())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"media_id": "no digits"},
+        {"upload_url": None},
+        {"upload_parameters": {"key": 5}},
+        {"upload_parameters": {"file": "x"}},
+        {"upload_parameters": []},
+    ],
+)
+def test_a_registration_that_cannot_be_read_is_asked_for_again(wrong: dict[str, Any]) -> None:
+    with pytest.raises(Unavailable):
+        run("register", Script(answer(201, {**REGISTERED, **wrong})), film())
+
+
+def test_bytes_go_to_no_host_that_the_owner_did_not_allow() -> None:
+    outcome = run(
+        "register", Script(answer(201, {**REGISTERED, "upload_url": "https://evil.example/?k=secret"})), film()
+    )
+    assert isinstance(outcome, Refused)
+    assert "evil.example" in outcome.message
+    assert "secret" not in outcome.message
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        (error(401, 2), AuthExpired),
+        (error(401, 3, "Consumer type is not supported"), AppRefused),
+        (error(429, 8), RateLimited),
+        (error(500, 0), Unavailable),
+    ],
+)
+def test_the_registration_reads_errors_as_every_step_does(reply: Answer, kind: type[Exception]) -> None:
+    with pytest.raises(kind):
+        run("register", Script(reply), film())
+
+
+SANDBOX = Section(api_url="http://127.0.0.1:8123/pinterest/v5", client_secret=SecretStr("s"))
+ELSEWHERE = Section(api_url="http://api.test/v5", upload_hosts=("up.test",))
+PRODUCTION = SECTION_OF_THE_CONFIGURATION
+
+
+@pytest.mark.parametrize(
+    ("section", "url", "allowed"),
+    [
+        (PRODUCTION, STORAGE, True),
+        (PRODUCTION, "https://bucket.s3.amazonaws.com:443/", True),
+        (PRODUCTION, "https://bucket.s3.amazonaws.com:8443/", False),
+        (PRODUCTION, "http://bucket.s3.amazonaws.com/", False),
+        (PRODUCTION, "https://api.pinterest.com/", False),
+        (PRODUCTION, "https://amazonaws.com.evil.example/", False),
+        (PRODUCTION, "https://evil.example#.amazonaws.com/", False),
+        (PRODUCTION, "https://evil.example\\.amazonaws.com/", False),
+        (PRODUCTION, "https://user@bucket.amazonaws.com/", False),
+        (PRODUCTION, "https://bucket.amazonaws.com@evil.example/", False),
+        (PRODUCTION, "https://bücket.amazonaws.com/", False),
+        (PRODUCTION, "https://bucket.amazonaws.com:x/", False),
+        (PRODUCTION, "file:///etc/passwd", False),
+        (PRODUCTION, "https://[::1/", False),
+        (SANDBOX, "http://127.0.0.1:8123/upload", True),
+        (SANDBOX, "http://127.0.0.1:8124/upload", False),
+        (SANDBOX, "http://127.0.0.1/upload", True),
+        (SANDBOX, STORAGE, True),
+        (SANDBOX, "http://192.168.0.1:8123/", False),
+        (ELSEWHERE, "http://up.test/", True),
+        (ELSEWHERE, "http://up.test:9000/", False),
+    ],
+)
+def test_where_the_bytes_may_go(section: Section, url: str, allowed: bool) -> None:
+    assert video.may_receive(section, url) is allowed
+
+
+# --- upload ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_form_is_copied_and_the_file_comes_last_straight_from_the_disk() -> None:
+    script = Script(answer(204, x_amz_request_id="S3RID"))
+    conversation = job(script, film(size_bytes=150_000_000), memo=registered())
+    outcome = video.upload(conversation, PRODUCTION)
+    (call,) = script.calls
+    assert (call.method, call.path) == ("POST", STORAGE)
+    parts = call.request["multipart"]
+    assert list(parts) == [*FIELDS, "file"]
+    assert {name: parts[name] for name in FIELDS} == FIELDS
+    assert parts["file"] == FilePart(Path("/media/film"), 0, 150_000_000, "video.mp4", "video/mp4")
+    # The signature is in the form; a token would be told to a stranger.
+    assert set(call.request) == {"multipart"}
+    assert conversation.seen.request_id == "S3RID"
+    assert outcome == Done(sent())
+
+
+def test_the_owners_file_name_is_nobodys_business() -> None:
+    script = Script(answer(204))
+    run("upload", script, film(mime_type="video/quicktime"), memo=registered())
+    assert script.calls[0].request["multipart"]["file"].filename == "video.mov"
+
+
+def test_a_video_that_was_sent_is_not_sent_again() -> None:
+    assert run("upload", Script(), film(), memo=sent()) == Done(sent())
+
+
+def test_an_old_form_is_replaced_before_it_is_used() -> None:
+    outcome = run("upload", Script(), film(), memo=registered(seconds_ago=601))
+    assert isinstance(outcome, Again)
+    assert (outcome.step, outcome.memo["video"]) == ("register", None)
+    assert run("register", Script(answer(201, REGISTERED)), film(), memo=outcome.memo) == Done(
+        {**outcome.memo, **registered()}
+    )
+
+
+@pytest.mark.parametrize("reply", [Unavailable("cut"), answer(503, STORAGE_SAYS % b"SlowDown"), answer(307, b"")])
+def test_an_upload_that_broke_off_begins_with_a_new_registration_and_growing_pauses(reply: Answer | Exception) -> None:
+    memo: dict[str, Any] = {}
+    pauses = []
+    for _ in range(9):
+        outcome = run("upload", Script(reply), film(), memo={**memo, **registered()})
+        assert isinstance(outcome, Again)
+        assert outcome.step == "register"
+        pauses.append(outcome.seconds)
+        memo = outcome.memo
+    assert pauses == [5, 10, 20, 40, 80, 160, 320, 640, 900]
+
+
+def test_what_never_left_is_tried_again_as_it_is() -> None:
+    with pytest.raises(NotSent):
+        run("upload", Script(NotSent("no route")), film(), memo=registered())
+
+
+def test_a_form_that_the_storage_refuses_is_replaced_three_times() -> None:
+    memo: dict[str, Any] = {}
+    refusal = answer(403, STORAGE_SAYS % b"AccessDenied")
+    for _ in range(3):
+        outcome = run("upload", Script(refusal), film(), memo={**memo, **registered()})
+        assert isinstance(outcome, Again)
+        memo = outcome.memo
+    outcome = run("upload", Script(refusal), film(), memo={**memo, **registered()})
+    assert isinstance(outcome, Refused)
+    assert "AccessDenied" in outcome.message
+
+
+def test_a_video_that_the_storage_finds_too_large_is_refused_with_its_size() -> None:
+    outcome = run("upload", Script(answer(400, STORAGE_SAYS % b"EntityTooLarge")), film(), memo=registered())
+    assert isinstance(outcome, Refused)
+    assert "2500000" in outcome.message
+
+
+# --- waiting ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_video_is_waited_for_with_the_pauses_of_pinterests_own_sample() -> None:
+    memo = sent()
+    pauses = []
+    for word in ("registered", "processing", "processing", "a new word", "processing", "processing"):
+        script = Script(status(word))
+        outcome = run("await_processing", script, film(), memo=memo)
+        assert script.asked == [f"GET /media/{MEDIA}"]
+        assert isinstance(outcome, Wait)
+        pauses.append(outcome.seconds)
+        memo = outcome.memo
+    assert pauses == [1, 2, 4, 8, 10, 10]
+
+
+@pytest.mark.parametrize(("waited", "pause"), [(30, 10), (599, 10), (601, 60), (3601, 300), (100_000, 300)])
+def test_long_waits_ask_seldom_because_a_trial_app_has_a_thousand_reads_a_day(waited: float, pause: float) -> None:
+    outcome = run("await_processing", Script(status("processing")), film(), memo=sent(9, waited))
+    assert isinstance(outcome, Wait)
+    assert outcome.seconds == pause
+
+
+def test_a_video_that_succeeded_goes_on_and_is_not_asked_for_again() -> None:
+    outcome = run("await_processing", Script(status("succeeded")), film(), memo=sent())
+    assert isinstance(outcome, Done)
+    assert run("await_processing", Script(), film(), memo=outcome.memo) == outcome
+
+
+def test_a_video_that_failed_is_sent_once_more_and_then_refused() -> None:
+    outcome = run("await_processing", Script(status("failed")), film(), memo=sent())
+    assert isinstance(outcome, Again)
+    assert (outcome.step, outcome.limit) == ("register", 1)
+    outcome = run("await_processing", Script(status("failed")), film(), memo={**outcome.memo, **sent()})
+    assert isinstance(outcome, Refused)
+    assert "H.264" in outcome.message
+
+
+def test_a_video_that_pinterest_does_not_know_is_sent_once_more() -> None:
+    outcome = run("await_processing", Script(error(404, 404, "Not found")), film(), memo=sent())
+    assert isinstance(outcome, Again)
+    assert isinstance(
+        run("await_processing", Script(error(404, 404)), film(), memo={**outcome.memo, **sent()}), Refused
+    )
+
+
+@pytest.mark.parametrize("reply", [error(500, 0), answer(200, b"<html>"), answer(200, {}), Unavailable("cut")])
+def test_trouble_while_asking_is_no_verdict_on_the_video(reply: Answer | Exception) -> None:
+    with pytest.raises(Unavailable):
+        run("await_processing", Script(reply), film(), memo=sent())
+
+
+def test_waiting_without_a_video_begins_at_the_beginning() -> None:
+    for memo in ({}, {"video": None}, registered()):
+        outcome = run("await_processing", Script(), film(), memo=memo)
+        assert isinstance(outcome, Again)
+        assert outcome.step == "register"

@@ -70,6 +70,10 @@ class Call:
     """When the first byte arrived, by the machine's clock (not the world's)."""
     received_monotonic: float
     body: bytes = b""
+    sink: Any = None
+    """What the body flowed into, for an endpoint that keeps none."""
+    fetched: dict[str, bytes | None] = field(default_factory=dict)
+    """What was fetched for the handler, by URL; None: it could not be had."""
 
     @classmethod
     def begin(cls, scope: Scope) -> "Call":
@@ -99,6 +103,10 @@ class Call:
     def query(self) -> dict[str, str]:
         """The query's parameters; of a repeated one the last counts."""
         return dict(parse_qsl(self.raw_query, keep_blank_values=True))
+
+    def json(self) -> Any:
+        """The body as JSON data. ValueError when it is none."""
+        return json.loads(self.body)
 
     def form(self) -> dict[str, str]:
         return dict(parse_qsl(self.body.decode("utf-8", "replace"), keep_blank_values=True))

@@ -5,13 +5,14 @@ A handler runs without an await, so a call either had its whole effect or none, 
 
 import asyncio
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
 from socialpub.sandbox.call import Answer, Call, Refusal
 from socialpub.sandbox.faults import ConnectionCut, Fault, Hang
+from socialpub.sandbox.inflow import Sink
 from socialpub.sandbox.network import Network
 from socialpub.sandbox.world import World
 
@@ -19,16 +20,30 @@ MAX_BODY_BYTES = 40 * 1024 * 1024
 TRICKLE_SECONDS = 0.2
 
 Handler = Callable[[Any, Call], Answer]
+OpenSink = Callable[[Any, Call], Sink]
+"""Makes what a body flows into, from the headers alone; its call keeps no body."""
+Errand = Callable[[Any, Call], Awaitable[None]]
+"""What has to be fetched from elsewhere before the handler can run; changes nothing that a reader sees."""
 
 
 class Endpoint:
     """One endpoint of one network as an ASGI application."""
 
-    def __init__(self, world: World, network: str, name: str, handler: Handler) -> None:
+    def __init__(
+        self,
+        world: World,
+        network: str,
+        name: str,
+        handler: Handler,
+        sink: OpenSink | None = None,
+        errand: Errand | None = None,
+    ) -> None:
         self.world = world
         self.network = network
         self.name = name
         self.handler = handler
+        self.sink = sink
+        self.errand = errand
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         network = self.world.networks[self.network]
@@ -47,8 +62,9 @@ class Endpoint:
 
     async def _answer(self, network: Network, call: Call, receive: Receive, send: Send) -> Answer | None:
         """None: the caller gets no whole answer."""
+        call.sink = self.sink(network, call) if self.sink is not None else None
         try:
-            body = await _read(receive)
+            body = await _read(receive, call.sink)
         except Refusal as refusal:
             return refusal.answer
         if body is None:
@@ -57,14 +73,16 @@ class Endpoint:
         self.world.note(self.network, call)
         fault = network.fault_for(self.name)
         if fault is None:
-            return self._do(network, call)
+            return await self._do(network, call)
         if fault.kind == "block" and not fault.after_effect:
             await _wait_for(fault.event)
-        answer = self._do(network, call) if fault.after_effect or fault.kind == "block" else None
+        answer = await self._do(network, call) if fault.after_effect or fault.kind == "block" else None
         return await self._spoil(fault, answer, receive, send)
 
-    def _do(self, network: Network, call: Call) -> Answer:
+    async def _do(self, network: Network, call: Call) -> Answer:
         try:
+            if self.errand is not None:
+                await self.errand(network, call)
             return self.handler(network, call)
         except Refusal as refusal:
             return refusal.answer
@@ -85,7 +103,12 @@ class Endpoint:
             case "hang":
                 if self.world.instant_faults:
                     raise Hang(self.name)
-                await self._hang(receive)
+                network = self.world.networks[self.network]
+                network.held += 1
+                try:
+                    await self._hang(receive)
+                finally:
+                    network.held -= 1
                 await _cut(receive)
             case "trickle":
                 if self.world.instant_faults:
@@ -116,8 +139,9 @@ class Endpoint:
                 return
 
 
-async def _read(receive: Receive) -> bytes | None:
-    """The whole body; None when the caller went away, `Refusal` when it is too large (it is read to its end)."""
+async def _read(receive: Receive, sink: Sink | None) -> bytes | None:
+    """The whole body (nothing of it when it flows into a sink); None when the caller went away, `Refusal` when it is
+    too large (it is read to its end)."""
     chunks: list[bytes] = []
     size, more = 0, True
     while more:
@@ -125,10 +149,13 @@ async def _read(receive: Receive) -> bytes | None:
         if message["type"] == "http.disconnect":
             return None
         chunk = message.get("body", b"")
+        more = message.get("more_body", False)
+        if sink is not None:
+            sink.write(chunk)
+            continue
         size += len(chunk)
         if size <= MAX_BODY_BYTES:
             chunks.append(chunk)
-        more = message.get("more_body", False)
     if size > MAX_BODY_BYTES:
         raise Refusal(Answer(413))
     return b"".join(chunks)

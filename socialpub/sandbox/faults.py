@@ -53,13 +53,16 @@ class Refuser(Protocol):
 
     def credits_answer(self, shape: int) -> Answer: ...
 
+    def refusal_answer(self, endpoint: str, code: str) -> Answer: ...
+
 
 class Upcoming:
     """`world.x.next("create_post").skipping(1).fails_with(503).times(2)`: reads as it says."""
 
-    def __init__(self, queue: list[Fault], network: Refuser) -> None:
+    def __init__(self, queue: list[Fault], network: Refuser, endpoint: str = "") -> None:
         self._queue = queue
         self._network = network
+        self._endpoint = endpoint
         self._skip = 0
         self._fault: Fault | None = None
 
@@ -142,6 +145,12 @@ class Upcoming:
         self._network.credits_answer(shape)
         return self._put(Fault("answer", make=lambda: self._network.credits_answer(shape)))
 
+    def refuses(self, code: str, after_effect: bool = False) -> Self:
+        """A refusal that the network knows by name (`world.tiktok.refusals`, `world.pinterest.refusals`), in its words
+        and with its status; an unknown name is ValueError."""
+        self._network.refusal_answer(self._endpoint, code)
+        return self._put(Fault("answer", after_effect, make=lambda: self._network.refusal_answer(self._endpoint, code)))
+
     def unauthorized(self) -> Self:
         return self._put(Fault("answer", make=self._network.unauthorized_answer))
 
@@ -162,6 +171,7 @@ FAULTS = (
     "rate_limited",
     "credits_depleted",
     "unauthorized",
+    "refuses",
 )
 """What can be asked for by name, over HTTP too."""
 

@@ -13,8 +13,8 @@ from starlette.routing import Route
 
 from socialpub.sandbox import page
 from socialpub.sandbox.faults import Upcoming
+from socialpub.sandbox.served import serve
 from socialpub.sandbox.world import World
-from socialpub.sandbox.x.media import Media
 from socialpub.sandbox.x.network import X
 from socialpub.sandbox.x.posts import Post
 from socialpub.sandbox.x.text import links
@@ -34,11 +34,6 @@ REPLIES = {
     "mentionedUsers": "Only mentioned accounts can reply",
     "subscribers": "Only subscribers can reply",
     "verified": "Only verified accounts can reply",
-}
-PAGE_HEADERS = {
-    "content-security-policy": "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    "cache-control": "no-store",
 }
 
 
@@ -75,7 +70,12 @@ class Shown:
 
 async def front(request: Request) -> Response:
     world: World = request.app.state.world
-    return _page("front.html", world=world, x_posts=sum(post.deleted_at is None for post in world.x.posts))
+    return _page(
+        "front.html",
+        x_posts=sum(post.deleted_at is None for post in world.x.posts),
+        tiktok_posts=len(world.tiktok.posts),
+        pinterest_pins=sum(pin.deleted_at is None for pin in world.pinterest.pins),
+    )
 
 
 async def show_feed(request: Request) -> Response:
@@ -111,19 +111,9 @@ async def show_post(request: Request) -> Response:
 async def show_media(request: Request) -> Response:
     x: X = request.app.state.world.x
     media = x.media.all.get(request.path_params["id"])
-    data = x.media.shelf.get(request.path_params["id"])
-    if media is None or data is None:
-        return Response(status_code=404)
-    headers = {
-        "content-security-policy": "sandbox; default-src 'none'",
-        "x-content-type-options": "nosniff",
-        "accept-ranges": "bytes",
-    }
-    begin, end = _range(request.headers.get("range", ""), len(data))
-    if (begin, end) != (0, len(data)):
-        headers["content-range"] = f"bytes {begin}-{end - 1}/{len(data)}"
-        return Response(data[begin:end], 206, headers, _mime_type(media))
-    return Response(data, 200, headers, _mime_type(media))
+    return serve(
+        request, x.media.shelf.get(request.path_params["id"]) if media else None, media.mime_type if media else ""
+    )
 
 
 async def avatar(request: Request) -> Response:
@@ -144,7 +134,7 @@ async def styles(request: Request) -> Response:  # noqa: ARG001
 
 
 def _page(template: str, status: int = 200, **facts: Any) -> Response:
-    return HTMLResponse(page.render(template, **facts), status, PAGE_HEADERS)
+    return HTMLResponse(page.render(template, **facts), status, page.HEADERS)
 
 
 def _show(x: X, post: Post) -> Shown:
@@ -175,22 +165,3 @@ def _with_links(text: str) -> Markup:
         position = link.end
     pieces.append(Markup.escape(text[position:]))
     return Markup("").join(pieces)
-
-
-def _mime_type(media: Media) -> str:
-    """Only what a browser shows; anything else is a download."""
-    shown = media.mime_type.split(";", 1)[0].strip().lower()
-    return shown if shown.startswith(("image/", "video/")) and "svg" not in shown else "application/octet-stream"
-
-
-def _range(header: str, size: int) -> tuple[int, int]:
-    """The one range of a `Range` header; everything when there is none or it cannot be met."""
-    unit, _, asked = header.partition("=")
-    first, dash, last = asked.partition("-")
-    if unit != "bytes" or not dash or "," in asked or not (first or last):
-        return 0, size
-    if not (first + last).isdecimal():
-        return 0, size
-    begin = int(first) if first else max(0, size - int(last))
-    end = min(size, int(last) + 1) if first and last else size
-    return (begin, end) if begin < end else (0, size)

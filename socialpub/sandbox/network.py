@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from socialpub.sandbox.call import Answer
 from socialpub.sandbox.faults import Chaos, Fault, Upcoming, take
@@ -34,6 +34,8 @@ class Network:
         """The latest calls, oldest first; `counts` never forgets."""
         self.counts: Counter[str] = Counter()
         self.in_flight = 0
+        self.held = 0
+        """How many of them met a fault that never answers, and wait for their caller to go away."""
         self.most_in_flight = 0
         self.most_in_flight_of: dict[str, int] = {}
         """By account id: how many calls of one account ever ran side by side."""
@@ -46,7 +48,7 @@ class Network:
         """Script what the next call of `endpoint` meets; several scripts wait their turn in order."""
         if endpoint not in self._faults:
             raise ValueError(f"{self.name} has no endpoint {endpoint!r} (known: {', '.join(self.endpoints)})")
-        return Upcoming(self._faults[endpoint], self)
+        return Upcoming(self._faults[endpoint], self, endpoint)
 
     def chaos(
         self,
@@ -95,6 +97,14 @@ class Network:
         """What the calls of one endpoint were answered, oldest first."""
         return [seen.status for seen in self.calls if seen.endpoint == endpoint]
 
+    def shown(self) -> dict[str, Any]:
+        """What the control room tells of its memory, as JSON data."""
+        return {}
+
+    def effects(self) -> dict[str, int]:
+        """How many posts, pins and the like there are."""
+        return {}
+
     # How the network words what a script asks for; each overrides what it does otherwise.
 
     def http_error(self, status: int) -> Answer:
@@ -108,3 +118,6 @@ class Network:
 
     def credits_answer(self, shape: int) -> Answer:  # noqa: ARG002
         raise ValueError(f"{self.name} sells no credits")
+
+    def refusal_answer(self, endpoint: str, code: str) -> Answer:  # noqa: ARG002
+        raise ValueError(f"{self.name} has no refusal named {code!r}")

@@ -6,6 +6,11 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+HEADERS = {
+    "content-security-policy": "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "cache-control": "no-store",
+}
 HERE = Path(__file__).parent / "templates"
 
 

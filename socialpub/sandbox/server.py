@@ -22,6 +22,7 @@ class Server(uvicorn.Server):
             )
         )
         self.world = world
+        world.serving = True
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.world.close()

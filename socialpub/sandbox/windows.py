@@ -1,5 +1,6 @@
-"""Rate-limit windows: fixed ones that begin with their first call, counted on the world's clock."""
+"""Rate-limit windows, counted on the world's clock: fixed ones that begin with their first call, and sliding ones."""
 
+from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass
 
@@ -32,3 +33,18 @@ class Windows:
         window.limit = limit
         window.used += 1
         return window
+
+
+class SlidingWindows:
+    def __init__(self) -> None:
+        self._calls: dict[Hashable, deque[float]] = {}
+
+    def admits(self, key: Hashable, limit: int, seconds: float, now: float) -> bool:
+        """Count one call, unless `limit` were made within the last `seconds`; a refused one does not count."""
+        calls = self._calls.setdefault(key, deque())
+        while calls and calls[0] <= now - seconds:
+            calls.popleft()
+        if len(calls) >= limit:
+            return False
+        calls.append(now)
+        return True

@@ -20,6 +20,7 @@ from socialpub.sandbox.tiktok.network import TikTok
 from socialpub.sandbox.x.network import X
 
 KEPT_REQUESTS = 10_000
+SECRET_PARAMETERS = frozenset({"upload_token"})
 ID_EPOCH_MS = 1288834974657
 """Ids count milliseconds since then in their upper bits, which makes them 19 digits today."""
 
@@ -54,6 +55,8 @@ class World:
         self.clock = clock or SystemClock()
         self.instant_faults = False
         """Raise `Hang` and `ConnectionCut` through the ASGI application instead of really waiting or cutting."""
+        self.serving = False
+        """It listens on a port: what a network fetches by itself is fetched in the background, without being asked."""
         self.record = False
         self.requests: deque[Request] = deque(maxlen=KEPT_REQUESTS)
         self._journal = Journal(journal) if journal else None
@@ -116,10 +119,13 @@ class World:
         if call.content_type == "application/json":
             with contextlib.suppress(ValueError):
                 data = json.loads(call.body)
+        elif call.sink is not None:
+            fields = call.sink.parts()
         elif call.content_type == "multipart/form-data":
             with contextlib.suppress(Exception):
                 fields = tuple((part.name, part.content_type, len(part.data)) for part in call.parts())
-        self.requests.append(Request(network, call.method, call.path, call.query(), call.content_type, data, fields))
+        query = {name: value for name, value in call.query().items() if name not in SECRET_PARAMETERS}
+        self.requests.append(Request(network, call.method, call.path, query, call.content_type, data, fields))
 
     # --- the end -------------------------------------------------------------------------------------------------
 

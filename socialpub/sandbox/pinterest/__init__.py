@@ -1,1 +1,1 @@
-"""Pinterest, played from its documentation: tokens and who an account is."""
+"""Pinterest, played from its documentation: consent, tokens, boards, pins, films."""

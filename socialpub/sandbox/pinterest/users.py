@@ -3,32 +3,28 @@
 from typing import TYPE_CHECKING
 
 from socialpub.sandbox.call import Answer, Call
+from socialpub.sandbox.pinterest.access import Caller, api_call
 
 if TYPE_CHECKING:
     from socialpub.sandbox.pinterest.network import Pinterest
 
 
-def user_account(pinterest: "Pinterest", call: Call) -> Answer:
-    if pinterest.unapproved:
-        return pinterest.error(401, 3, "Your application consumer type is not supported, please contact support.")
-    token = pinterest.tokens.bearer(call.bearer)
-    account = pinterest.accounts.get(token.account_id) if token else None
-    if token is None or account is None:
-        return pinterest.unauthorized_answer()
-    if "user_accounts:read" not in token.scopes:
-        return pinterest.error(403, 3, "Your token lacks the scopes: user_accounts:read")
+@api_call("org_read", "user_accounts:read")
+def user_account(pinterest: "Pinterest", call: Call, caller: Caller) -> Answer:
+    account = caller.account
+    boards = [one for one in pinterest.boards.values() if one.owner_id == account.id and one.sandbox == caller.sandbox]
     return pinterest.answer(
         200,
         {
             "id": account.id,
             "username": account.username,
             "account_type": account.account_type,
-            "business_name": account.business_name,
+            "business_name": account.business_name if account.is_business else None,
             "profile_image": f"{call.base_url}/pinterest/avatars/{account.username}.svg",
             "website_url": "",
             "about": "",
-            "board_count": 0,
-            "pin_count": 0,
+            "board_count": len(boards),
+            "pin_count": sum(len(pinterest.pins_on(board)) for board in boards),
             "follower_count": 0,
             "following_count": 0,
             "monthly_views": 0,

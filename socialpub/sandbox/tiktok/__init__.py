@@ -1,1 +1,1 @@
-"""TikTok, played from its documentation: tokens and who an account is."""
+"""TikTok, played from its documentation: consent, tokens, uploads, pulls, processing, posts."""

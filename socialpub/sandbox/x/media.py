@@ -5,17 +5,16 @@ Bytes are kept only while they fit on the shelf; sizes and hashes always.
 
 import hashlib
 import math
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from socialpub.sandbox.shelf import Shelf as Shelf
 from socialpub.sandbox.sniff import dimensions, sniff
 
 if TYPE_CHECKING:
     from socialpub.sandbox.x.network import X
 
-SHELF_BYTES = 64 * 1024 * 1024
 IMAGE, GIF, VIDEO = "tweet_image", "tweet_gif", "tweet_video"
 POSTABLE = {IMAGE: "image", GIF: "image", VIDEO: "video", "amplify_video": "video"}
 """Categories that a post may carry, and the kind of bytes they hold."""
@@ -28,32 +27,6 @@ MAX_BYTES = {
     "subtitles": 512 * 1024,
 }
 MAX_VIDEO_BYTES = 16 * 1024**3
-
-
-class Shelf:
-    """Bytes up to a total; the oldest make room."""
-
-    def __init__(self, capacity: int = SHELF_BYTES) -> None:
-        self.capacity = capacity
-        self.used = 0
-        self._items: dict[Hashable, bytes] = {}
-
-    def put(self, key: Hashable, data: bytes) -> None:
-        self.take(key)
-        if len(data) > self.capacity:
-            return
-        self._items[key] = data
-        self.used += len(data)
-        while self.used > self.capacity:
-            self.take(next(iter(self._items)))
-
-    def get(self, key: Hashable) -> bytes | None:
-        return self._items.get(key)
-
-    def take(self, key: Hashable) -> bytes | None:
-        data = self._items.pop(key, None)
-        self.used -= len(data or b"")
-        return data
 
 
 @dataclass(slots=True)

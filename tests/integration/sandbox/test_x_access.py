@@ -97,8 +97,8 @@ def test_without_credits_every_call_is_402_in_either_shape(world: World, demo: C
 def test_an_unknown_path_is_404_in_the_networks_own_shape(web: TestClient) -> None:
     assert web.get("/x/2/nothing").json()["type"] == "about:blank"
     assert web.put("/x/2/tweets").status_code == 405
-    assert web.post("/tiktok/v2/post/publish/video/init/").json()["error"]["code"] == "invalid_params"
-    assert web.get("/pinterest/v5/boards").json()["message"] == "Not found."
+    assert web.post("/tiktok/v2/nothing/").json()["error"]["code"] == "invalid_params"
+    assert web.get("/pinterest/v5/nothing").json()["message"] == "Not found."
 
 
 def test_who_am_i_shows_the_fields_asked_for(web: TestClient, world: World) -> None:

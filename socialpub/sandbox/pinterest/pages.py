@@ -1,0 +1,117 @@
+"""Pinterest as its readers see it: boards with their pins, and every pin on a page of its own."""
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from socialpub.sandbox import page, scripting
+from socialpub.sandbox.pinterest.boards import Board
+from socialpub.sandbox.pinterest.network import Pinterest
+from socialpub.sandbox.pinterest.pins import Pin
+from socialpub.sandbox.served import serve
+
+SHOWN_PINS = 200
+SCRIPTS: scripting.Scripts = {
+    "2787": (
+        "create_pin",
+        "makes the pin, but is told 400 code 2787",
+        lambda up: up.refuses("2787", after_effect=True),
+    ),
+    "timeout_after": ("create_pin", "makes the pin, but never answers", lambda up: up.times_out_after_effect()),
+    "timeout_before": ("create_pin", "makes no pin and never answers", lambda up: up.times_out_before_effect()),
+    "conflict": ("create_pin", "meets another write to the same board (409)", lambda up: up.refuses("conflict")),
+    "spam": ("create_pin", "is blocked as spam", lambda up: up.refuses("spam")),
+    "limited": ("create_pin", "is told to come back in 60 seconds", lambda up: up.rate_limited(60)),
+    "trial": ("create_pin", "is told that trial apps make no pins here", lambda up: up.refuses("trial")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A pin as the templates want it."""
+
+    pin: Pin
+    board: Board
+    section: str
+    author: str
+    film_id: str
+    """Empty unless the pin holds a film."""
+    film_mime_type: str
+    link_host: str
+    available: frozenset[str]
+    """Ids of the pictures and films whose bytes are still kept."""
+
+
+def routes() -> list[Route]:
+    """Below `/pinterest`."""
+    return [
+        Route("/feed", show_feed),
+        Route("/feed/faults", script_fault, methods=["POST"]),
+        Route("/media/{id}", show_media),
+        Route("/pin/{id}/", show_pin),
+        Route("/pin/{id}", show_pin),
+    ]
+
+
+async def show_feed(request: Request) -> Response:
+    pinterest = _pinterest(request)
+    up = [pin for pin in reversed(pinterest.pins) if pin.deleted_at is None][:SHOWN_PINS]
+    by_board: dict[str, list[Shown]] = {}
+    for pin in up:
+        by_board.setdefault(pin.board_id, []).append(_show(pinterest, pin))
+    empty = [board for board in pinterest.boards.values() if not board.sandbox and not pinterest.pins_on(board)]
+    return _page(
+        "pinterest_feed.html",
+        boards=[(pins[0].board, pinterest.accounts[pins[0].board.owner_id], pins) for pins in by_board.values()],
+        empty=[(board, pinterest.accounts[board.owner_id]) for board in empty[:20]],
+        scripts=scripting.offered(SCRIPTS),
+        scripted=scripting.noted(SCRIPTS, request),
+        up="../",
+    )
+
+
+async def script_fault(request: Request) -> Response:
+    return await scripting.arrange(_pinterest(request), SCRIPTS, request)
+
+
+async def show_pin(request: Request) -> Response:
+    pinterest = _pinterest(request)
+    pin = pinterest.find_pin(request.path_params["id"])
+    up = "../../../" if request.url.path.endswith("/") else "../../"
+    shown = _show(pinterest, pin) if pin else None
+    return _page("pinterest_pin.html", 200 if pin else 404, shown=shown, up=up)
+
+
+async def show_media(request: Request) -> Response:
+    pinterest, media_id = _pinterest(request), request.path_params["id"]
+    picture, film = pinterest.pictures.get(media_id), pinterest.media.get(media_id)
+    mime_type = picture.mime_type if picture else film.mime_type if film else ""
+    return serve(request, pinterest.shelf.get(media_id), mime_type)
+
+
+def _pinterest(request: Request) -> Pinterest:
+    pinterest: Pinterest = request.app.state.world.pinterest
+    return pinterest
+
+
+def _page(template: str, status: int = 200, **facts: object) -> Response:
+    return HTMLResponse(page.render(template, **facts), status, page.HEADERS)
+
+
+def _show(pinterest: Pinterest, pin: Pin) -> Shown:
+    board = pinterest.boards[pin.board_id]
+    ids = [*(one.id for one in pin.pictures), *([pin.film_id] if pin.film_id else [])]
+    film = pinterest.media.get(pin.film_id or "")
+    return Shown(
+        pin,
+        board,
+        board.sections.get(pin.section_id or "", ""),
+        pinterest.accounts[pin.account_id].business_name,
+        pin.film_id or "",
+        film.mime_type if film else "",
+        (urlsplit(pin.link).hostname or "").removeprefix("www.") if pin.link else "",
+        frozenset(one for one in ids if pinterest.shelf.get(one) is not None),
+    )

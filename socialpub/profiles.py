@@ -46,11 +46,21 @@ def find(reader: Reader | Tx, profile_id: str) -> Profile | None:
 
 
 def list_all(reader: Reader) -> list[Row]:
-    """Every profile, oldest first: what the API shows of it, its stored options (JSON) and why it needs its owner."""
+    """Every profile, oldest first: what the API shows of it, its stored options (JSON), why it needs its owner, and
+    whether its access can be renewed without one."""
     return reader.all(
         "SELECT id, name, provider, status, username, picture_url, expires_at, posts_count, created_at, updated_at, "
-        "options, reason FROM profile ORDER BY created_at, id"
+        "options, reason, refresh_token IS NOT NULL AS renewable FROM profile ORDER BY created_at, id"
     )
+
+
+def is_connected(store: Reader | Tx, provider_name: str, account_id: str) -> bool:
+    """Whether this account has a profile that is not disconnected."""
+    row = store.one(
+        "SELECT 1 FROM profile WHERE provider = ? AND account_id = ? AND status <> ?",
+        (provider_name, account_id, ProfileStatus.DISCONNECTED.value),
+    )
+    return row is not None
 
 
 def owner_acts_by(has_refresh_token: bool, access_ends: str | None, refresh_ends: str | None) -> str | None:
@@ -70,17 +80,14 @@ def import_account(rt: Runtime, provider_name: str, credentials: Credentials, na
     provider = rt.providers[provider_name]
     if name is not None:
         name = check_name(name)
-    scopes = credentials.scopes or frozenset()
-    if not provider.oauth.can_publish(scopes):
-        raise OwnerError(
-            f"With these tokens nothing could be published to {provider.label}: "
-            + " ".join(provider.oauth.missing_scopes(scopes)),
-            "Let the account's owner consent again with every scope that the app asks for.",
-        )
-    identity, credentials = _identify(rt, provider, credentials)
-    scopes = credentials.scopes or frozenset()
-    profile_id, revived = rt.write(_save, provider, identity, credentials, name)
-    return Imported(profile_id, tuple(provider.oauth.missing_scopes(scopes)), revived)
+    check_grant(provider, credentials)
+    identity, credentials = identify(rt, provider, credentials)
+    return rt.write(save, provider, identity, credentials, name)
+
+
+def reconnect(provider_name: str) -> str:
+    """The command that connects an account of this network, again or for the first time."""
+    return f"socialpub admin connect-profile {provider_name}"
 
 
 def check_name(name: str) -> str:
@@ -93,8 +100,22 @@ def check_name(name: str) -> str:
     return name
 
 
-def _identify(rt: Runtime, provider: Provider, credentials: Credentials) -> tuple[Identity, Credentials]:
-    """Whose tokens these are. An access token that has run out is renewed first, when there is a refresh token."""
+def check_grant(provider: Provider, credentials: Credentials) -> None:
+    """Raises OwnerError when no way of publishing is left in these scopes."""
+    scopes = credentials.scopes or frozenset()
+    if not provider.oauth.can_publish(scopes):
+        raise OwnerError(
+            f"With this grant nothing could be published to {provider.label}: "
+            + " ".join(provider.oauth.missing_scopes(scopes)),
+            f"Consent again, with everything that the app asks for: {reconnect(provider.name)}",
+        )
+
+
+def identify(rt: Runtime, provider: Provider, credentials: Credentials) -> tuple[Identity, Credentials]:
+    """Whose tokens these are. An access token that has run out is renewed first, when there is a refresh token.
+
+    Asks the network, so not from the event loop. Raises OwnerError.
+    """
     scopes = credentials.scopes or frozenset()
     renewed = False
     try:
@@ -109,7 +130,7 @@ def _identify(rt: Runtime, provider: Provider, credentials: Credentials) -> tupl
             credentials, renewed = _renew(rt, provider, credentials), True
             return provider.oauth.identify(rt.http, credentials.access_token, scopes), credentials
     except ProviderError as error:
-        hint = _hint(provider, error)
+        hint = remedy(provider, error)
         if renewed:
             hint += " The refresh token has been used in this attempt: import a newer one."
         raise OwnerError(f"{provider.label} did not say whose tokens these are: {error.message}", hint) from error
@@ -137,19 +158,22 @@ def _ends(asked_at: datetime, seconds: int | None) -> datetime | None:
     return None if seconds is None else asked_at + timedelta(seconds=seconds)
 
 
-def _hint(provider: Provider, error: ProviderError) -> str:
+def remedy(provider: Provider, error: ProviderError) -> str:
+    """What to do about a call that failed while an account was being connected."""
     match error:
         case AuthExpired() | Rejected(reauth=True):
-            return "Let the account's owner consent again and import the new tokens."
+            return f"Let the account's owner consent again: {reconnect(provider.name)}"
         case NotSent() | Unavailable() | RateLimited():
             return "Nothing was saved. Try again in a while."
         case _:
             return f"Check [providers.{provider.name}] in the configuration and the app's page at {provider.label}."
 
 
-def _save(
+def save(
     rt: Runtime, tx: Tx, provider: Provider, identity: Identity, credentials: Credentials, name: str | None
-) -> tuple[str, bool]:
+) -> Imported:
+    """Keep this grant: in the profile that the account already is, else in a new one."""
+    missing = tuple(provider.oauth.missing_scopes(credentials.scopes or frozenset()))
     access_ends = clock.stamp(credentials.expires_at) if credentials.expires_at else None
     refresh_ends = clock.stamp(credentials.refresh_expires_at) if credentials.refresh_expires_at else None
     columns: dict[str, Any] = {
@@ -164,6 +188,8 @@ def _save(
         "refresh_expires_at": refresh_ends,
         "expires_at": owner_acts_by(bool(credentials.refresh_token), access_ends, refresh_ends),
         "scopes": " ".join(sorted(credentials.scopes or ())),
+        "renewed_at": tx.stamp,
+        "warned_at": None,
         "updated_at": tx.stamp,
     }
     if name is not None:
@@ -174,7 +200,7 @@ def _save(
     )
     if known is not None:
         tx.update("profile", known["id"], **columns)
-        return str(known["id"]), True
+        return Imported(str(known["id"]), missing, revived=True)
     profile_id = ids.new(int(tx.now.timestamp() * 1000))
     label = identity.name or identity.username or identity.account_id
     columns = {"name": label.strip()[:LONGEST_NAME] or identity.account_id, **columns}
@@ -186,7 +212,7 @@ def _save(
         created_at=tx.stamp,
         **columns,
     )
-    return profile_id, False
+    return Imported(profile_id, missing, revived=False)
 
 
 # --- changing --------------------------------------------------------------------------------------------------------

@@ -105,9 +105,12 @@ def _end(rt: Runtime, profile_id: str, since: timedelta, ask: bool) -> bool:
 def _revoke(rt: Runtime, profile_id: str) -> None:
     profile = profiles.find(rt.reader, profile_id)
     assert profile is not None
+    oauth = rt.providers[profile.provider].oauth
+    if oauth.revokes_every_grant and profiles.is_connected(rt.reader, profile.provider, profile.account_id):
+        return  # it was connected again meanwhile, and that connection must live
     access = rt.secrets.open(profile.access_token) if profile.access_token else ""
     refresh = rt.secrets.open(profile.refresh_token) if profile.refresh_token else None
-    rt.providers[profile.provider].oauth.revoke(rt.http, access, refresh)
+    oauth.revoke(rt.http, access, refresh)
 
 
 def _patience(since: timedelta, error: ProviderError) -> float:

@@ -43,6 +43,18 @@ def refresh(rt: Runtime, profile_id: str, spent: str) -> str:
     return _renew(rt, profile_id, spent)
 
 
+def renew(rt: Runtime, profile_id: str) -> None:
+    """Another pair now, whether or not the present one still works. Raises as `fresh` does.
+
+    Without a refresh token there is nothing to ask for (`Rejected`), and the access token may well be good: the
+    profile's status stays as it is then.
+    """
+    profile = _usable(rt, profile_id)
+    if profile.refresh_token is None:
+        raise Rejected("The profile has no refresh token: its access token cannot be renewed.", reauth=True)
+    _renew(rt, profile_id, spent=_access(rt, profile))
+
+
 def lock(rt: Runtime, profile_id: str) -> FileLock:
     """Held by whoever changes a profile's tokens at the network."""
     folder = rt.settings.run_dir / "profiles"
@@ -159,6 +171,7 @@ def _store(rt: Runtime, tx: Tx, provider: Provider, profile: Profile, answer: An
         access_expires_at=access_ends,
         refresh_expires_at=refresh_ends,
         scopes=" ".join(sorted(scopes)),
+        renewed_at=tx.stamp,
         updated_at=tx.stamp,
     )
     if known.status is not ProfileStatus.ACTIVE:

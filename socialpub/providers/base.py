@@ -45,7 +45,7 @@ class Step:
 class MediaFile:
     """One media item. `facts` was measured at `complete`; keys that do not apply are missing.
 
-    width, height (pixels, upright), frames, duration_seconds, frame_rate, has_audio
+    width, height (pixels, upright), frames, duration_seconds, frame_rate, has_audio, video_codec (FFmpeg's name)
     """
 
     position: int
@@ -133,6 +133,27 @@ class OAuth(Protocol):
         """Refresh when the access token has less than this left."""
         ...
 
+    @property
+    def idle_refresh_seconds(self) -> int:
+        """Refresh a pair that nobody has used for this long, before the network forgets it."""
+        ...
+
+    @property
+    def revokes_every_grant(self) -> bool:
+        """Whether giving one token back may end what another consent of the same account brought."""
+        ...
+
+    def authorize_url(self, redirect_uri: str, state: str, verifier: str) -> str:
+        """The consent page for one connection. `verifier` is PKCE's, 43 to 128 characters."""
+        ...
+
+    def exchange(self, http: "Http", code: str, redirect_uri: str, verifier: str) -> Tokens:
+        """Trade the code of a consent for tokens, once and at once. `redirect_uri` is the very one of the consent.
+
+        Raises `Rejected` with `reauth` when the owner must begin again, without it when the app's settings are wrong.
+        """
+        ...
+
     def identify(self, http: "Http", access_token: str, scopes: frozenset[str]) -> Identity: ...
 
     def refresh(self, http: "Http", refresh_token: str) -> Tokens: ...
@@ -205,12 +226,14 @@ class Published:
 class Refused:
     """Certain that nothing was posted. `message` says what to change. `reauth`: the owner must connect again.
 
-    `rest_seconds`: leave this profile alone for that long (a suspended or cooling account)."""
+    `rest_seconds`: leave this profile alone for that long (a suspended or cooling account). `verdict`: the network
+    said of this very post that it failed; only then does it count from a poll after the commit."""
 
     message: str
     code: str | None = None
     reauth: bool = False
     rest_seconds: float = 0.0
+    verdict: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +258,9 @@ class Look:
     enough. A look that was not answered raises instead."""
 
     candidates: tuple[Published, ...] = ()
+    whole: bool = True
+    """False: only one task was asked about, not the account. Another one may hold the post, if somebody else began
+    another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +279,8 @@ class Seen:
 
     request_id: str | None = None
     code: str | None = None
+    message: str | None = None
+    """Shown with a step that went well; never a secret."""
     answered: bool = False
     """Whether any call was answered; noted by the engine."""
 
@@ -261,6 +289,14 @@ class Caller(Protocol):
     """`Http.call` with the gate before it: see `http.py` for the arguments."""
 
     def __call__(self, method: str, url: str, **kwargs: Any) -> "Answer": ...
+
+
+def _no_key(_: str) -> str:
+    raise ValueError("this job was given no key to seal with")
+
+
+def _no_address(_: "MediaFile") -> str:
+    raise ValueError("this job was given no address to serve files from")
 
 
 @dataclass(slots=True)
@@ -285,7 +321,13 @@ class Job:
     """When the commit was announced; set in `recover`."""
     unknown_before: bool = False
     """The commit has run once before with an unknown outcome (a "duplicate" answer is then good news)."""
-    media_url: Callable[[MediaFile], str] | None = None
+    public_url: Callable[[MediaFile], str] = field(default=_no_address, repr=False)
+    """A signed address under which the network can fetch exactly this file, an original or a fitted version. It is a
+    secret: made anew for each call and never kept."""
+    seal: Callable[[str], str] = field(default=_no_key, repr=False)
+    """Encrypts what must wait in the memo although it is a secret (a signed upload address)."""
+    open: Callable[[str], str] = field(default=_no_key, repr=False)
+    """The text of `seal`."""
     seen: Seen = field(default_factory=Seen)
 
 
@@ -331,8 +373,9 @@ class Provider(Protocol):
 
     def run(self, step: str, job: Job) -> Outcome: ...
 
-    def recover(self, job: Job) -> Look | CannotTell:
-        """One look at the account after an unknown commit."""
+    def recover(self, job: Job) -> Look | CannotTell | Done:
+        """One look at the account after an unknown commit. `Done`: the commit certainly arrived, and the steps after
+        it tell what becomes of the post."""
         ...
 
 

@@ -4,11 +4,13 @@ A file is read piece by piece while it is sent: it never lies in memory whole, a
 because it was opened and measured before anything left this machine.
 """
 
+import base64
 import errno
 import json as json_format
+import math
 import os
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +20,8 @@ from urllib.parse import urlencode
 import httpx2
 
 PIECE_BYTES = 64 * 1024
+BASE64_PIECE_BYTES = 48 * 1024
+"""A multiple of three: every piece but the last is written without padding, so that they join up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +44,42 @@ class FileBody:
     length: int
 
 
+@dataclass(frozen=True, slots=True)
+class Base64File:
+    """A whole file as one string of a JSON body, in the standard alphabet of Base64."""
+
+    path: Path
+    length: int
+
+
 Multipart = Mapping[str, str | FilePart]
 """Parts in the order of the mapping; a string is a plain field."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Slice:
+    """Part of an open file; `handle` stands at its beginning."""
+
+    handle: BinaryIO
+    length: int
+    as_base64: bool
+
+    def pieces(self) -> Iterator[bytes]:
+        left = self.length
+        while left:
+            piece = self._read(min(BASE64_PIECE_BYTES if self.as_base64 else PIECE_BYTES, left))
+            left -= len(piece)
+            yield base64.b64encode(piece) if self.as_base64 else piece
+
+    def _read(self, size: int) -> bytes:
+        """Exactly that much: after a short read Base64 would have its padding in the middle."""
+        piece = b""
+        while len(piece) < size:
+            more = self.handle.read(size - len(piece))
+            if not more:
+                raise OSError("the file became shorter while it was sent")
+            piece += more
+        return piece
 
 
 class Body:
@@ -51,21 +89,21 @@ class Body:
         self.content_type = content_type
         self.length_bytes = 0
         self.has_file = False
-        self._segments: list[bytes | tuple[BinaryIO, int]] = []
+        self._segments: list[bytes | _Slice] = []
 
     def add(self, data: bytes) -> None:
         self._segments.append(data)
         self.length_bytes += len(data)
 
-    def add_file(self, path: Path, offset: int, length: int) -> None:
+    def add_file(self, path: Path, offset: int, length: int, *, as_base64: bool = False) -> None:
         """Raises FileNotFoundError when the file is gone or shorter than the slice."""
         handle = path.open("rb", buffering=0)
-        self._segments.append((handle, length))
+        self._segments.append(_Slice(handle, length, as_base64))
         if os.fstat(handle.fileno()).st_size < offset + length:
             self.close()
             raise FileNotFoundError(errno.ENOENT, "shorter than it was", str(path))
         handle.seek(offset)
-        self.length_bytes += length
+        self.length_bytes += 4 * math.ceil(length / 3) if as_base64 else length
         self.has_file = True
 
     async def stream(self, moved: Callable[[], None], ended: Callable[[], None]) -> AsyncIterator[bytes]:
@@ -75,12 +113,7 @@ class Body:
                 moved()
                 yield segment
                 continue
-            handle, left = segment
-            while left:
-                piece = handle.read(min(PIECE_BYTES, left))
-                if not piece:
-                    raise OSError("the file became shorter while it was sent")
-                left -= len(piece)
+            for piece in segment.pieces():
                 moved()
                 yield piece
         ended()
@@ -88,7 +121,7 @@ class Body:
     def close(self) -> None:
         for segment in self._segments:
             if not isinstance(segment, bytes):
-                segment[0].close()
+                segment.handle.close()
 
     def __enter__(self) -> "Body":
         return self
@@ -123,9 +156,7 @@ def build(
     if sum(given is not None for given in (json, form, multipart, content)) > 1:
         raise ValueError("a request has one body: json, form, multipart or content")
     if json is not None:
-        body = Body("application/json")
-        body.add(json_format.dumps(json, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode())
-        return body
+        return _json(json)
     if form is not None:
         body = Body("application/x-www-form-urlencoded")
         body.add(urlencode(form).encode())
@@ -141,6 +172,31 @@ def build(
         body.add(content)
         return body
     return None
+
+
+def _json(value: Any) -> Body:
+    """JSON whose `Base64File`s are read while they are sent; each leaves a mark where it will stand."""
+    mark = f"socialpub-{secrets.token_hex(16)}"
+    files: list[Base64File] = []
+
+    def stand_in(part: Any) -> str:
+        if not isinstance(part, Base64File):
+            raise TypeError(f"{type(part).__name__} is no JSON")
+        files.append(part)
+        return mark
+
+    text = json_format.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=stand_in)
+    first, *others = text.split(mark)
+    body = Body("application/json")
+    body.add(first.encode())
+    try:
+        for file, rest in zip(files, others, strict=True):
+            body.add_file(file.path, 0, file.length, as_base64=True)
+            body.add(rest.encode())
+    except BaseException:
+        body.close()
+        raise
+    return body
 
 
 def _multipart(parts: Multipart) -> Body:

@@ -20,10 +20,10 @@ from typing import Any
 import anyio
 import httpx2
 
-from socialpub.providers.bodies import Body, FileBody, FilePart, Multipart, Stream, build
+from socialpub.providers.bodies import Base64File, Body, FileBody, FilePart, Multipart, Stream, build
 from socialpub.providers.errors import NotSent, ProviderError, Unavailable
 
-__all__ = ["Answer", "FileBody", "FilePart", "Http"]
+__all__ = ["Answer", "Base64File", "FileBody", "FilePart", "Http"]
 
 MAX_DEADLINE_SECONDS = 120.0
 MAX_ANSWER_BYTES = 4 * 1024 * 1024

@@ -11,7 +11,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from socialpub.api.request import Header
-from socialpub.errors import SocialpubError
+from socialpub.consents import Finished
+from socialpub.errors import OwnerError, SocialpubError
 from socialpub.web.problems import Meaning
 
 _BACKTICKS = re.compile(r"`([^`]+)`")
@@ -37,6 +38,16 @@ def meaning(kind: type[SocialpubError], told: Meaning) -> bytes:
 def failure(error: SocialpubError) -> bytes:
     """A failure told to a browser, outside of the API."""
     return _render("failure.html", error=error)
+
+
+def connected(label: str, account: str, name: str, finished: Finished) -> bytes:
+    """An account was connected in this browser."""
+    return _render("connected.html", label=label, account=account, profile_name=name, finished=finished)
+
+
+def not_connected(label: str, error: OwnerError) -> bytes:
+    """Why no account was connected, and what to do."""
+    return _render("not_connected.html", label=label, error=error)
 
 
 def _render(name: str, **values: Any) -> bytes:

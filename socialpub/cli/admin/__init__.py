@@ -2,6 +2,8 @@
 
 import click
 
+from socialpub.cli.admin.boards import list_boards
+from socialpub.cli.admin.connecting import connect_profile, refresh_profile
 from socialpub.cli.admin.keys import create_key, list_keys, revoke_key
 from socialpub.cli.admin.posts import show_post, stop_post
 from socialpub.cli.admin.profiles import (
@@ -24,11 +26,14 @@ for command in (
     create_key,
     list_keys,
     revoke_key,
+    connect_profile,
     import_profile,
     list_profiles,
     rename_profile,
     disconnect_profile,
+    refresh_profile,
     set_options,
+    list_boards,
     show_post,
     stop_post,
     pause,

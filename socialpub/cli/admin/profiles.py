@@ -50,12 +50,13 @@ def import_profile(appliance: Appliance, provider: str, name: str | None, creden
 @pass_appliance
 def list_profiles(appliance: Appliance, as_json: bool) -> None:
     """Show the connected accounts."""
-    from socialpub import profiles
+    from socialpub import profiles, upkeep
 
     with appliance.open() as rt:
         found = profiles.list_all(rt.reader)
+        warnings = [upkeep.warning(profile, rt.now()) for profile in found]
     if as_json:
-        show_json([_shape(profile) for profile in found])
+        show_json([_shape(profile, warning) for profile, warning in zip(found, warnings, strict=True)])
         return
     rows = [
         (
@@ -66,12 +67,12 @@ def list_profiles(appliance: Appliance, as_json: bool) -> None:
             profile["status"],
             moment(profile["expires_at"]),
             str(profile["posts_count"]),
-            _notes(profile),
+            _notes(profile, warning),
         )
-        for profile in found
+        for profile, warning in zip(found, warnings, strict=True)
     ]
     columns = ("ID", "Name", "Network", "Account", "Status", "Expires", "Posts", "Notes")
-    show_table(columns, rows, "No account is connected yet. Connect one with: socialpub admin import-profile PROVIDER")
+    show_table(columns, rows, "No account is connected yet. Connect one with: socialpub admin connect-profile PROVIDER")
 
 
 @click.command()
@@ -97,7 +98,8 @@ def disconnect_profile(appliance: Appliance, profile_id: str) -> None:
     with appliance.open() as rt:
         rt.write(profiles.disconnect, profile_id)
         say("The profile is disconnected: nothing is sent with its tokens any more.")
-        say("The worker has them revoked by the network and erases them within the hour.")
+        say("The worker has them revoked where the network allows it, and erases them within the hour.")
+        say("Whether the app keeps its place in the account's own settings is up to the network: look there.")
 
 
 @click.command(short_help="Store options that posts to a profile carry.")
@@ -132,13 +134,15 @@ _SHAPE = (
 )
 
 
-def _shape(profile: "Row") -> dict[str, object]:
+def _shape(profile: "Row", warning: str | None) -> dict[str, object]:
     """The API's fields, and what only the owner sees: why the profile needs them, and the stored options."""
     shape = {name: profile[column] for name, column in _SHAPE if profile[column] is not None}
+    if warning is not None:
+        shape["warning"] = warning
     return {**shape, "options": json.loads(str(profile["options"]))}
 
 
-def _notes(profile: "Row") -> str:
+def _notes(profile: "Row", warning: str | None) -> str:
     options = json.loads(str(profile["options"]))
     said = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in options.items()]
-    return "; ".join([str(profile["reason"]), *said] if profile["reason"] else said)
+    return "; ".join([warning, *said] if warning else said)

@@ -47,8 +47,41 @@ class XOAuth:
     refresh_early_seconds = 300
     """Late on purpose: every refresh is a chance for the chain of single-use tokens to break."""
 
+    idle_refresh_seconds = 30 * 86400
+    """X does not tell how long a refresh token lives; about six months was reported."""
+
+    revokes_every_grant = False
+
     def __init__(self, section: Section) -> None:
         self._section = section
+
+    def authorize_url(self, redirect_uri: str, state: str, verifier: str) -> str:
+        """The consent page for one connection. `state` has at most 500 characters; `verifier` is PKCE's, 43 to 128."""
+        challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
+        query = {
+            "response_type": "code",
+            "client_id": self._section.client_id.strip(),
+            "redirect_uri": redirect_uri,
+            "scope": " ".join(SCOPES),
+            "state": state,
+            "code_challenge": challenge,
+            "code_challenge_method": "S256",
+        }
+        # A space written as "+" was answered with `invalid_scope`.
+        return f"{self._section.authorize_url}?{urlencode(query, quote_via=quote)}"
+
+    def exchange(self, http: Http, code: str, redirect_uri: str, verifier: str) -> Tokens:
+        """Trade the code of a consent for tokens, within its 30 seconds. `redirect_uri` is the very one of the consent.
+
+        Raises `Rejected` with `reauth` when the owner must begin again, without it when the app's settings are wrong.
+        """
+        fields = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": redirect_uri,
+            "code_verifier": verifier,
+        }
+        return _ask_for_tokens(http, self._section, fields)
 
     def identify(self, http: Http, access_token: str, scopes: frozenset[str]) -> Identity:  # noqa: ARG002
         """Who the token belongs to. Billed by X: at connect time, not as a health check."""
@@ -104,36 +137,6 @@ class XOAuth:
     def can_publish(self, scopes: frozenset[str]) -> bool:
         """Posts without media need `tweet.write` alone."""
         return not scopes or "tweet.write" in scopes
-
-
-def authorize_url(section: Section, *, redirect_uri: str, state: str, verifier: str) -> str:
-    """The consent page for one connection. `state` has at most 500 characters; `verifier` is PKCE's, 43 to 128."""
-    challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
-    query = {
-        "response_type": "code",
-        "client_id": section.client_id,
-        "redirect_uri": redirect_uri,
-        "scope": " ".join(SCOPES),
-        "state": state,
-        "code_challenge": challenge,
-        "code_challenge_method": "S256",
-    }
-    # A space written as "+" was answered with `invalid_scope`.
-    return f"{section.authorize_url}?{urlencode(query, quote_via=quote)}"
-
-
-def exchange(http: Http, section: Section, *, code: str, redirect_uri: str, verifier: str) -> Tokens:
-    """Trade the code of a consent for tokens, within its 30 seconds. `redirect_uri` is the very one of the consent.
-
-    Raises `Rejected` with `reauth` when the owner must begin again, without it when the app's settings are wrong.
-    """
-    fields = {
-        "grant_type": "authorization_code",
-        "code": code,
-        "redirect_uri": redirect_uri,
-        "code_verifier": verifier,
-    }
-    return _ask_for_tokens(http, section, fields)
 
 
 def _ask_for_tokens(http: Http, section: Section, fields: dict[str, str]) -> Tokens:

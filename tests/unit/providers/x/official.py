@@ -46,8 +46,7 @@ def _against(
     name: str, method: str, path: str, params: dict[str, str], body: Any, fields: dict[str, str] | None
 ) -> list[str]:
     described = _load(name)
-    template = next((known for known in described["paths"] if _matches(known, path)), None)
-    operation = described["paths"].get(template, {}).get(method.lower())
+    operation = _operation(described, method, path)
     if operation is None:
         return [f"{method} {path} does not exist"]
     wrong = list(_wrong_params(described, operation, params))
@@ -60,6 +59,21 @@ def _against(
         typed = {key: int(value) if key == "segment_index" else value for key, value in fields.items()}
         return wrong + _invalid(described, schema, typed)
     return wrong + _invalid(described, content["application/json"]["schema"], body)
+
+
+def parts(path: str) -> tuple[set[str], set[str]]:
+    """The parts that a form sent to `path` may have in the newest document, and those that it must have."""
+    described = _load(GENERATIONS[0])
+    operation = _operation(described, "POST", path) or {"requestBody": {"content": {}}}
+    schema = operation["requestBody"]["content"].get("multipart/form-data", {}).get("schema", {})
+    if "$ref" in schema:
+        schema = described["components"]["schemas"][schema["$ref"].rsplit("/", 1)[-1]]
+    return set(schema.get("properties", ())), set(schema.get("required", ()))
+
+
+def _operation(described: Any, method: str, path: str) -> Any:
+    template = next((known for known in described["paths"] if _matches(known, path)), None)
+    return described["paths"].get(template, {}).get(method.lower())
 
 
 def _matches(template: str, path: str) -> bool:

@@ -85,8 +85,7 @@ def test_a_full_window_counts_from_the_networks_own_clock() -> None:
 
 def test_the_consent_page_is_asked_with_pkce_and_encoded_spaces() -> None:
     # RFC 7636, appendix B.
-    url = oauth.authorize_url(
-        Section(),
+    url = OAUTH.authorize_url(
         redirect_uri="http://127.0.0.1:8000/oauth/x/callback",
         state="s" * 40,
         verifier="dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",
@@ -104,7 +103,7 @@ def test_the_consent_page_is_asked_with_pkce_and_encoded_spaces() -> None:
 
 def test_a_code_is_exchanged_with_its_verifier() -> None:
     client, script = http(answer(200, PAIR))
-    assert oauth.exchange(client, Section(), code="c", redirect_uri="http://a/b", verifier="v").access_token == "AT-2"
+    assert OAUTH.exchange(client, code="c", redirect_uri="http://a/b", verifier="v").access_token == "AT-2"
     assert script.calls[0].request["form"] == {
         "grant_type": "authorization_code",
         "code": "c",
@@ -124,7 +123,7 @@ def test_a_code_is_exchanged_with_its_verifier() -> None:
 def test_a_refused_code_means_beginning_again_or_wrong_settings(description: str, begin_again: bool) -> None:
     client, _ = http(refused(400, "invalid_request", description))
     with pytest.raises(Rejected) as failure:
-        oauth.exchange(client, Section(), code="c", redirect_uri="http://a/b", verifier="v")
+        OAUTH.exchange(client, code="c", redirect_uri="http://a/b", verifier="v")
     assert failure.value.reauth is begin_again
     assert description.lower() in failure.value.message.lower()
 

@@ -1,0 +1,179 @@
+"""The browser comes back from a consent page, and reads what became of it."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+
+from socialpub import consents
+from socialpub.app import App, create_app
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from tests.browser import Browser, query_of
+from tests.clock import HandClock
+from tests.house import open_house
+from tests.integration.uploads.caller import Caller, Reply
+from tests.street import line_to, providers_of_the_sandbox, sandbox
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def world(clock: HandClock) -> World:
+    return sandbox(clock)
+
+
+@pytest.fixture
+def rt(tmp_path: Path, clock: HandClock, world: World) -> Iterator[Runtime]:
+    _, http = line_to(world)
+    rt = open_house(tmp_path, clock, http=http, networks=providers_of_the_sandbox())
+    yield rt
+    rt.close()
+
+
+@pytest.fixture
+def app(rt: Runtime) -> App:
+    return create_app(rt)
+
+
+@pytest.fixture
+def caller(app: App) -> Iterator[Caller]:
+    with Caller(app, "") as caller:
+        yield caller
+
+
+@pytest.fixture
+def browser(world: World) -> Browser:
+    return Browser(world)
+
+
+def visit(caller: Caller, address: str, method: str = "GET") -> Reply:
+    parts = urlsplit(address)
+    return caller.ask(method, f"{parts.path}?{parts.query}", headers={"accept": "text/html"})
+
+
+def is_private(reply: Reply, query: dict[str, str]) -> None:
+    assert reply.headers["content-type"] == "text/html; charset=utf-8"
+    assert reply.headers["cache-control"] == "no-store"
+    assert reply.headers["referrer-policy"] == "no-referrer"
+    assert "default-src 'none'" in reply.headers["content-security-policy"]
+    text = reply.body.decode()
+    assert not [value for name, value in query.items() if name in ("code", "state") and value in text]
+
+
+def test_the_browser_reads_which_account_was_connected(
+    rt: Runtime, caller: Caller, browser: Browser, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun = consents.begin(rt, "x", "Evening <news>")
+    back = browser.decides(begun.url)
+    with caplog.at_level(logging.DEBUG):
+        reply = visit(caller, back)
+    assert reply.status == 200
+    page = reply.body.decode()
+    assert "@demo on X is connected" in page
+    assert "Evening &lt;news&gt;" in page
+    is_private(reply, query_of(back))
+    outcome = consents.outcome(rt, begun.id)
+    assert isinstance(outcome, consents.Finished)
+    assert outcome.profile_id in page
+    assert query_of(back)["code"] not in caplog.text
+    assert query_of(back)["state"] not in caplog.text
+
+
+def test_a_reload_of_the_page_says_that_all_is_well(rt: Runtime, caller: Caller, browser: Browser) -> None:
+    back = browser.decides(consents.begin(rt, "x").url)
+    visit(caller, back)
+    reply = visit(caller, back)
+    assert reply.status == 400
+    assert "used already: the account is connected" in reply.body.decode()
+    is_private(reply, query_of(back))
+
+
+def test_the_same_account_again_is_told_as_such_with_what_its_consent_leaves_out(
+    rt: Runtime, caller: Caller, browser: Browser
+) -> None:
+    visit(caller, browser.decides(consents.begin(rt, "x").url))
+    page = visit(caller, browser.decides(consents.begin(rt, "x").url, without=["media.write"])).body.decode()
+    assert "has new tokens" in page
+    assert "media.write is missing" in page
+
+
+def test_a_denied_consent_reads_as_one(rt: Runtime, caller: Caller, browser: Browser) -> None:
+    back = browser.decides(consents.begin(rt, "x").url, decision="deny")
+    reply = visit(caller, back)
+    assert reply.status == 400
+    assert "did not give X&#39;s consent" in reply.body.decode()
+    assert "socialpub admin connect-profile x" in reply.body.decode()
+    is_private(reply, query_of(back))
+
+
+def test_what_a_network_says_is_shown_as_text(rt: Runtime, caller: Caller) -> None:
+    state = query_of(consents.begin(rt, "x").url)["state"]
+    said = urlencode({"state": state, "error": "server_error", "error_description": "<script>alert(1)</script>"})
+    page = visit(caller, f"/oauth/x/callback?{said}").body.decode()
+    assert "&lt;script&gt;" in page
+    assert "<script>" not in page
+
+
+def test_looking_whether_the_address_exists_spends_no_consent(rt: Runtime, caller: Caller, browser: Browser) -> None:
+    back = browser.decides(consents.begin(rt, "x").url)
+    assert visit(caller, back, "HEAD").status == 200
+    assert visit(caller, back).status == 200
+
+
+@pytest.mark.parametrize("path", ["/oauth/myspace/callback", "/oauth/x", "/oauth/x/callback/more"])
+def test_there_is_a_page_for_every_network_and_no_other(caller: Caller, path: str) -> None:
+    assert visit(caller, path).status == 404
+
+
+def test_only_get_is_known(caller: Caller) -> None:
+    assert visit(caller, "/oauth/x/callback", "POST").status == 405
+
+
+def test_a_flood_of_parameters_is_no_answer_of_a_network(caller: Caller) -> None:
+    assert visit(caller, "/oauth/x/callback?" + "&".join(f"a{n}=1" for n in range(51))).status == 404
+
+
+def test_whoever_guesses_states_is_slowed_down_and_a_true_answer_still_counts(
+    rt: Runtime, caller: Caller, browser: Browser, clock: HandClock, world: World
+) -> None:
+    back = browser.decides(consents.begin(rt, "x").url)
+    statuses = [visit(caller, f"/oauth/x/callback?state=guess{n}&code=c").status for n in range(31)]
+    assert statuses == [400] * 30 + [429]
+    assert visit(caller, back).status == 200
+    clock.forward(60)
+    assert visit(caller, "/oauth/x/callback?state=guess&code=c").status == 400
+    assert world.x.counts["token"] == 1
+
+
+def test_others_are_answered_while_a_network_takes_its_time(
+    rt: Runtime, caller: Caller, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import asyncio
+    import threading
+
+    asking, answered = threading.Event(), threading.Event()
+    finish = consents.finish
+
+    def slow(*args: object) -> object:
+        asking.set()
+        assert answered.wait(10), "nobody else was answered meanwhile"
+        return finish(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(consents, "finish", slow)
+    parts = urlsplit(browser.decides(consents.begin(rt, "x").url))
+
+    async def both() -> tuple[Reply, Reply]:
+        first = asyncio.create_task(caller.asking("GET", f"{parts.path}?{parts.query}"))
+        await asyncio.to_thread(asking.wait, 10)
+        second = await caller.asking("GET", "/healthz")
+        answered.set()
+        return await first, second
+
+    first, second = caller.run(both())
+    assert (first.status, second.status) == (200, 200)

@@ -1,0 +1,38 @@
+"""The file by which TikTok believes that a domain is ours."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from socialpub.app import create_app
+from socialpub.runtime import Runtime
+from socialpub.sections import Providers, TikTok
+from tests.clock import HandClock
+from tests.house import open_house
+from tests.integration.uploads.caller import Caller
+
+NAME, CONTENT = "tiktokAbC123.txt", "tiktok-developers-site-verification=AbC123"
+
+
+@pytest.fixture
+def rt(tmp_path: Path) -> Iterator[Runtime]:
+    section = TikTok(verification_file=NAME, verification_content=CONTENT)
+    rt = open_house(tmp_path, HandClock(), networks=Providers(tiktok=section))
+    yield rt
+    rt.close()
+
+
+@pytest.mark.parametrize("folder", ["/", "/storage/media/"])
+def test_the_file_is_served_at_the_root_and_under_the_prefix_of_the_media(rt: Runtime, folder: str) -> None:
+    with Caller(create_app(rt), "") as caller:
+        answer = caller.ask("GET", folder + NAME)
+        assert (answer.status, answer.body) == (200, CONTENT.encode())
+        assert answer.headers["content-type"].startswith("text/plain")
+        assert caller.ask("GET", folder + "tiktokOther.txt").status in (403, 404)
+
+
+@pytest.mark.parametrize("name", ["folder/file.txt", "../secret.key", "file", "a b.txt"])
+def test_only_a_plain_file_name_is_accepted(name: str) -> None:
+    with pytest.raises(ValueError, match="file name"):
+        TikTok(verification_file=name)

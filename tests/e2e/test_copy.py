@@ -1,0 +1,173 @@
+"""A copy made under load and restored elsewhere while the original goes on: nothing is posted twice, and what cannot
+be told says so."""
+
+import shutil
+import threading
+import time
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx2
+
+from tests.e2e.caller import Caller
+from tests.e2e.conftest import MakeStage
+from tests.e2e.processes import until
+from tests.e2e.stage import Stage
+from tests.samples import media
+
+BEFORE = 25
+"""Posts that are on their way when the copy is made."""
+SOON_SECONDS = 300.0
+"""As the quick clock counts: long enough for the copy to be made, short enough for a test."""
+
+NEXT_SECONDS = 120.0
+
+
+class Load(threading.Thread):
+    """Posts without a pause, each with words of its own."""
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(daemon=True)
+        self.caller = Caller(stage.url, stage.key)
+        self.profiles = stage.profiles[1:]
+        self.posts: list[str] = []
+        self.enough = threading.Event()
+
+    def run(self) -> None:
+        while not self.enough.is_set():
+            number = len(self.posts)
+            self.posts.append(self.caller.publish(f"Post {number}", self.profiles[number % 3]))
+            self.enough.wait(0.02)
+
+    def end(self) -> None:
+        self.enough.set()
+        self.join(30)
+        self.caller.close()
+
+
+def test_a_copy_made_under_load_and_restored_elsewhere_posts_nothing_twice(make_stage: MakeStage) -> None:
+    original = make_stage()
+    original.sandbox()
+    original.start("serve")
+    caller = original.caller()
+    # Due after the copy and before the resume: on networks that can be read back, and on one that cannot.
+    film = caller.upload(
+        media.video_mp4(original.folder / "a.mp4", width=360, height=360).read_bytes(), "a.mp4", "video/mp4"
+    )
+    picture = caller.upload(media.png(original.folder / "a.png").read_bytes(), "a.png", "image/png")
+    board = {"pinterest": {"boardId": original.board_id}}
+    direct = {"tiktok": {"mode": "direct", "privacyLevel": "PUBLIC_TO_EVERYONE"}}
+    on_x = scheduled(original, caller, "Due meanwhile", "x", picture)
+    on_pinterest = scheduled(original, caller, "Due meanwhile", "pinterest", picture, options=board)
+    on_tiktok = scheduled(original, caller, "Due meanwhile", "tiktok", film, options=direct)
+    later = scheduled(original, caller, "Due much later", "x", seconds=30 * 86400)
+
+    load = Load(original)
+    load.start()
+    until(lambda: len(load.posts) >= BEFORE, "the load runs")
+    copy = original.folder / "house.copy"
+    original.run("backup", str(copy), "--with-secret")
+    at_copy = len(load.posts)
+    until(lambda: len(load.posts) >= at_copy + BEFORE, "the original goes on")
+    load.end()
+    accepted = [*load.posts, on_x, on_pinterest, on_tiktok]
+    told = {post: caller.delivery(post, wait=60) for post in accepted}
+    assert {delivery["status"] for delivery in told.values()} == {"published"}, told
+    sent = public(original)
+    assert max(Counter(sent["x"]).values()) == 1
+
+    other = beside(original, make_stage)
+    assert other.run("verify-backup", str(copy)).stdout.endswith("is whole.\n")
+    other.run("restore", str(copy))
+    other.start("serve")
+    mirror = other.fresh_caller()
+    assert mirror.ask("GET", "/readyz").json()["status"] == "paused"
+    held = {post["id"]: post["status"] for post in mirror.posts()}
+    assert {on_x, on_pinterest, on_tiktok, later} <= set(held)
+    assert {status for post, status in held.items() if post in load.posts} >= {"settled"}
+    assert len(set(load.posts) - set(held)) >= BEFORE - 1, "the original went on"
+    other.admin("resume")
+    for post in set(accepted) & set(held):
+        delivery = mirror.delivery(post, wait=60)
+        if post == on_tiktok:
+            assert delivery["errorMessage"].startswith("Outcome unknown: "), delivery
+        else:
+            assert delivery.get("providerPostId") == told[post]["providerPostId"], delivery
+    assert mirror.post(later)["status"] == "scheduled"
+    assert public(original) == sent, "not one more"
+    fresh = mirror.publish("By the restored one", other.profiles[0])
+    assert mirror.delivery(fresh)["status"] == "published"
+
+
+def test_what_the_original_never_sent_fails_and_what_cannot_be_read_is_unknown(make_stage: MakeStage) -> None:
+    original = make_stage()
+    original.sandbox()
+    serve = original.start("serve")
+    caller = original.caller()
+    never = scheduled(original, caller, "Never sent", "x", seconds=NEXT_SECONDS)
+    unread = scheduled(original, caller, "Nobody can look for it", "tiktok", seconds=NEXT_SECONDS)
+    due_at = now(original) + timedelta(seconds=NEXT_SECONDS)
+    copy = original.folder / "house.copy"
+    original.run("backup", str(copy), "--with-secret")
+    assert caller.ask("POST", f"/api/v1/posts/{never}/cancel").status_code == httpx2.codes.OK
+    assert serve.stop() == 0
+    until(lambda: now(original) > due_at, "their time has come")
+
+    other = beside(original, make_stage)
+    other.run("restore", str(copy))
+    other.start("serve")
+    mirror = other.fresh_caller()
+    canceled = mirror.ask("POST", f"/api/v1/posts/{never}/cancel")
+    assert canceled.status_code == httpx2.codes.CONFLICT, "whether it was sent is not known yet"
+    other.admin("resume")
+    lost = mirror.delivery(never, wait=60)
+    assert (lost["status"], lost["errorMessage"][:9]) == ("failed", "Not sent:")
+    assert mirror.delivery(unread, wait=60)["errorMessage"].startswith("Outcome unknown: ")
+    assert public(original)["x"] == []
+
+
+def public(stage: Stage) -> dict[str, list[str]]:
+    """Everything that readers can see, by network."""
+    pins = [str(pin["id"]) for pin in stage.pinterest.show()["pins"]]
+    return {"x": stage.x.texts(), "tiktok": [str(post["id"]) for post in stage.tiktok.posts()], "pinterest": pins}
+
+
+def now(stage: Stage) -> datetime:
+    """The time by the quick clock of the stage's processes."""
+    since = float(stage.env["HURRY_SINCE"])
+    return datetime.fromtimestamp(since + (time.time() - since) * float(stage.env["HURRY_PACE"]), UTC)
+
+
+def scheduled(
+    stage: Stage,
+    caller: Caller,
+    body: str,
+    network: str,
+    artifact_id: str = "",
+    *,
+    seconds: float = SOON_SECONDS,
+    options: dict[str, Any] | None = None,
+) -> str:
+    """A post for so many seconds from now, by the clock of the stage."""
+    at = now(stage) + timedelta(seconds=seconds)
+    create: dict[str, Any] = {
+        "post": {"body": body, "scheduledAt": at.isoformat()},
+        "profiles": [stage.profile_on[network]],
+        "providerOptions": options or {},
+    }
+    if artifact_id:
+        create["media"] = [{"artifactId": artifact_id}]
+    answer = caller.ask("POST", "/api/v1/posts", json=create)
+    assert answer.status_code == httpx2.codes.CREATED, answer.text
+    return str(answer.json()["data"]["id"])
+
+
+def beside(original: Stage, make_stage: MakeStage) -> Stage:
+    """Another machine on the same street, with nothing in its folder but a configuration."""
+    other = make_stage()
+    shutil.rmtree(other.data)
+    other.sandbox_url = original.sandbox_url
+    other.env["HURRY_SINCE"] = original.env["HURRY_SINCE"]
+    other.configure()
+    return other

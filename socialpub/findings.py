@@ -1,0 +1,34 @@
+"""What the doctor says: one thing looked at, what was found in a sentence, and what to do about it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Level(StrEnum):
+    OK = "ok"
+    NOTE = "note"
+    """Allowed, and perhaps meant; or something that could not be looked at."""
+    PROBLEM = "problem"
+    """Must be mended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`subject` is what was looked at; `remedy` is None only where nothing needs doing."""
+
+    level: Level
+    subject: str
+    message: str
+    remedy: str | None = None
+
+
+def ok(subject: str, message: str) -> Finding:
+    return Finding(Level.OK, subject, message)
+
+
+def note(subject: str, message: str, remedy: str | None = None) -> Finding:
+    return Finding(Level.NOTE, subject, message, remedy)
+
+
+def problem(subject: str, message: str, remedy: str) -> Finding:
+    return Finding(Level.PROBLEM, subject, message, remedy)

@@ -1,0 +1,78 @@
+"""`doctor` at the terminal: marks, exit codes, silence for cron."""
+
+import json
+
+from socialpub.clock import stamp
+from tests.integration.cli.conftest import Terminal
+
+
+def beat(terminal: Terminal) -> None:
+    with terminal.open() as rt:
+        rt.db.write(
+            lambda tx: (
+                tx.execute("INSERT OR REPLACE INTO appliance VALUES ('heartbeat', ?)", (stamp(rt.now()),)).rowcount
+            )
+        )
+
+
+def test_when_all_is_well_it_ends_with_0_and_has_nothing_for_cron(terminal: Terminal) -> None:
+    terminal.connect()
+    beat(terminal)
+    shown = terminal("doctor")
+    assert shown.exit_code == 0, shown.output
+    assert "✓ worker: " in shown.stdout
+    assert "· base_url: " in shown.stdout
+    assert shown.stderr == ""
+    silent = terminal("doctor", "--problems")
+    assert (silent.exit_code, silent.stdout, silent.stderr) == (0, "", "")
+
+
+def test_what_must_be_mended_ends_with_1_and_says_how(terminal: Terminal) -> None:
+    terminal.connect()
+    shown = terminal("doctor")
+    assert shown.exit_code == 1
+    assert "✗ worker: The worker has never run.\n    Start it: `socialpub serve`" in shown.stdout
+    assert "1 thing must be mended." in shown.stderr
+    short = terminal("doctor", "--problems")
+    assert short.exit_code == 1
+    assert short.stdout.startswith("✗ worker")
+    assert len(short.stdout.splitlines()) == 2
+    assert short.stderr == ""
+
+
+def test_findings_come_as_json_too(terminal: Terminal) -> None:
+    terminal.connect()
+    shown = terminal("doctor", "--json")
+    assert shown.exit_code == 1
+    found = json.loads(shown.stdout)
+    assert {"level": "problem", "subject": "worker", "message": "The worker has never run."}.items() <= next(
+        finding for finding in found if finding["level"] == "problem"
+    ).items()
+    assert {finding["level"] for finding in found} == {"ok", "note", "problem"}
+    assert [finding["subject"] for finding in json.loads(terminal("doctor", "--problems", "--json").stdout)] == [
+        "worker"
+    ]
+
+
+def test_a_fresh_appliance_has_nothing_to_mend_and_gets_no_database(terminal: Terminal) -> None:
+    shown = terminal("doctor")
+    assert shown.exit_code == 0, shown.output
+    assert not (terminal.folder / "data" / "socialpub.db").exists()
+
+
+def test_a_wrong_configuration_is_a_finding_like_any_other(terminal: Terminal) -> None:
+    terminal.config.write_text('listne = "127.0.0.1:8000"\n')
+    shown = terminal("doctor", "--json")
+    assert shown.exit_code == 1
+    (finding,) = json.loads(shown.stdout)
+    assert finding["subject"] == "configuration"
+    assert "listen" in finding["message"]
+
+
+def test_a_missing_secret_key_is_a_finding_and_stops_the_rest(terminal: Terminal) -> None:
+    terminal.connect()
+    (terminal.folder / "data" / "secret.key").unlink()
+    shown = terminal("doctor")
+    assert shown.exit_code == 1
+    assert "✗ secret.key: " in shown.stdout
+    assert "cannot be looked at until that is mended" in shown.stdout

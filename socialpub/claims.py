@@ -28,12 +28,12 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, opening: Opening | None) -> Del
     if delivery.state is State.RUNNING:
         if delivery.owner != rt.owner.name and rt.owner.is_alive(delivery.owner or ""):
             return None
-        _take_over(tx, delivery)
+        _take_over(rt, tx, delivery)
     elif delivery.run_at > tx.stamp:
         return None
     if _ended_by_patience(rt, tx, delivery) or deliveries.stopped(tx, delivery):
         return None
-    if delivery.plan is None:
+    if delivery.plan is None and not delivery.progress.reading_back:
         if opening is None or not _still_fits(rt, tx, delivery, opening):
             return None
         if opening.refused is not None:
@@ -67,9 +67,10 @@ def _lane_is_busy(tx: Tx, delivery: Delivery) -> bool:
     return bool(others)
 
 
-def _take_over(tx: Tx, delivery: Delivery) -> None:
+def _take_over(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
     """The owner died in the middle of a step."""
     if delivery.commits_next and delivery.past_commit:
+        deliveries.leave_a_gap(rt, tx, delivery)
         deliveries.read_back(delivery, "the worker ended while the call was on its way")
         told, message = Told.UNKNOWN, "The worker ended while the call was on its way; the account is read back."
     else:

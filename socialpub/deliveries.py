@@ -10,7 +10,7 @@ import json
 from datetime import datetime, timedelta
 from typing import Any
 
-from socialpub import attempts, lanes, logbook, statuses
+from socialpub import attempts, durations, lanes, logbook, statuses
 from socialpub.attempts import Attempt
 from socialpub.attempts import Outcome as Told
 from socialpub.clock import after, parse, stamp
@@ -39,8 +39,10 @@ def stop(tx: Tx, post_id: str) -> None:
         f"SELECT {Delivery.COLUMNS} FROM delivery WHERE post_id = ? AND state IN ('queued', 'running')",
         (post_id,),
     )
+    # What was due in a restored copy may have been sent by its original; that is found out when it is resumed.
+    unclear = lanes.restored_from(tx) is not None
     for delivery in map(Delivery.of, rows):
-        if delivery.past_commit:
+        if delivery.past_commit or (unclear and delivery.due_at <= tx.stamp):
             delivery.progress.stopped = True
             tx.update("delivery", delivery.id, progress=_json(delivery.progress.as_dict()))
         else:
@@ -120,6 +122,14 @@ def read_back(delivery: Delivery, why: str) -> None:
     progress.tries = 0
     progress.unknown = why
     progress.since = progress.since or delivery.committed_at
+
+
+def leave_a_gap(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
+    """Something was, or may have been, made public just now: the profile's next post keeps its distance."""
+    gap = rt.settings.publishing.min_gap
+    if gap:
+        reason = f"Two posts of one profile are at least {durations.write(gap)} apart (publishing.min_gap)."
+        lanes.rest(tx, delivery.profile_id, lanes.COMMITS, after(tx.stamp, gap.total_seconds()), reason)
 
 
 def stopped(tx: Tx, delivery: Delivery) -> bool:

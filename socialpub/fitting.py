@@ -13,6 +13,9 @@ from socialpub.runtime import Runtime
 from socialpub.store import examiner
 from socialpub.store.fitter import CannotFit
 
+FITTED = "fitted"
+"""The folder of the media folder in which they lie, one below it per delivery."""
+
 
 def fitted(rt: Runtime, delivery_id: str, media: MediaFile, limits: ImageLimits) -> MediaFile:
     """The media file within the limits: itself, or a version made for this delivery.
@@ -36,9 +39,36 @@ def fitted(rt: Runtime, delivery_id: str, media: MediaFile, limits: ImageLimits)
     )
 
 
+def key_of(rt: Runtime, media: MediaFile) -> str:
+    """The storage key under which exactly this file is read, an original or a fitted version."""
+    return media.path.relative_to(rt.files.root).as_posix()
+
+
+def type_of(rt: Runtime, storage_key: str) -> str | None:
+    """The media type of a fitted version, or None when there is none under this key."""
+    folder, _, name = storage_key.rpartition("/")
+    if not folder.startswith(f"{FITTED}/"):
+        return None
+    try:
+        return str(json.loads(rt.files.path(f"{folder}/{name}.json").read_text())["mime_type"])
+    except FileNotFoundError:
+        return None
+
+
 def forget(rt: Runtime, delivery_id: str) -> None:
     """Remove the versions of a delivery that is settled."""
     shutil.rmtree(_folder(rt, delivery_id), ignore_errors=True)
+
+
+def clean(rt: Runtime) -> int:
+    """Remove what was made for deliveries that ended without their worker; how many."""
+    removed = 0
+    for folder in rt.files.path(FITTED).glob("*"):
+        if rt.reader.value("SELECT 1 FROM delivery WHERE id = ? AND state IN ('queued', 'running')", (folder.name,)):
+            continue
+        shutil.rmtree(folder, ignore_errors=True)
+        removed += 1
+    return removed
 
 
 def _fit(media: MediaFile, target: Path, limits: ImageLimits) -> dict[str, Any]:
@@ -59,4 +89,4 @@ def _fit(media: MediaFile, target: Path, limits: ImageLimits) -> dict[str, Any]:
 
 
 def _folder(rt: Runtime, delivery_id: str) -> Path:
-    return rt.settings.run_dir / "fitted" / delivery_id
+    return rt.files.path(f"{FITTED}/{delivery_id}")

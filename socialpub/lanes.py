@@ -4,7 +4,7 @@ Everything here is asked inside the claim, so that no answer can be out of date 
 """
 
 from socialpub.clock import after
-from socialpub.store.database import Reader, Tx
+from socialpub.store.database import Reader, Row, Tx
 from socialpub.store.locks import Owner
 from socialpub.store.models import Delivery
 
@@ -13,10 +13,19 @@ PROBE_SECONDS = 15 * 60
 
 ANY_ENDPOINT = ""
 
+COMMITS = "commit"
+"""Stands for whatever call makes a post of this profile public."""
+
 
 def paused_at(store: Reader | Tx) -> str | None:
     """Since when nothing starts, or None."""
     row = store.one("SELECT value FROM appliance WHERE name = 'paused_at'")
+    return None if row is None else str(row[0])
+
+
+def restored_from(store: Reader | Tx) -> str | None:
+    """The instant of the copy that this house was restored from, until it has been resumed; else None."""
+    row = store.one("SELECT value FROM appliance WHERE name = 'restored_from'")
     return None if row is None else str(row[0])
 
 
@@ -83,14 +92,24 @@ def hold(tx: Tx, provider: str, reason: str, code: str | None) -> str:
     return probe_at
 
 
+def holds(reader: Reader | Tx) -> list[Row]:
+    """The networks that refuse this app: provider, reason, code, since, probe_at."""
+    return reader.all("SELECT provider, reason, code, since, probe_at FROM hold ORDER BY provider")
+
+
 def probe_at(tx: Tx, provider: str, at: str) -> None:
     """Let the next probe of a held network begin at `at`, when that is earlier: the last one showed nothing."""
     tx.execute("UPDATE hold SET probe_at = min(probe_at, ?) WHERE provider = ?", (at, provider))
 
 
-def release(tx: Tx, provider: str) -> None:
-    """The network takes the app again: what was held goes out."""
-    tx.execute("DELETE FROM hold WHERE provider = ?", (provider,))
+def is_held(store: Reader | Tx, provider: str) -> bool:
+    """Whether this network refuses the app."""
+    return store.one("SELECT 1 FROM hold WHERE provider = ?", (provider,)) is not None
+
+
+def release(tx: Tx, provider: str) -> bool:
+    """The network takes the app again: what was held goes out. Whether it was held."""
+    return tx.execute("DELETE FROM hold WHERE provider = ?", (provider,)).rowcount == 1
 
 
 # --- what a network said ---------------------------------------------------------------------------------------------
@@ -115,9 +134,15 @@ def rest(tx: Tx, profile_id: str, endpoint: str, until: str, reason: str) -> Non
 def rests_until(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
     """Until when the network wants to hear nothing of what this delivery does next, and why."""
     row = tx.one(
-        """SELECT until, reason FROM not_before WHERE profile_id = ? AND endpoint IN ('', ?) AND until > ?
+        """SELECT until, reason FROM not_before WHERE profile_id = ? AND endpoint IN ('', ?, ?) AND until > ?
             ORDER BY until DESC LIMIT 1""",
-        (delivery.profile_id, endpoint_of(delivery.step_name), tx.stamp),
+        (
+            delivery.profile_id,
+            endpoint_of(delivery.step_name),
+            # What has not begun does not begin either: what it would upload now might lapse before its turn.
+            COMMITS if delivery.commits_next or delivery.started_at is None else ANY_ENDPOINT,
+            tx.stamp,
+        ),
     )
     return None if row is None else (row["until"], row["reason"])
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from socialpub import audiences, deliveries, ids, logbook, statuses
+from socialpub import audiences, deliveries, ids, lanes, logbook, statuses
 from socialpub.clock import stamp
 from socialpub.errors import Conflict, FieldError, InvalidRequest, NotFound
 from socialpub.keys import Caller
@@ -176,6 +176,11 @@ def cancel(rt: Runtime, tx: Tx, post_id: str, caller: Caller) -> None:
     post = _visible(tx, post_id, caller)
     if post["status"] != PostStatus.SCHEDULED:
         raise Conflict(f"The post is {post['status']}; only a scheduled post that has not started can be canceled.")
+    if _may_be_out(tx, post):
+        raise Conflict(
+            "socialpub was restored from a copy, and the original may have sent this post. `socialpub admin resume` "
+            "finds that out."
+        )
     _cancel(tx, post_id)
 
 
@@ -187,7 +192,7 @@ def stop(rt: Runtime, tx: Tx, post_id: str) -> dict[str, str]:
     post = tx.one("SELECT * FROM post WHERE id = ?", (post_id,))
     if post is None:
         raise NotFound("No post has this id.")
-    if post["status"] == PostStatus.SCHEDULED:
+    if post["status"] == PostStatus.SCHEDULED and not _may_be_out(tx, post):
         _cancel(tx, post_id)
     else:
         deliveries.stop(tx, post_id)
@@ -288,6 +293,11 @@ def _visible(tx: Tx, post_id: str, caller: Caller) -> Row:
 def _sees_all(tx: Tx, caller: Caller, audience: int) -> bool:
     members = tx.all("SELECT provider, profile_id FROM audience_member WHERE audience_id = ?", (audience,))
     return all(caller.sees(provider, profile) for provider, profile in members)
+
+
+def _may_be_out(tx: Tx, post: Row) -> bool:
+    """Whether a scheduled post was due while this restored copy was not in charge."""
+    return lanes.restored_from(tx) is not None and bool(post["scheduled_at"] <= tx.stamp)
 
 
 def _cancel(tx: Tx, post_id: str) -> None:

@@ -7,16 +7,17 @@ the call, outcomes about the post; the table between the two (design: "The deliv
 import json
 import logging
 import sqlite3
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from socialpub import claims, deliveries, fitting, lanes, logs, posts, settlement, tokens
+from socialpub import claims, deliveries, fitting, lanes, logs, posts, profiles, settlement, signing, tokens
 from socialpub.clock import parse
 from socialpub.errors import OwnerError, Unavailable
 from socialpub.providers.base import (
     Account,
     CannotTell,
     Content,
+    Done,
     Held,
     ImageLimits,
     Job,
@@ -69,7 +70,7 @@ def _take_up(rt: Runtime, candidate: Delivery) -> None:
     if candidate.id in rt.unwritten:
         delivery = _settle(rt, *rt.unwritten[candidate.id])
     else:
-        opening = open_(rt, candidate) if candidate.plan is None else None
+        opening = None if candidate.plan or candidate.progress.reading_back else open_(rt, candidate)
         delivery = rt.write(claims.claim, candidate.id, opening)
     while delivery is not None:
         delivery = advance(rt, delivery)
@@ -99,7 +100,7 @@ def advance(rt: Runtime, delivery: Delivery) -> Delivery | None:
     with logs.bind(post_id=delivery.post_id, delivery_id=delivery.id, provider=delivery.provider):
         started_at, step, seen = rt.stamp(), delivery.step_name, Seen()
         result = _run(rt, delivery, seen)
-        run = Run(started_at, seen.code, seen.request_id, seen.answered)
+        run = Run(started_at, seen.code, seen.request_id, seen.answered, seen.message)
         following = _settle(rt, delivery, result, run)
         _log(rt, delivery, step, result, run)
     if following is None:
@@ -176,9 +177,11 @@ def _converse(rt: Runtime, delivery: Delivery, profile: Profile, token: str, see
     match provider.recover(job):
         case CannotTell(hint):
             return Undecidable(hint)
-        case Look(candidates):
+        case Done() as arrived:
+            return arrived
+        case Look(candidates, whole):
             rt.pulse[delivery.id] = rt.clock.monotonic()
-            return next((post for post in candidates if not _is_taken(rt, delivery, post)), Missing())
+            return next((post for post in candidates if not _is_taken(rt, delivery, post)), Missing(whole))
 
 
 def _job(
@@ -225,8 +228,17 @@ def _job(
         slice_over=lambda: rt.clock.monotonic() - began >= SLICE_SECONDS,
         committed_at=parse(since) if (since := delivery.progress.since or delivery.committed_at) else None,
         unknown_before=delivery.progress.commits > 0,
+        public_url=lambda media: _public_url(rt, media),
+        seal=lambda text: rt.secrets.seal(text).decode(),
+        open=lambda sealed: rt.secrets.open(sealed.encode()),
         seen=seen,
     )
+
+
+def _public_url(rt: Runtime, media: MediaFile) -> str:
+    """Good until the delivery is settled, whatever its network takes to fetch it."""
+    lifetime = rt.settings.publishing.give_up_after + timedelta(hours=2)
+    return signing.media_url(rt.settings, rt.secrets, fitting.key_of(rt, media), rt.now(), lifetime)
 
 
 # --- what it means ---------------------------------------------------------------------------------------------------
@@ -257,7 +269,8 @@ def _meaning(delivery: Delivery, error: ProviderError) -> Result:
 
 
 def _reconnect(delivery: Delivery, error: ProviderError) -> Result:
-    message = f"{error.message.rstrip('.')}. Connect the account again, then create the post again."
+    how = profiles.reconnect(delivery.provider)
+    message = f"{error.message.rstrip('.')}. Connect the account again (`{how}`), then create the post again."
     if delivery.progress.reading_back:
         return Undecidable(message)
     return Refused(message, error.code, reauth=True)
@@ -273,10 +286,11 @@ def _turned_away(delivery: Delivery, message: str, code: str | None = None) -> R
 def _unusable(profile: Profile) -> str | None:
     match profile.status:
         case ProfileStatus.DISCONNECTED:
-            return "The profile was disconnected. Connect the account again and create the post anew."
+            how = profiles.reconnect(profile.provider)
+            return f"The profile was disconnected. Connect the account again (`{how}`) and create the post anew."
         case ProfileStatus.REAUTH_REQUIRED:
             why = (profile.reason or "the network refuses its tokens").rstrip(".")
-            return f"The account must be connected again: {why}."
+            return f"The account must be connected again (`{profiles.reconnect(profile.provider)}`): {why}."
         case _:
             return None
 
@@ -319,8 +333,10 @@ def _name_of(rt: Runtime, delivery: Delivery, missing: FileNotFoundError) -> str
 
 def _log(rt: Runtime, delivery: Delivery, step: str, result: Result, run: Run) -> None:
     match result:
-        case Refused(message) | Unknown(message) | Held(message) | Undecidable(message):
+        case Refused(message) | Unknown(message) | Undecidable(message):
             level, said = logging.WARNING, message
+        case Held(message):
+            level, said = logging.DEBUG, message  # told once, when the hold begins
         case Retry(message) | Limited(message=message):
             level, said = logging.WARNING, message
         case Published(post_id, url):

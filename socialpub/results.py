@@ -27,7 +27,9 @@ class Limited:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """One more answered look at the account, and the post is not there."""
+    """One more answered look at the account, and the post is not there. `whole` as in `Look`."""
+
+    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +61,4 @@ class Run:
     request_id: str | None = None
     answered: bool = False
     """Whether the network was heard at all."""
+    message: str | None = None

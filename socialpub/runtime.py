@@ -57,6 +57,8 @@ class Runtime:
     """Set when this process takes up nothing new."""
     pulse: dict[str, float] = field(default_factory=dict)
     """When this process last asked about a delivery, on the monotonic clock: the wall clock may jump."""
+    late_asks: dict[str, int] = field(default_factory=dict)
+    """How often this process has asked for what a network tells late, by delivery."""
     unwritten: dict[str, Any] = field(default_factory=dict)
     """By delivery and by profile: what a network answered and the disk did not take yet."""
 

@@ -1,13 +1,15 @@
 """Writing down what became of a step: the complete match over every way it can end."""
 
 import json
+import logging
 import random
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from socialpub import deliveries, lanes, logbook, statuses
+from socialpub import deliveries, lanes, logbook, logs, statuses
 from socialpub.attempts import Outcome as Told
 from socialpub.clock import after, parse
 from socialpub.deliveries import LOOK_AFTER_SECONDS, MOST_COMMITS, OUTCOME_UNKNOWN, STOPPED
@@ -16,6 +18,16 @@ from socialpub.results import Limited, Missing, Result, Retry, Run, Undecidable
 from socialpub.runtime import Runtime
 from socialpub.store.database import Tx
 from socialpub.store.models import Delivery, Progress, State
+
+NOT_SENT_BY_A_COPY = (
+    "Not sent: it was due before this restored copy was resumed, and the account does not show it. "
+    "Create the post again if it should still go out."
+)
+
+
+LOOK_FIRST = "Look at the account before you post it again."
+
+log = logging.getLogger("socialpub.settlement")
 
 
 def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) -> Delivery | None:
@@ -28,10 +40,14 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
     delivery = _copy(delivery)
     delivery.progress.stopped = Progress(**json.loads(row["progress"])).stopped
     committing = delivery.commits_next
+    if committing and isinstance(result, Done | Published | Unknown):
+        deliveries.leave_a_gap(rt, tx, delivery)
     match result:
         case Done(memo):
             _advance(delivery, memo)
-            deliveries.tell(tx, delivery, run, Told.DONE, step=-1)
+            deliveries.tell(tx, delivery, run, Told.DONE, run.message, step=-1)
+            if committing:
+                _release(tx, delivery.provider)  # a commit that steps follow was taken too
             return _go_on(rt, tx, delivery)
         case More(memo):
             delivery.memo, delivery.progress.tries = memo, 0
@@ -52,7 +68,7 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
             _wait(rt, tx, delivery, run, seconds, Told.WAITING, result.message, result.code)
         case Held(reason, code):
             _clear(delivery, committing)
-            probe_at = lanes.hold(tx, delivery.provider, reason, code)
+            probe_at = _hold(tx, delivery.provider, reason, code)
             if deliveries.stopped(tx, delivery):
                 return None
             deliveries.tell(tx, delivery, run, Told.HELD, reason, code, probe_at)
@@ -63,15 +79,15 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
             seconds = 5 * _backoff(delivery)
             _wait(rt, tx, delivery, run, seconds, Told.RETRYING, message, code)
         case Published():
-            _publish(tx, delivery, result, run)
+            _publish(rt, tx, delivery, result, run)
         case Refused():
             _refuse(tx, delivery, result, run, committing)
         case Unknown(message, code):
             deliveries.tell(tx, delivery, run, Told.UNKNOWN, f"{message} The account is read back.", code)
             deliveries.read_back(delivery, message)
             deliveries.requeue(rt, tx, delivery, LOOK_AFTER_SECONDS[0])
-        case Missing():
-            _look_again(rt, tx, delivery, run)
+        case Missing(whole):
+            _look_again(rt, tx, delivery, run, whole)
         case Undecidable(hint):
             message = deliveries.unknown_message(delivery, hint)
             deliveries.fail(tx, delivery, State.UNCONFIRMED, message, run, Told.UNKNOWN)
@@ -89,17 +105,36 @@ def _tell_the_hold(tx: Tx, delivery: Delivery, result: Result, run: Run, committ
     again; a run that shows nothing gives its turn as the probe back."""
     match result:
         case Published() | Refused(reauth=False) if committing and (run.answered or isinstance(result, Published)):
-            lanes.release(tx, delivery.provider)
+            _release(tx, delivery.provider)
         case Published() | Refused() | Undecidable():
             lanes.probe_at(tx, delivery.provider, tx.stamp)
         case More() | Again() | Wait():
             lanes.probe_at(tx, delivery.provider, max(tx.stamp, delivery.run_at))
 
 
+def _hold(tx: Tx, provider: str, reason: str, code: str | None) -> str:
+    if not lanes.is_held(tx, provider):
+        # Once: what is held meets the same answer at every probe.
+        said = "the network refuses this app; what is due there is held"
+        tx.after_commit(partial(logs.event, log, logging.WARNING, said, provider=provider, reason=reason, code=code))
+    return lanes.hold(tx, provider, reason, code)
+
+
+def _release(tx: Tx, provider: str) -> None:
+    if lanes.release(tx, provider):
+        said = "the network takes this app again; what was held goes out"
+        tx.after_commit(partial(logs.event, log, logging.INFO, said, provider=provider))
+
+
 def _advance(delivery: Delivery, memo: Mapping[str, Any]) -> None:
     delivery.memo = dict(memo) or delivery.memo
     delivery.step += 1
     delivery.progress.tries = 0
+    # Read back and found to have arrived: what the following steps see decides.
+    delivery.progress.reading_back = False
+    delivery.progress.looks = 0
+    if not delivery.progress.restored:
+        delivery.progress.unknown = None
 
 
 def _go_on(rt: Runtime, tx: Tx, delivery: Delivery) -> Delivery | None:
@@ -117,6 +152,11 @@ def _go_on(rt: Runtime, tx: Tx, delivery: Delivery) -> Delivery | None:
 
 
 def _go_back(rt: Runtime, tx: Tx, delivery: Delivery, again: Again, run: Run) -> None:
+    if delivery.progress.restored:
+        hint = f"{again.reason.rstrip('.')}, which the original may have done. {LOOK_FIRST}"
+        message = deliveries.unknown_message(delivery, hint)
+        deliveries.fail(tx, delivery, State.UNCONFIRMED, message, run, Told.UNKNOWN)
+        return
     count = delivery.progress.again.get(again.reason, 0) + 1
     if count > again.limit:
         _refuse(tx, delivery, Refused(again.reason), run, True)
@@ -151,7 +191,7 @@ def _wait(
     deliveries.requeue(rt, tx, delivery, seconds)
 
 
-def _publish(tx: Tx, delivery: Delivery, post: Published, run: Run) -> None:
+def _publish(rt: Runtime, tx: Tx, delivery: Delivery, post: Published, run: Run) -> None:
     try:
         tx.update(
             "delivery",
@@ -182,7 +222,9 @@ def _refuse(tx: Tx, delivery: Delivery, refused: Refused, run: Run, committing: 
     if refused.rest_seconds:
         until = after(tx.stamp, refused.rest_seconds)
         lanes.rest(tx, delivery.profile_id, lanes.ANY_ENDPOINT, until, refused.message)
-    if delivery.past_commit and not committing:
+    # Of a copy's delivery that was not past its commit yet, the original may have begun another task since.
+    of_another = delivery.progress.restored and delivery.progress.unknown is not None
+    if delivery.past_commit and not committing and (of_another or not refused.verdict):
         # A refused question is no verdict on the post.
         message = deliveries.unknown_message(delivery, refused.message)
         deliveries.fail(tx, delivery, State.UNCONFIRMED, message, run, Told.REFUSED, refused.code)
@@ -190,7 +232,7 @@ def _refuse(tx: Tx, delivery: Delivery, refused: Refused, run: Run, committing: 
         deliveries.fail(tx, delivery, State.FAILED, refused.message, run, Told.REFUSED, refused.code)
 
 
-def _look_again(rt: Runtime, tx: Tx, delivery: Delivery, run: Run) -> None:
+def _look_again(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, whole: bool) -> None:
     progress = delivery.progress
     progress.looks += 1
     progress.tries = 0
@@ -199,7 +241,12 @@ def _look_again(rt: Runtime, tx: Tx, delivery: Delivery, run: Run) -> None:
         _wait(rt, tx, delivery, run, seconds, Told.WAITING, "The account does not show the post yet; looking again.")
         return
     # Absent: looked long enough, it is not there.
-    if progress.stopped:
+    if progress.restored and whole:
+        deliveries.fail(tx, delivery, State.FAILED, NOT_SENT_BY_A_COPY, run)
+    elif progress.restored:
+        hint = f"The upload that this copy knows of never ended; the original may have begun another. {LOOK_FIRST}"
+        deliveries.fail(tx, delivery, State.UNCONFIRMED, deliveries.unknown_message(delivery, hint), run, Told.UNKNOWN)
+    elif progress.stopped:
         deliveries.fail(tx, delivery, State.FAILED, STOPPED, run)
     elif progress.commits >= MOST_COMMITS:
         hint = "The account does not show it even after the second call. Look at the account before you post it again."

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from socialpub import artifacts, idempotency, lanes, logs, revocation
+from socialpub import artifacts, consents, fitting, idempotency, lanes, latecomers, logs, revocation, upkeep
 from socialpub.clock import parse
 from socialpub.errors import SocialpubError
 from socialpub.runtime import Runtime
@@ -43,8 +43,13 @@ class Sweep:
         self._heartbeat = Chore(HEARTBEAT_SECONDS, lambda rt: rt.write(beat))
         self._chores = [
             Chore(10.0, revocation.start),
+            Chore(60.0, upkeep.keep_alive),
+            Chore(3600.0, upkeep.warn),
+            Chore(20.0, latecomers.ask),
             Chore(3600.0, artifacts.clean),
+            Chore(3600.0, fitting.clean),
             Chore(3600.0, lambda rt: rt.write(idempotency.clean)),
+            Chore(3600.0, lambda rt: rt.write(consents.clean)),
         ]
         self._threads = [
             threading.Thread(target=self._run, name="sweep", daemon=True),

@@ -36,6 +36,11 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 _BROKEN = {errno.EIO, errno.EROFS, errno.EMFILE, errno.ENFILE}
 
 
+def is_key(text: str) -> bool:
+    """Whether this has the form of a storage key, which never leads out of the media folder."""
+    return _KEY.fullmatch(text) is not None
+
+
 class Incoming:
     """A file on its way in. Leaving the `with` removes it, unless a row was said to name it (`record`)."""
 

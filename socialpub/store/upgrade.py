@@ -5,7 +5,7 @@ that one changed is unknown here, so this one does not touch the database at all
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,6 +24,20 @@ def exclusive(run_dir: Path) -> Iterator[None]:
     run_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     with FileLock(run_dir / "upgrade.lock"):
         yield
+
+
+def unknown(applied: Iterable[str]) -> list[str]:
+    """Those of the applied migrations that this version does not know: a newer one made them."""
+    return sorted(set(applied) - _known())
+
+
+def missing(applied: Iterable[str]) -> list[str]:
+    """The migrations that the next start applies."""
+    return sorted(_known() - set(applied))
+
+
+def _known() -> set[str]:
+    return {path.stem for path in MIGRATIONS.glob("[0-9]*.py")}
 
 
 def apply(database: SqliteDatabase) -> list[str]:

@@ -1,5 +1,6 @@
 """Lanes and holds: a turn for everybody, one probe for a network that refuses the app, and lights that tell."""
 
+import logging
 import sqlite3
 from datetime import timedelta
 
@@ -91,6 +92,23 @@ def test_resume_asks_a_held_network_at_once(rt: Runtime, network: Scripted, prof
     rt.write(deliveries.resume)
     drain(rt)
     assert state_of(rt, post) is State.PUBLISHED
+
+
+def test_a_hold_is_logged_when_it_begins_and_when_it_ends(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    network.says["create_post"] = [Held("out of credits")] * 3
+    accept(rt, profile)
+    with caplog.at_level(logging.INFO, logger="socialpub"):
+        drain(rt, clock)
+    said = [record.getMessage() for record in caplog.records if "this app" in record.getMessage()]
+    assert said == [
+        "the network refuses this app; what is due there is held",
+        "the network takes this app again; what was held goes out",
+    ]
+    assert not any("out of credits" in record.getMessage() for record in caplog.records)
+    (begins,) = [record for record in caplog.records if "refuses this app" in record.getMessage()]
+    assert (begins.levelname, begins.fields["provider"], begins.fields["reason"]) == ("WARNING", "x", "out of credits")  # type: ignore[attr-defined]
 
 
 # --- turns -----------------------------------------------------------------------------------------------------------

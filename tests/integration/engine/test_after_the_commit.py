@@ -1,0 +1,100 @@
+"""A commit that is not the end: the network takes it, and says later what became of the post."""
+
+import pytest
+
+from socialpub.providers.base import Again, Done, Job, Kind, Look, Outcome, Published, Refused, Wait
+from socialpub.providers.errors import AppRefused, Rejected, Unavailable
+from socialpub.runtime import Runtime
+from socialpub.store.models import State
+from tests.clock import HandClock
+from tests.crank import drain
+from tests.house import accept, attempts_of, message_of, state_of
+from tests.scripted import Line, Scripted
+
+SENT = Done({"publish_id": "v1"})
+
+
+@pytest.fixture
+def network() -> Scripted:
+    """A film that is committed by its last byte."""
+    network = Scripted(("init", Kind.PREPARE), ("send_last", Kind.COMMIT), ("await_outcome", Kind.POLL))
+    network.says["send_last"] = [SENT]
+    network.says["await_outcome"] = [Wait(5, "It is processing"), Published(None)]
+    return network
+
+
+def test_a_post_is_published_when_the_network_says_so(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert network.asked == ["init", "send_last", "await_outcome", "await_outcome"]
+    assert state_of(rt, post) is State.PUBLISHED
+
+
+def test_a_commit_that_is_found_to_have_arrived_is_watched_and_never_repeated(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
+    network.says["send_last"] = [Unavailable("timed out")]
+    network.says["recover"] = [Look(), SENT]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert network.asked == ["init", "send_last", "recover", "recover", "await_outcome", "await_outcome"]
+    assert state_of(rt, post) is State.PUBLISHED
+    assert network.jobs[-1].memo["publish_id"] == "v1"
+
+
+@pytest.mark.parametrize(
+    ("line", "state"),
+    [
+        (Refused("The text is spam.", verdict=True), State.FAILED),
+        (Refused("A refused question."), State.UNCONFIRMED),
+        (Rejected("A refused question."), State.UNCONFIRMED),
+    ],
+)
+def test_only_a_verdict_on_the_post_itself_makes_it_failed(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock, line: Line, state: State
+) -> None:
+    network.says["await_outcome"] = [line]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert state_of(rt, post) is state
+    assert message_of(rt, post).startswith("Outcome unknown:") is (state is State.UNCONFIRMED)
+
+
+def test_a_post_that_the_network_calls_failed_may_begin_anew(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
+    network.says["send_last"] = [SENT, SENT]
+    network.says["await_outcome"] = [Again("init", {}, "It failed inside.", seconds=600), Published("7")]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert network.asked.count("send_last") == 2
+    assert state_of(rt, post) is State.PUBLISHED
+
+
+def test_a_step_may_tell_something_although_it_went_well(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
+    run = network.run
+
+    def telling(step: str, job: Job) -> Outcome:
+        job.seen.message = "publish_id v1" if step == "init" else None
+        return run(step, job)
+
+    network.run = telling  # type: ignore[method-assign]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert attempts_of(rt, post)[0] == ("init", "done")
+    assert rt.reader.value("SELECT message FROM attempt ORDER BY n LIMIT 1") == "publish_id v1"
+
+
+def test_a_commit_that_was_taken_ends_the_hold_of_the_network(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
+    network.says["init"] = [AppRefused("five accounts are enough")]
+    accept(rt, profile)
+    drain(rt)
+    assert rt.reader.value("SELECT count(*) FROM hold") == 1
+    drain(rt, clock)
+    assert rt.reader.value("SELECT count(*) FROM hold") == 0

@@ -1,0 +1,198 @@
+"""`[publishing] min_gap`: a backlog does not go out as a burst that looks like spam."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from socialpub import publisher
+from socialpub.providers.base import Done, Job, Kind, Look, Outcome, Published, Refused, Wait
+from socialpub.providers.errors import NotSent, Unavailable
+from socialpub.runtime import Runtime
+from socialpub.sections import Publishing
+from socialpub.store.models import State
+from tests.clock import HandClock
+from tests.crank import drain
+from tests.house import accept, attempts_of, connect, message_of, open_house, state_of, status_of
+from tests.scripted import Scripted
+from tests.street import Died
+
+GAP = timedelta(minutes=15)
+
+
+class Timed(Scripted):
+    """Remembers when each call was made."""
+
+    def __init__(self, clock: HandClock) -> None:
+        super().__init__()
+        self.clock = clock
+        self.times: list[tuple[str, datetime]] = []
+
+    def run(self, step: str, job: Job) -> Outcome:
+        self.times.append((step, self.clock.now()))
+        return super().run(step, job)
+
+    def gaps(self, step: str = "create_post") -> list[timedelta]:
+        """How long after the one before each call of this step was made, in whole seconds."""
+        at = [when for name, when in self.times if name == step]
+        return [timedelta(seconds=round((b - a).total_seconds())) for a, b in pairwise(at)]
+
+
+@pytest.fixture
+def network(clock: HandClock) -> Timed:
+    return Timed(clock)
+
+
+@pytest.fixture
+def rt(tmp_path: Path, clock: HandClock, network: Timed) -> Iterator[Runtime]:
+    rt = open_house(tmp_path, clock, providers={"x": network}, publishing=Publishing(min_gap=GAP))
+    yield rt
+    rt.close()
+
+
+def film(network: Timed) -> None:
+    network.steps = Scripted(
+        ("upload", Kind.PREPARE), ("send_last", Kind.COMMIT), ("await_outcome", Kind.POLL)
+    ).steps  # fmt: skip
+
+
+def test_a_backlog_goes_out_oldest_first_with_the_gap_between(
+    rt: Runtime, network: Timed, profile: str, clock: HandClock
+) -> None:
+    for number in range(4):
+        accept(rt, profile, body=str(number), at=clock.now() + timedelta(minutes=1 + number))
+    clock.forward(3600)
+    drain(rt, clock)
+    assert network.effects == ["0", "1", "2", "3"]
+    assert network.gaps() == [GAP] * 3
+
+
+def test_what_waits_for_the_gap_says_so_and_has_not_begun(
+    rt: Runtime, network: Timed, profile: str, clock: HandClock
+) -> None:
+    film(network)
+    network.says["send_last"], network.says["await_outcome"] = [Done({})], [Published("1")]
+    accept(rt, profile, body="first", at=clock.now() + timedelta(minutes=1))
+    second = accept(rt, profile, body="second", at=clock.now() + timedelta(minutes=1))
+    clock.forward(60)
+    drain(rt)
+    assert network.asked == ["upload", "send_last", "await_outcome"], "what is uploaded early might lapse"
+    assert attempts_of(rt, second) == [("upload", "waiting")]
+    message, next_at = rt.reader.one("SELECT message, next_at FROM attempt WHERE outcome = 'waiting'")  # type: ignore[misc]
+    assert message == "Two posts of one profile are at least 15m apart (publishing.min_gap)."
+    assert next_at == "2026-10-12T09:16:00.000Z"
+    assert status_of(rt, second) == "scheduled", "it can still be canceled"
+
+
+def test_other_profiles_are_not_kept_waiting(rt: Runtime, network: Timed, profile: str) -> None:
+    other = connect(rt, account_id="other")
+    for target in (profile, other):
+        accept(rt, target)
+    drain(rt)
+    assert len(network.effects) == 2
+
+
+def test_a_post_long_after_the_last_one_waits_for_nothing(
+    rt: Runtime, network: Timed, profile: str, clock: HandClock
+) -> None:
+    accept(rt, profile, body="first")
+    drain(rt)
+    clock.forward(GAP.total_seconds())
+    accept(rt, profile, body="second")
+    drain(rt)
+    assert network.effects == ["first", "second"]
+
+
+def test_the_gap_begins_with_the_commit_and_not_with_its_confirmation(
+    rt: Runtime, network: Timed, profile: str, clock: HandClock
+) -> None:
+    film(network)
+    network.says["send_last"] = [Done({"publish_id": "1"}), Done({"publish_id": "2"})]
+    network.says["await_outcome"] = [*[Wait(600, "processing")] * 3, Published("1"), Published("2")]
+    for body in ("first", "second"):
+        accept(rt, profile, body=body)
+    drain(rt, clock)
+    assert network.gaps("send_last") == [GAP]
+
+
+def test_a_call_whose_outcome_is_unknown_counts_as_a_post(
+    rt: Runtime, network: Timed, profile: str, clock: HandClock
+) -> None:
+    network.says["create_post"] = [Unavailable("timed out")]
+    network.says["recover"] = [Look((Published("100"),))]
+    for body in ("first", "second"):
+        accept(rt, profile, body=body)
+    drain(rt, clock)
+    assert network.gaps() == [GAP]
+
+
+def test_a_call_in_which_the_worker_died_counts_as_a_post(
+    rt: Runtime, network: Timed, profile: str, clock: HandClock
+) -> None:
+    network.says["create_post"] = [Died()]  # type: ignore[list-item]
+    network.says["recover"] = [Look((Published("100"),))]
+    posts = [accept(rt, profile, body=body) for body in ("first", "second")]
+
+    def died(step: str, job: Job) -> Outcome:
+        network.run = run  # type: ignore[method-assign]
+        network.times.append((step, clock.now()))
+        raise Died
+
+    run = network.run
+    network.run = died  # type: ignore[method-assign]
+    with pytest.raises(Died):
+        publisher.work(rt, rt.reader.value("SELECT id FROM delivery WHERE post_id = ?", (posts[0],)))
+    network.says["create_post"] = []
+    drain(rt, clock)
+    assert {state_of(rt, post) for post in posts} == {State.PUBLISHED}
+    assert network.gaps() == [GAP]
+
+
+@pytest.mark.parametrize("no", [Refused("not like this"), NotSent("no route")])
+def test_a_call_that_made_nothing_leaves_no_gap(
+    rt: Runtime, network: Timed, profile: str, clock: HandClock, no: Refused | NotSent
+) -> None:
+    network.says["create_post"] = [no]
+    for body in ("first", "second"):
+        accept(rt, profile, body=body)
+    drain(rt)
+    assert network.effects == ["second"]
+
+
+def test_reading_back_waits_for_no_gap(rt: Runtime, network: Timed, profile: str, clock: HandClock) -> None:
+    network.says["create_post"] = [Unavailable("timed out")]
+    network.says["recover"] = [Look((Published("100"),))]
+    post = accept(rt, profile)
+    drain(rt, clock, within=30)
+    assert state_of(rt, post) is State.PUBLISHED
+
+
+def test_a_backlog_longer_than_the_patience_ends_and_says_why(tmp_path: Path, clock: HandClock, network: Timed) -> None:
+    (tmp_path / "slow").mkdir()
+    rt = open_house(
+        tmp_path / "slow", clock, providers={"x": network}, publishing=Publishing(min_gap=timedelta(hours=30))
+    )
+    try:
+        profile = connect(rt)
+        posts = [accept(rt, profile, body=str(number)) for number in range(3)]
+        drain(rt, clock)
+        assert [state_of(rt, post) for post in posts] == [State.PUBLISHED, State.PUBLISHED, State.FAILED]
+        assert "publishing.min_gap" in message_of(rt, posts[2])
+    finally:
+        rt.close()
+
+
+def test_without_a_gap_nothing_waits(tmp_path: Path, clock: HandClock, network: Timed) -> None:
+    (tmp_path / "plain").mkdir()
+    rt = open_house(tmp_path / "plain", clock, providers={"x": network})
+    try:
+        profile = connect(rt)
+        for number in range(3):
+            accept(rt, profile, body=str(number))
+        drain(rt)
+        assert len(network.effects) == 3
+        assert rt.reader.value("SELECT count(*) FROM not_before") == 0
+    finally:
+        rt.close()

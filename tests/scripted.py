@@ -24,10 +24,18 @@ Line = Outcome | Look | CannotTell | ProviderError | Exception
 
 class ScriptedOAuth:
     refresh_early_seconds = 300
+    idle_refresh_seconds = 30 * 86400
+    revokes_every_grant = False
 
     def __init__(self) -> None:
         self.refreshes: list[str] = []
         self.answers: list[Tokens | Exception] = []
+
+    def authorize_url(self, redirect_uri: str, state: str, verifier: str) -> str:
+        return f"https://x.example/consent?redirect_uri={redirect_uri}&state={state}"
+
+    def exchange(self, http: object, code: str, redirect_uri: str, verifier: str) -> Tokens:
+        return self.refresh(http, code)
 
     def identify(self, http: object, access_token: str, scopes: frozenset[str]) -> Identity:
         return Identity("acct", "demo", "Demo", None)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+from starlette.routing import Match, Mount
 
 from socialpub import ids
 from socialpub.providers.http import Http
@@ -12,7 +13,7 @@ from socialpub.runtime import Runtime
 from socialpub.sandbox import World, create_app
 from socialpub.sections import Network, Pinterest, Providers, TikTok, X
 from socialpub.store.database import Tx
-from socialpub.store.mediatype import ACCEPTED, Limits, examine
+from socialpub.store.mediatype import ACCEPTED, Facts, Limits, examine
 from tests.clock import HandClock
 from tests.house import connect
 from tests.transport import SandboxTransport
@@ -28,11 +29,29 @@ class Line(SandboxTransport):
     """The way to the sandbox. `broken(request)` may raise before a call, `lost(request)` after its effect."""
 
     def __init__(self, world: World) -> None:
-        super().__init__(create_app(world))
+        self._app = create_app(world)
+        super().__init__(self._app)
         self.broken: Callable[[httpx2.Request], None] | None = None
         self.lost: Callable[[httpx2.Request], None] | None = None
+        self.asked: list[str] = []
+        """The endpoints of all calls, oldest first, also of those that never arrived."""
+
+    def endpoint_of(self, request: httpx2.Request) -> str:
+        """The sandbox's own name of what this request asks, as in `world.x.next(…)`."""
+        scope = {"type": "http", "method": request.method, "path": request.url.path, "root_path": "", "headers": []}
+        for mount in self._app.routes:
+            if not isinstance(mount, Mount):
+                continue
+            match, inside = mount.matches(scope)
+            if match is not Match.FULL:
+                continue
+            for route in mount.routes:
+                if route.matches({**scope, **inside})[0] is Match.FULL:
+                    return str(getattr(getattr(route, "endpoint", None), "name", ""))
+        return ""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.asked.append(self.endpoint_of(request))
         if self.broken is not None:
             self.broken(request)
         response = await super().handle_async_request(request)
@@ -57,41 +76,61 @@ def line_to(world: World) -> tuple[Line, Http]:
 def providers_of_the_sandbox() -> Providers:
     """Every network's section pointing at the sandbox."""
 
-    def section(kind: type[Network], path: str, **fields: Any) -> Any:
-        secret = {"client_secret": "secret"}
-        return kind.model_validate({"api_url": f"{HOST}{path}", **secret, **fields})
+    def section(kind: type[Network], path: str, consent: str, **fields: Any) -> Any:
+        addresses = {"api_url": f"{HOST}{path}", "authorize_url": f"{HOST}{consent}"}
+        return kind.model_validate({**addresses, "client_secret": "secret", **fields})
 
     return Providers(
-        x=section(X, "/x", client_id="app"),
-        tiktok=section(TikTok, "/tiktok", client_key="app"),
-        pinterest=section(Pinterest, "/pinterest/v5", client_id="app"),
+        x=section(X, "/x", "/x/i/oauth2/authorize", client_id="app"),
+        tiktok=section(TikTok, "/tiktok", "/tiktok/v2/auth/authorize/", client_key="app"),
+        pinterest=section(Pinterest, "/pinterest/v5", "/pinterest/oauth/", client_id="app"),
     )
 
 
 def connect_x(rt: Runtime, world: World, username: str = "demo", **grant: Any) -> str:
     """A profile of the sandbox's X, as `import-profile` would make it; its id."""
     account = world.x.account_named(username) or world.x.add_account(username)
-    tokens = world.x.grant(account, **grant)
+    return _connect(rt, "x", account.id, username, world.x.grant(account, **grant))
+
+
+def connect_tiktok(rt: Runtime, world: World, username: str = "demo", **grant: Any) -> str:
+    """The same for TikTok."""
+    user = world.tiktok.user_named(username) or world.tiktok.add_user(username)
+    return _connect(rt, "tiktok", user.open_id, username, world.tiktok.grant(user, **grant))
+
+
+def connect_pinterest(rt: Runtime, world: World, username: str = "demo", **grant: Any) -> str:
+    """The same for Pinterest."""
+    account = world.pinterest.account_named(username) or world.pinterest.add_account(username)
+    return _connect(rt, "pinterest", account.id, username, world.pinterest.grant(account, **grant))
+
+
+def _connect(rt: Runtime, provider: str, account_id: str, username: str, tokens: dict[str, str]) -> str:
     expires = tokens["expiresAt"].replace("+00:00", "Z")
     return connect(
         rt,
-        account_id=account.id,
+        provider,
+        account_id=account_id,
         username=username,
         access_token=rt.secrets.seal(tokens["accessToken"]),
-        refresh_token=rt.secrets.seal(tokens["refreshToken"]) if "refreshToken" in tokens else None,
+        refresh_token=rt.secrets.seal(tokens["refreshToken"]) if tokens.get("refreshToken") else None,
         access_expires_at=expires,
-        scopes=tokens["scope"],
+        scopes=" ".join(tokens["scope"].replace(",", " ").split()),
     )
 
 
-def artifact(rt: Runtime, source: Path, mime_type: str) -> str:
-    """A verified artifact of this file; its id."""
+def artifact(rt: Runtime, source: Path, mime_type: str, known: Facts | None = None) -> str:
+    """A verified artifact of this file; its id. `known`: what an earlier look found; the file is shared then, not
+    copied, so nobody may write into it."""
     assert mime_type in ACCEPTED
-    facts = examine(source, mime_type, Limits())
+    facts = known or examine(source, mime_type, Limits())
     artifact_id = ids.new(int(rt.now().timestamp() * 1000))
     storage_key = rt.files.new_key(artifact_id, mime_type)
     rt.files.path(storage_key).parent.mkdir(parents=True, exist_ok=True)
-    rt.files.path(storage_key).write_bytes(source.read_bytes())
+    if known is None:
+        rt.files.path(storage_key).write_bytes(source.read_bytes())
+    else:
+        rt.files.path(storage_key).hardlink_to(source)
 
     def insert(tx: Tx) -> None:
         import json

@@ -1,14 +1,31 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import anyio
+import httpx2
 import pytest
 
+from socialpub.app import create_app
 from socialpub.providers.http import Http
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.clock import HandClock
-from tests.house import open_house
-from tests.street import Line, connect_x, line_to, providers_of_the_sandbox, sandbox
+from tests.providers import official
+from tests.providers.grid import BASE_URL, Stage, house_in
+from tests.street import HOST, Line, connect_x, sandbox
+
+GRID = "tests/providers/test_grid"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = [
+        report
+        for outcome in ("passed", "failed")
+        for report in terminalreporter.stats.get(outcome, ())
+        if report.when == "call" and report.nodeid.startswith(GRID)
+    ]
+    if reports:
+        terminalreporter.write_line(f"provider grid: {len(reports)} cells")
 
 
 @pytest.fixture
@@ -17,29 +34,79 @@ def clock() -> HandClock:
 
 
 @pytest.fixture
-def world(clock: HandClock) -> World:
-    return sandbox(clock)
+def world(clock: HandClock) -> Iterator[World]:
+    """All three networks. What was asked of them in a test must be as their own documents describe it."""
+    world = sandbox(clock)
+    world.record = True
+    world.tiktok.verified_domains.append("social.example.org")
+    yield world
+    for request in world.requests:
+        assert official.complaints(request) == []
 
 
-@pytest.fixture
-def street(world: World) -> Iterator[tuple[Line, Http]]:
-    line, http = line_to(world)
-    yield line, http
+class Switchboard(httpx2.AsyncBaseTransport):
+    """Leads to the sandbox of the test that is running."""
+
+    line: Line
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        return await self.line.handle_async_request(request)
+
+
+@pytest.fixture(scope="session")
+def telephone() -> Iterator[tuple[Switchboard, Http]]:
+    """One client for all tests: making one takes as long as some of them."""
+    switchboard = Switchboard()
+    http = Http(mounts={HOST: switchboard})
+    yield switchboard, http
     http.close()
 
 
 @pytest.fixture
-def line(street: tuple[Line, Http]) -> Line:
-    return street[0]
+def line(telephone: tuple[Switchboard, Http], world: World) -> Line:
+    telephone[0].line = Line(world)
+    return telephone[0].line
 
 
 @pytest.fixture
-def rt(tmp_path: Path, clock: HandClock, street: tuple[Line, Http]) -> Iterator[Runtime]:
-    rt = open_house(tmp_path, clock, http=street[1], networks=providers_of_the_sandbox())
+def rt(
+    tmp_path: Path, clock: HandClock, telephone: tuple[Switchboard, Http], line: Line, world: World
+) -> Iterator[Runtime]:
+    rt = house_in(tmp_path, clock, telephone[1])
+    world.tiktok.fetch = reader_of(rt)
     yield rt
-    rt.close()
+    rt.db.close()
+    rt.owner.close()
+
+
+@pytest.fixture(scope="session")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("shelf")
+
+
+@pytest.fixture
+def stage(rt: Runtime, world: World, line: Line, clock: HandClock, tmp_path: Path, shelf: Path) -> Stage:
+    return Stage(rt, world, line, clock, tmp_path, shelf)
 
 
 @pytest.fixture
 def profile(rt: Runtime, world: World) -> str:
     return connect_x(rt, world)
+
+
+def reader_of(rt: Runtime) -> Callable[[str], bytes]:
+    """The way from the internet to the appliance's own door: what a network fetches by a signed address."""
+    app = create_app(rt)
+
+    def read(url: str) -> bytes:
+        assert url.startswith(f"{BASE_URL}/")
+
+        async def get() -> bytes:
+            async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app)) as client:
+                answer = await client.get(url)
+                answer.raise_for_status()
+                return bytes(answer.content)
+
+        return anyio.run(get)
+
+    return read

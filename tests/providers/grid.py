@@ -1,0 +1,289 @@
+"""The grid of steps and faults: what can go wrong with one call, and what must be true of the post afterwards.
+
+A cell tells one story: a post is accepted, one call of one step goes wrong in one way, and time passes until all is
+quiet. Whatever happens, at most one post is made at the network, and the delivery says the truth about it, once.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from socialpub.posts import DraftMedia
+from socialpub.providers.http import Http
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from socialpub.sections import Publishing
+from socialpub.store.models import State
+from tests.clock import HandClock
+from tests.crank import drain
+from tests.house import accept, message_of, open_house, state_of, status_of
+from tests.street import Line, providers_of_the_sandbox
+
+BODY = "Once and never twice"
+BASE_URL = "https://social.example.org"
+PATIENCE = timedelta(hours=26)
+"""Longer than the longest wait that a network imposes, a day, and short enough to be sat out often."""
+FOR_EVER = 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Everything a cell plays on. `shelf` keeps the samples from one cell to the next."""
+
+    rt: Runtime
+    world: World
+    line: Line
+    clock: HandClock
+    folder: Path
+    shelf: Path
+
+
+def house_in(folder: Path, clock: HandClock, http: Http) -> Runtime:
+    """A process of the appliance over this folder: the first, or one more."""
+    publishing = Publishing(give_up_after=PATIENCE)
+    networks = providers_of_the_sandbox()
+    return open_house(folder, clock, http=http, networks=networks, base_url=BASE_URL, publishing=publishing)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of one endpoint: `upload#2` is the second of a delivery."""
+
+    endpoint: str
+    skip: int = 0
+
+    @classmethod
+    def of(cls, written: str) -> "Call":
+        endpoint, _, number = written.partition("#")
+        return cls(endpoint, int(number or 1) - 1)
+
+
+class Place(StrEnum):
+    BEFORE = "before the commit"
+    COMMIT = "the commit"
+    AFTER = "after the commit"
+
+
+class Means(StrEnum):
+    """What a fault says about the call it meets."""
+
+    PASSES = "passes"
+    """The call certainly had no effect, and the next one goes well."""
+
+    OPEN = "leaves it open"
+    """It may have had its effect; the next call tells."""
+
+    OPEN_THRICE = "leaves it open three times"
+    REFUSED = "refused"
+    NEVER_ALLOWED = "refused as long as the delivery lasts"
+    NEVER_ANSWERED = "never answered"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    means: Means
+    strike: Callable[[Stage, str, Call], None]
+    """(stage, network, call): from now on that call meets it."""
+
+
+def scripted(means: Means, verb: str, *args: Any, times: float = 1, **kwargs: Any) -> Fault:
+    """A fault that the sandbox plays."""
+
+    def strike(stage: Stage, network: str, call: Call) -> None:
+        upcoming = stage.world.networks[network].next(call.endpoint).skipping(call.skip)
+        getattr(upcoming, verb)(*args, **kwargs).times(times)
+
+    return Fault(means, strike)
+
+
+def unreachable(means: Means, times: int) -> Fault:
+    """The call does not leave the machine."""
+
+    def strike(stage: Stage, network: str, call: Call) -> None:
+        left, met = times, 0
+
+        def broken(request: httpx2.Request) -> None:
+            nonlocal left, met
+            if stage.line.endpoint_of(request) != call.endpoint:
+                return
+            met += 1
+            if met > call.skip and left:
+                left -= 1
+                raise httpx2.ConnectError("no route to host", request=request)
+
+        stage.line.broken = broken
+
+    return Fault(means, strike)
+
+
+FAULTS: dict[str, Fault] = {
+    "never left": unreachable(Means.PASSES, 2),
+    "never leaves": unreachable(Means.NEVER_ALLOWED, FOR_EVER),
+    "429 with a time": scripted(Means.PASSES, "rate_limited", 600),
+    "429 told by retry-after": scripted(Means.PASSES, "rate_limited", 120, "retry-after"),
+    "429 without a time": scripted(Means.PASSES, "rate_limited", 60, "nothing"),
+    "429 for ever": scripted(Means.NEVER_ALLOWED, "rate_limited", 7200, "retry-after", times=FOR_EVER),
+    "401 once": scripted(Means.PASSES, "unauthorized"),
+    "401 for ever": scripted(Means.REFUSED, "unauthorized", times=FOR_EVER),
+    "400": scripted(Means.REFUSED, "fails_with", 400),
+    "403": scripted(Means.REFUSED, "fails_with", 403),
+    "404": scripted(Means.REFUSED, "fails_with", 404),
+    "413": scripted(Means.REFUSED, "fails_with", 413, ""),
+    "500 before": scripted(Means.OPEN, "fails_with", 500),
+    "500 after": scripted(Means.OPEN, "fails_after_effect", 500),
+    "503 before": scripted(Means.OPEN, "fails_with", 503),
+    "503 after": scripted(Means.OPEN, "fails_after_effect", 503),
+    "503 three times": scripted(Means.OPEN_THRICE, "fails_with", 503, times=3),
+    "503 for ever": scripted(Means.NEVER_ANSWERED, "fails_with", 503, times=FOR_EVER),
+    "HTML before": scripted(Means.OPEN, "fails_with", 502, html=True),
+    "HTML after": scripted(Means.OPEN, "fails_with", 502, html=True, after_effect=True),
+    "unreadable 2xx before": scripted(Means.OPEN, "answers_garbage", after_effect=False),
+    "unreadable 2xx after": scripted(Means.OPEN, "answers_garbage"),
+    "unreadable 2xx three times": scripted(Means.OPEN_THRICE, "answers_garbage", after_effect=False, times=3),
+    "time-out before": scripted(Means.OPEN, "times_out_before_effect"),
+    "time-out after": scripted(Means.OPEN, "times_out_after_effect"),
+    "time-out after, three times": scripted(Means.OPEN, "times_out_after_effect", times=3),
+    "time-out for ever": scripted(Means.NEVER_ANSWERED, "times_out_before_effect", times=FOR_EVER),
+    "cut before": scripted(Means.OPEN, "drops_connection_before_effect"),
+    "cut after": scripted(Means.OPEN, "drops_connection_after_effect"),
+    "cut three times": scripted(Means.OPEN_THRICE, "drops_connection_before_effect", times=3),
+}
+
+DANGEROUS = (
+    "never left", "429 with a time", "401 once", "401 for ever", "400", "503 before", "503 after", "503 three times",
+    "HTML after", "unreadable 2xx after", "time-out before", "time-out after", "cut after",
+)  # fmt: skip
+"""For the stories that share most of their steps with another one."""
+
+COMES_TO: Mapping[tuple[Means, Place], State] = {
+    (Means.PASSES, Place.BEFORE): State.PUBLISHED,
+    (Means.PASSES, Place.COMMIT): State.PUBLISHED,
+    (Means.PASSES, Place.AFTER): State.PUBLISHED,
+    (Means.OPEN, Place.BEFORE): State.PUBLISHED,
+    (Means.OPEN, Place.COMMIT): State.PUBLISHED,
+    (Means.OPEN, Place.AFTER): State.PUBLISHED,
+    (Means.OPEN_THRICE, Place.BEFORE): State.PUBLISHED,
+    # Read back, sent once more, read back again; there is no third call.
+    (Means.OPEN_THRICE, Place.COMMIT): State.UNCONFIRMED,
+    (Means.OPEN_THRICE, Place.AFTER): State.PUBLISHED,
+    (Means.REFUSED, Place.BEFORE): State.FAILED,
+    (Means.REFUSED, Place.COMMIT): State.FAILED,
+    # A refused question is not a verdict.
+    (Means.REFUSED, Place.AFTER): State.UNCONFIRMED,
+    (Means.NEVER_ALLOWED, Place.BEFORE): State.FAILED,
+    (Means.NEVER_ALLOWED, Place.COMMIT): State.FAILED,
+    (Means.NEVER_ALLOWED, Place.AFTER): State.UNCONFIRMED,
+    (Means.NEVER_ANSWERED, Place.BEFORE): State.FAILED,
+    (Means.NEVER_ANSWERED, Place.COMMIT): State.UNCONFIRMED,
+    (Means.NEVER_ANSWERED, Place.AFTER): State.UNCONFIRMED,
+}
+"""The table of the design. Where a network's own table says otherwise, the story says so."""
+
+
+@dataclass(frozen=True)
+class Story:
+    """A kind of post, and the calls that it takes, in order."""
+
+    make: Callable[[Runtime, Path], tuple[DraftMedia, ...]]
+    before: tuple[str, ...]
+    commit: str
+    after: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    read_back_by: str | None = None
+    """The endpoint that tells what became of the commit; None: the network has none."""
+    faults: tuple[str, ...] | None = None
+    """Which of the shared ones; None: all."""
+    own: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By call: which of the network's own."""
+    otherwise: Mapping[str, Mapping[str, State]] = field(default_factory=dict)
+    """By call and fault: what comes to something else than the table says, because the network's own table does."""
+    under: Callable[[], AbstractContextManager[Any]] = nullcontext
+    """What is different while it plays."""
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        return (*self.before, self.commit, *self.after)
+
+    def place_of(self, call: str) -> Place:
+        return Place.COMMIT if call == self.commit else Place.BEFORE if call in self.before else Place.AFTER
+
+
+@dataclass(frozen=True)
+class Network:
+    """One network as the grid sees it."""
+
+    name: str
+    stories: Mapping[str, Story]
+    connect: Callable[..., str]
+    """(rt, world, username, **grant): the id of a profile."""
+    made: Callable[[World], list[str]]
+    """The ids of what became visible to anybody, of posts with `BODY`."""
+    faults: Mapping[str, Fault] = field(default_factory=dict)
+    """What only this network says."""
+    options: Callable[[World, str], Mapping[str, Any]] = lambda _world, _username: {}
+    """What every post of this account has to say."""
+
+    def fault(self, name: str) -> Fault:
+        return self.faults.get(name) or FAULTS[name]
+
+    def cells(self) -> Iterator[tuple[str, str, str, str]]:
+        """(network, story, call, fault)."""
+        for title, story in self.stories.items():
+            for call in story.calls:
+                for fault in (*(FAULTS if story.faults is None else story.faults), *story.own.get(call, ())):
+                    yield self.name, title, call, fault
+
+
+def begin(
+    stage: Stage, network: Network, story: Story, profile: str, *, username: str = "demo", body: str = BODY
+) -> str:
+    """The post of this story, accepted; its id."""
+    chosen = {**network.options(stage.world, username), **story.options}
+    options = {network.name: chosen} if chosen else None
+    return accept(stage.rt, profile, body=body, media=story.make(stage.rt, stage.shelf), options=options)
+
+
+def play(stage: Stage, network: Network, title: str, call: str, fault: str) -> None:
+    """One cell, from acceptance to the last look."""
+    story = network.stories[title]
+    struck, at = network.fault(fault), Call.of(call)
+    with story.under():
+        post = begin(stage, network, story, network.connect(stage.rt, stage.world))
+        struck.strike(stage, network.name, at)
+        drain(stage.rt, stage.clock)
+    assert stage.line.asked.count(at.endpoint) > at.skip, "the call that should meet the fault was never made"
+    assert_the_outcome_is_true(stage.rt, stage.world, network, post)
+    place = story.place_of(call)
+    due = COMES_TO[struck.means, place]
+    if place is Place.COMMIT and struck.means is Means.OPEN and story.read_back_by is None:
+        due = State.UNCONFIRMED
+    due = story.otherwise.get(call, {}).get(fault, due)
+    assert state_of(stage.rt, post) is due, message_of(stage.rt, post)
+
+
+def assert_the_outcome_is_true(rt: Runtime, world: World, network: Network, post: str) -> None:
+    """At most one effect; what the delivery says of it is so; and it is said once."""
+    state = state_of(rt, post)
+    known_id = rt.reader.value("SELECT provider_post_id FROM delivery WHERE post_id = ?", (post,))
+    made = network.made(world)
+    assert len(made) <= 1, "never twice"
+    match state:
+        case State.PUBLISHED:
+            assert len(made) == 1, "published means that it is there"
+            assert known_id in (None, made[0])
+        case State.FAILED:
+            assert made == [], "a failure says that nothing was posted"
+            assert len(message_of(rt, post)) > 10
+        case State.UNCONFIRMED:
+            assert message_of(rt, post).startswith("Outcome unknown: ")
+        case _:
+            raise AssertionError(f"not settled: {state}")
+    assert status_of(rt, post) == "settled"
+    told = rt.reader.all("SELECT type FROM log_entry WHERE post_id = ? ORDER BY n", (post,))
+    assert [row[0] for row in told] == ["pending", "published" if state is State.PUBLISHED else "failed"]

@@ -1,0 +1,44 @@
+"""What the sandbox was asked, held against the networks' own OpenAPI documents."""
+
+import json
+from functools import cache
+
+from socialpub.sandbox.world import Request
+from tests.unit.providers.pinterest import official as pinterest
+from tests.unit.providers.x import official as x
+
+
+def complaints(request: Request) -> list[str]:
+    """Why the network's document does not describe this request; empty when it does, or has none to hold against it.
+
+    TikTok publishes none, and the storage that takes Pinterest's films is not Pinterest's.
+    """
+    query = tuple(sorted(request.query.items()))
+    if request.network == "x" and request.fields:
+        return _form(request.path, tuple(name for name, _, _ in request.fields))
+    if request.network == "x":
+        return _of_x(request.method, request.path, query, json.dumps(request.json))
+    if request.network == "pinterest" and request.path.startswith("/v5/") and "form" not in request.content_type:
+        return _of_pinterest(request.method, request.path.removeprefix("/v5"), query, json.dumps(request.json))
+    return []
+
+
+@cache
+def _of_x(method: str, path: str, query: tuple[tuple[str, str], ...], body: str) -> list[str]:
+    return x.complaints(method, path, dict(query), json.loads(body), None)
+
+
+@cache
+def _of_pinterest(method: str, path: str, query: tuple[tuple[str, str], ...], body: str) -> list[str]:
+    return pinterest.complaints(method, path, {"params": dict(query), "json": json.loads(body)})
+
+
+@cache
+def _form(path: str, names: tuple[str, ...]) -> list[str]:
+    """Of a form the names and sizes of its parts are recorded, and the names are compared."""
+    if not x.present():
+        return []
+    known, needed = x.parts(path)
+    return [f"{path} has no part {name}" for name in names if name not in known] + [
+        f"{path} lacks {name}" for name in needed - set(names)
+    ]

@@ -1,0 +1,18 @@
+"""Samples that many cells share: made once and examined once."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from socialpub.runtime import Runtime
+from socialpub.store.mediatype import Facts, Limits, examine
+from tests.street import artifact
+
+_known: dict[Path, Facts] = {}
+
+
+def on_shelf(rt: Runtime, sample: Path, mime_type: str, make: Callable[[Path], object]) -> str:
+    """An artifact of this sample in this house; its id."""
+    if sample not in _known:
+        make(sample)
+        _known[sample] = examine(sample, mime_type, Limits())
+    return artifact(rt, sample, mime_type, _known[sample])

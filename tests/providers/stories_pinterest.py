@@ -1,0 +1,89 @@
+"""Pinterest on the stage: a picture, a carousel, a film with its upload host."""
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from socialpub.posts import DraftMedia
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from socialpub.store.models import State
+from tests.providers.grid import BODY, DANGEROUS, Means, Network, Story, scripted
+from tests.providers.shelf import on_shelf
+from tests.samples import media
+from tests.street import connect_pinterest
+
+
+def picture(rt: Runtime, shelf: Path) -> tuple[DraftMedia, ...]:
+    return (DraftMedia(on_shelf(rt, shelf / "pin.jpg", "image/jpeg", media.jpeg), "A red corner"),)
+
+
+def carousel(rt: Runtime, shelf: Path) -> tuple[DraftMedia, ...]:
+    one = on_shelf(rt, shelf / "first.jpg", "image/jpeg", media.jpeg)
+    two = on_shelf(rt, shelf / "second.png", "image/png", media.png)
+    return DraftMedia(one), DraftMedia(two), DraftMedia(one)
+
+
+def film(rt: Runtime, shelf: Path) -> tuple[DraftMedia, ...]:
+    make = partial(media.video_mp4, seconds=4.5)
+    return (DraftMedia(on_shelf(rt, shelf / "pin.mp4", "video/mp4", make)),)
+
+
+def made(world: World) -> list[str]:
+    return [pin.id for pin in world.pinterest.pins if pin.description == BODY and pin.deleted_at is None]
+
+
+def board(world: World, username: str) -> Mapping[str, Any]:
+    return {"boardId": world.pinterest.boards_of(username)[0].id}
+
+
+PUBLISHED = State.PUBLISHED
+APP = ("not approved", "missing scope")
+CREATE = (*APP, "trial", "spam", "conflict", "switched off", "2787 and a pin", "2787 and no pin")
+OPTIONS = {"title": "Poster no. 4", "link": "https://studio.example/poster-4"}
+
+PINTEREST = Network(
+    "pinterest",
+    {
+        "picture": Story(
+            picture, ("read_board",), "create_pin", (), OPTIONS, "list_pins", (*DANGEROUS, "413"),
+            {"read_board": (*APP, "not readable"), "create_pin": CREATE},
+            # Too large: sent once more, smaller.
+            {"create_pin": {"413": PUBLISHED}},
+        ),
+        "carousel": Story(
+            carousel, ("read_board",), "create_pin", (), {}, "list_pins", DANGEROUS, {"create_pin": CREATE}
+        ),
+        "film": Story(
+            film,
+            ("read_board", "register_media", "upload_media", "media_status"),
+            "create_pin",
+            (),
+            {"coverImageKeyFrameTime": 1},
+            "list_pins",
+            own={"register_media": APP, "media_status": ("no such media",), "create_pin": ("no such media", *CREATE)},
+            # What Pinterest or its storage does not know, or does not take, is registered and sent once more.
+            otherwise={
+                "upload_media": {"400": PUBLISHED, "403": PUBLISHED, "404": PUBLISHED},
+                "media_status": {"404": PUBLISHED},
+                "create_pin": {"404": PUBLISHED},
+            },
+        ),
+    },
+    connect_pinterest,
+    made,
+    {
+        "not approved": scripted(Means.PASSES, "refuses", "unapproved"),
+        "missing scope": scripted(Means.REFUSED, "refuses", "missing_scope"),
+        "not readable": scripted(Means.PASSES, "refuses", "pinner_data"),
+        "trial": scripted(Means.PASSES, "refuses", "trial"),
+        "spam": scripted(Means.REFUSED, "refuses", "spam"),
+        "conflict": scripted(Means.PASSES, "refuses", "conflict"),
+        "switched off": scripted(Means.PASSES, "refuses", "ramped_down"),
+        "2787 and a pin": scripted(Means.OPEN, "refuses", "2787", after_effect=True),
+        "2787 and no pin": scripted(Means.OPEN, "refuses", "2787"),
+        "no such media": scripted(Means.PASSES, "refuses", "media_not_found"),
+    },
+    board,
+)  # fmt: skip

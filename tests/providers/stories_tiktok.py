@@ -1,0 +1,113 @@
+"""TikTok on the stage: films in one piece and in several, photos, and the drafts of both."""
+
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from socialpub.posts import DraftMedia
+from socialpub.providers.tiktok import limits
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from socialpub.sandbox.tiktok.tasks import IN_INBOX
+from socialpub.store.models import State
+from tests.providers.grid import DANGEROUS, Means, Network, Story, scripted
+from tests.providers.shelf import on_shelf
+from tests.samples import media
+from tests.street import connect_tiktok
+
+LARGE_BYTES = 11_000_000
+
+
+def film(rt: Runtime, shelf: Path) -> tuple[DraftMedia, ...]:
+    make = partial(media.video_mp4, width=360, height=360)
+    return (DraftMedia(on_shelf(rt, shelf / "tiktok.mp4", "video/mp4", make)),)
+
+
+def large_film(rt: Runtime, shelf: Path, size: int = LARGE_BYTES) -> tuple[DraftMedia, ...]:
+    make = partial(media.video_mp4, width=360, height=360, size=size)
+    return (DraftMedia(on_shelf(rt, shelf / f"tiktok-{size}.mp4", "video/mp4", make)),)
+
+
+def photos(rt: Runtime, shelf: Path) -> tuple[DraftMedia, ...]:
+    one = on_shelf(rt, shelf / "photo.jpg", "image/jpeg", media.jpeg)
+    two = on_shelf(rt, shelf / "photo.png", "image/png", media.png)
+    return DraftMedia(one), DraftMedia(two)
+
+
+def small_chunks() -> AbstractContextManager[Any]:
+    """TikTok's smallest chunks instead of those that socialpub chooses, so that a small film has several."""
+    return mock.patch.multiple(limits, ONE_CHUNK_BYTES=10_000_000, CHUNK_BYTES=5_000_000)
+
+
+def made(world: World) -> list[str]:
+    """Posts, whoever may see them, and drafts in the inbox: also those of shares that nobody could name."""
+    drafts = [task.publish_id for task in world.tiktok.tasks.all.values()]
+    posts = [post.id for post in world.tiktok.catch_up()]
+    return posts + [one for one in drafts if world.tiktok.tasks.all[one].status == IN_INBOX]
+
+
+DIRECT = {"mode": "direct", "privacyLevel": "PUBLIC_TO_EVERYONE"}
+DRAFT = {"mode": "draft"}
+PUBLISHED, FAILED = State.PUBLISHED, State.FAILED
+INIT = ("the app's cap", "the account's cap", "banned", "scope missing")
+STATUS = ("scope missing", "unknown publish_id")
+
+TIKTOK = Network(
+    "tiktok",
+    {
+        "film": Story(
+            film,
+            ("creator_info", "video_init"),
+            "upload_chunk",
+            ("status_fetch",),
+            DIRECT,
+            "status_fetch",
+            own={"creator_info": INIT, "video_init": INIT, "status_fetch": STATUS},
+            otherwise={
+                "upload_chunk": {
+                    # The address is over: no byte counts any more, and the film is sent anew.
+                    "403": PUBLISHED, "404": PUBLISHED,
+                    # A plain 5xx with TikTok counting no byte is no secret; the chunk is sent again, five times in all.
+                    "503 three times": PUBLISHED, "503 for ever": FAILED,
+                },
+            },
+        ),
+        "film in chunks": Story(
+            large_film,
+            ("status_fetch", "upload_chunk"),
+            "upload_chunk#2",
+            ("status_fetch#2",),
+            DIRECT,
+            "status_fetch",
+            DANGEROUS,
+            {"status_fetch": STATUS},
+            {"status_fetch": {"unknown publish_id": PUBLISHED}, "upload_chunk#2": {"503 three times": PUBLISHED}},
+            small_chunks,
+        ),
+        "draft": Story(
+            film, ("inbox_init",), "upload_chunk", ("status_fetch",), DRAFT, "status_fetch", DANGEROUS,
+            {"inbox_init": ("too many drafts", *INIT)}, {"upload_chunk": {"503 three times": PUBLISHED}},
+        ),
+        "photos": Story(
+            photos, ("creator_info",), "content_init", ("status_fetch",), DIRECT, faults=DANGEROUS,
+            own={"content_init": ("unverified", *INIT)},
+        ),
+        "photo draft": Story(
+            photos, (), "content_init", ("status_fetch",), DRAFT, faults=DANGEROUS,
+            own={"content_init": ("unverified", "too many drafts", *INIT)},
+        ),
+    },
+    connect_tiktok,
+    made,
+    {
+        "the app's cap": scripted(Means.PASSES, "refuses", "reached_active_user_cap"),
+        "the account's cap": scripted(Means.PASSES, "refuses", "spam_risk_too_many_posts"),
+        "too many drafts": scripted(Means.PASSES, "refuses", "spam_risk_too_many_pending_share"),
+        "banned": scripted(Means.REFUSED, "refuses", "spam_risk_user_banned_from_posting"),
+        "scope missing": scripted(Means.REFUSED, "refuses", "scope_not_authorized"),
+        "unverified": scripted(Means.REFUSED, "refuses", "url_ownership_unverified"),
+        "unknown publish_id": scripted(Means.REFUSED, "refuses", "invalid_publish_id"),
+    },
+)  # fmt: skip

@@ -1,0 +1,73 @@
+"""X on the stage: a text, pictures, a film."""
+
+from pathlib import Path
+
+from socialpub.posts import DraftMedia
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from socialpub.store.models import State
+from tests.providers.grid import BODY, DANGEROUS, Means, Network, Story, scripted
+from tests.providers.shelf import on_shelf
+from tests.samples import media
+from tests.street import connect_x
+
+
+def text(rt: Runtime, shelf: Path) -> tuple[DraftMedia, ...]:
+    return ()
+
+
+def pictures(rt: Runtime, shelf: Path) -> tuple[DraftMedia, ...]:
+    one = on_shelf(rt, shelf / "one.jpg", "image/jpeg", media.jpeg)
+    two = on_shelf(rt, shelf / "two.png", "image/png", media.png)
+    return DraftMedia(one, "A red corner"), DraftMedia(two)
+
+
+def film(rt: Runtime, shelf: Path) -> tuple[DraftMedia, ...]:
+    return (DraftMedia(on_shelf(rt, shelf / "x.mp4", "video/mp4", media.video_mp4)),)
+
+
+def made(world: World) -> list[str]:
+    return [post.id for post in world.x.posts if post.text == BODY]
+
+
+MONEY = ("402", "402 in its other shape")
+PUBLISHED, FAILED = State.PUBLISHED, State.FAILED
+
+X = Network(
+    "x",
+    {
+        "text": Story(text, (), "create_post", read_back_by="list_posts", own={"create_post": MONEY}),
+        "pictures": Story(
+            pictures,
+            ("upload_one_shot", "upload_one_shot#2", "metadata"),
+            "create_post",
+            read_back_by="list_posts",
+            faults=DANGEROUS,
+            own={"upload_one_shot": MONEY},
+            # A picture without its description is still the picture that was asked for.
+            otherwise={"metadata": {"400": PUBLISHED}},
+        ),
+        "film": Story(
+            film,
+            ("upload_initialize", "upload_append", "upload_finalize", "upload_status"),
+            "create_post",
+            read_back_by="list_posts",
+            own={"upload_append": MONEY, "create_post": MONEY},
+            # An upload that X refuses half-way is begun once more, from the start.
+            otherwise={
+                # Any 2xx takes a chunk, whatever its body: only the whole shows that X has none of it.
+                "upload_append": {
+                    "400": PUBLISHED, "404": PUBLISHED, "413": PUBLISHED, "unreadable 2xx three times": FAILED,
+                },
+                "upload_finalize": {"400": PUBLISHED, "404": PUBLISHED},
+                "upload_status": {"400": PUBLISHED, "404": PUBLISHED},
+            },
+        ),
+    },
+    connect_x,
+    made,
+    {
+        "402": scripted(Means.PASSES, "credits_depleted"),
+        "402 in its other shape": scripted(Means.PASSES, "credits_depleted", 2),
+    },
+)  # fmt: skip

@@ -1,0 +1,281 @@
+"""What every adapter must keep, whichever network it speaks to."""
+
+import ast
+import json
+import re
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+import socialpub
+from socialpub import posts
+from socialpub.posts import Draft, DraftMedia
+from socialpub.providers.base import Account, Content, Kind, MediaFile, Provider
+from socialpub.sandbox.world import Request
+from socialpub.store.models import State
+from tests.crank import drain
+from tests.house import OWNER, accept, message_of, state_of
+from tests.provider_documents import document
+from tests.providers import official
+from tests.providers.grid import Stage, begin
+from tests.providers.networks import NETWORKS, STORIES, story_of
+from tests.providers.shelf import on_shelf
+from tests.samples import media
+
+FOLDER = Path(socialpub.__file__).parent / "providers"
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "x": {
+        "replySettings": "mentionedUsers", "madeWithAi": True, "paidPartnership": False,
+        "inReplyToPostId": "1900000000000000001", "quotePostId": "2", "communityId": "3", "shareWithFollowers": True,
+    },
+    "tiktok": {
+        "mode": "direct", "privacyLevel": "SELF_ONLY", "title": "Three views", "disableComment": True,
+        "disableDuet": False, "disableStitch": True, "videoCoverTimestampMs": 1500, "photoCoverIndex": 1,
+        "autoAddMusic": False, "brandContentToggle": False, "brandOrganicToggle": True, "isAigc": True,
+    },
+    "pinterest": {
+        "boardId": "2000000000000000001", "boardSectionId": "2000000000000000101", "title": "Poster no. 4",
+        "link": "https://studio.example/poster-4", "dominantColor": "#6E7874", "coverImageKeyFrameTime": 3,
+    },
+}  # fmt: skip
+"""Every key of the contract, with a value that is right."""
+
+KEYS = [(network, key) for network, known in OPTIONS.items() for key in known]
+SILENT = {"fit", "fit_photos", "send_chunks", "send_last", "settle_draft", "upload"}
+"""Steps that ask nobody, or an upload host whose answers have no number here."""
+
+
+def snake(key: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower()
+
+
+@pytest.fixture
+def adapters(stage: Stage) -> dict[str, Provider]:
+    return stage.rt.providers
+
+
+# --- names and options -----------------------------------------------------------------------------------------------
+
+
+def test_the_grid_plays_every_network_that_there_is(adapters: dict[str, Provider]) -> None:
+    assert set(adapters) == set(NETWORKS) == set(OPTIONS)
+    assert {name: adapter.name for name, adapter in adapters.items()} == {name: name for name in adapters}
+    assert {adapter.label for adapter in adapters.values()} == {"X", "TikTok", "Pinterest"}
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_every_option_is_known_in_both_spellings_and_kept_under_one(
+    adapters: dict[str, Provider], network: str
+) -> None:
+    read = adapters[network].read_options
+    assert read(OPTIONS[network]) == (OPTIONS[network], [])
+    assert read({snake(key): value for key, value in OPTIONS[network].items()}) == (OPTIONS[network], [])
+    assert read(dict.fromkeys(OPTIONS[network])) == ({}, []), "null is as good as nothing"
+
+
+@pytest.mark.parametrize(("network", "key"), KEYS)
+def test_a_misspelt_option_is_a_problem_that_names_the_right_one(
+    adapters: dict[str, Provider], network: str, key: str
+) -> None:
+    for misspelt in (key[:-1], key.upper() + "_", key.replace("e", "ee", 1)):
+        if misspelt == key:
+            continue
+        options, (problem,) = adapters[network].read_options({misspelt: OPTIONS[network][key]})
+        assert options == {}
+        assert problem.path == ("providerOptions", network, misspelt)
+        assert key in problem.message or snake(key) in problem.message
+
+
+@pytest.mark.parametrize(("network", "key"), KEYS)
+def test_a_value_of_the_wrong_type_is_a_problem_and_never_used(
+    adapters: dict[str, Provider], network: str, key: str
+) -> None:
+    wrongs: list[Any] = [[], {}, 1.5, "", " "]
+    for wrong in wrongs:
+        options, (problem,) = adapters[network].read_options({key: wrong})
+        assert options == {}
+        assert problem.path == ("providerOptions", network, key)
+        assert problem.message.startswith(key)
+
+
+@pytest.mark.parametrize(("network", "key"), KEYS)
+def test_a_posts_own_option_wins_over_a_stored_one_in_whatever_spelling(
+    adapters: dict[str, Provider], network: str, key: str
+) -> None:
+    stored, own = OPTIONS[network], {snake(key): OPTIONS[network][key]}
+    merged = adapters[network].merge_options(stored, own)
+    assert adapters[network].read_options(merged) == (stored, [])
+    assert adapters[network].read_options(adapters[network].merge_options(stored, {key: None}))[0] == {
+        name: value for name, value in stored.items() if name != key
+    }
+
+
+# --- check and plan --------------------------------------------------------------------------------------------------
+
+
+def contents(folder: Path) -> list[Content]:
+    """From nothing to far too much."""
+    picture = MediaFile(0, "image", "image/jpeg", 1000, folder / "a.jpg", "a.jpg", None, {"width": 320, "height": 240})
+    film_facts = {"width": 640, "height": 480, "duration_seconds": 5.0, "frame_rate": 30.0, "video_codec": "h264"}
+    film = MediaFile(0, "video", "video/mp4", 10_000, folder / "a.mp4", "a.mp4", None, film_facts)
+    large = replace(film, size_bytes=150_000_000)
+    many = tuple(replace(picture, position=number) for number in range(36))
+    odd = replace(film, mime_type="video/webm", facts={**film_facts, "duration_seconds": 4000.0, "frame_rate": 5.0})
+    mixed = (picture, replace(film, position=1))
+    sets = [(), (picture,), many[:2], many[:5], many, (film,), (large,), (odd,), mixed]
+    return [Content(text, files) for text in ("", "Hello", "x" * 5000) for files in sets]
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_check_is_pure_and_every_problem_says_what_to_change(
+    adapters: dict[str, Provider], network: str, tmp_path: Path
+) -> None:
+    adapter, account = adapters[network], Account("1", "demo")
+    for content in contents(tmp_path):
+        for options in ({}, OPTIONS[network]):
+            given = deepcopy(options)
+            found = adapter.check(content, given, account)
+            assert found == adapter.check(content, given, account)
+            assert given == options
+            assert all(problem.path[0] in ("post", "media", "providerOptions", "profiles") for problem in found)
+            assert all(len(problem.message) > 20 for problem in found)
+            assert all(isinstance(note, str) for note in adapter.notes(content, given))
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_a_plan_has_exactly_one_commit_and_follows_from_content_and_options_alone(
+    adapters: dict[str, Provider], network: str, tmp_path: Path
+) -> None:
+    adapter, account = adapters[network], Account("1", "demo")
+    made = 0
+    for content in contents(tmp_path):
+        for options in (OPTIONS[network], {**OPTIONS[network], "mode": "draft"}):
+            if adapter.check(content, options, account):
+                continue
+            made += 1
+            steps = list(adapter.plan(content, options))
+            assert [step.kind for step in steps].count(Kind.COMMIT) == 1
+            assert len({step.name for step in steps}) == len(steps)
+            assert steps == list(adapter.plan(deepcopy(content), dict(reversed(options.items()))))
+    assert made >= 2
+
+
+@pytest.mark.parametrize(
+    ("network", "body", "with_picture", "options"),
+    [
+        ("x", "x" * 281, False, {}),
+        ("x", "Hello", False, {"replySetings": "following"}),
+        ("tiktok", "Hello", False, {"privacyLevel": "SELF_ONLY"}),
+        ("tiktok", "Hello", True, {}),
+        ("tiktok", "Hello", True, {"privacyLevel": "SELF_ONLY", "photoCoverIndex": 3}),
+        ("pinterest", "Hello", True, {"boardId": "Summer prints"}),
+        ("pinterest", "x" * 801, False, {"boardId": "1"}),
+    ],
+)
+def test_what_validate_says_is_what_the_delivery_fails_with_and_nothing_is_sent(
+    stage: Stage, network: str, body: str, with_picture: bool, options: dict[str, Any]
+) -> None:
+    profile = NETWORKS[network].connect(stage.rt, stage.world)
+    picture = DraftMedia(on_shelf(stage.rt, stage.shelf / "plain.jpg", "image/jpeg", media.jpeg))
+    files = (picture,) if with_picture else ()
+    draft = Draft(body, None, (profile,), files, {network: options} if options else None)
+    (told,) = posts.validate(stage.rt, stage.rt.reader, draft, OWNER)
+    assert told["problems"]
+    post = accept(stage.rt, profile, body=body, media=files, options=draft.options)
+    drain(stage.rt, stage.clock)
+    assert state_of(stage.rt, post) is State.FAILED
+    assert message_of(stage.rt, post) == " ".join(problem["message"] for problem in told["problems"])
+    assert stage.line.asked == []
+
+
+# --- what is written down --------------------------------------------------------------------------------------------
+
+
+def secrets_of(stage: Stage) -> list[str]:
+    """Everything that opens a door at a network, as it is known there."""
+    world = stage.world
+    tokens = [
+        secret
+        for network in world.networks.values()
+        for token in list(network.tokens._by_access.values())
+        for secret in (token.access, token.refresh)
+        if secret
+    ]
+    uploads = [task.upload_token for task in world.tiktok.tasks.all.values() if task.upload_token]
+    forms = [
+        film.form[name]
+        for film in world.pinterest.media.values()
+        for name in ("x-amz-signature", "x-amz-security-token", "policy")
+    ]
+    return [*tokens, *uploads, *forms, "signature="]
+
+
+@pytest.mark.parametrize(("network", "story"), STORIES, ids=[" · ".join(story) for story in STORIES])
+def test_no_secret_lies_in_the_database_after_any_step_and_every_answer_keeps_its_number(
+    stage: Stage, network: str, story: str
+) -> None:
+    told, tale = story_of(network, story)
+    looks = 0
+
+    def look(_: httpx2.Request) -> None:
+        nonlocal looks
+        looks += 1
+        file = stage.rt.settings.database_file
+        written = b"".join(path.read_bytes() for path in file.parent.glob(f"{file.name}*"))
+        assert [secret for secret in secrets_of(stage) if secret.encode() in written] == []
+
+    with tale.under():
+        post = begin(stage, told, tale, told.connect(stage.rt, stage.world))
+        stage.line.broken = look
+        stage.world.networks[network].next(tale.commit.partition("#")[0]).fails_with(403)
+        drain(stage.rt, stage.clock)
+        again = begin(stage, told, tale, told.connect(stage.rt, stage.world, "another"), username="another")
+        drain(stage.rt, stage.clock)
+        look(httpx2.Request("GET", "http://end"))
+    assert looks > 2
+    assert state_of(stage.rt, again) is State.PUBLISHED, message_of(stage.rt, again)
+    assert state_of(stage.rt, post).final
+    attempts = stage.rt.reader.all(
+        """SELECT t.step, t.request_id FROM attempt t JOIN delivery d ON d.id = t.delivery_id WHERE d.post_id = ?""",
+        (again,),
+    )
+    assert attempts
+    assert [row[0] for row in attempts if row[1] is None and row[0] not in SILENT] == []
+    for row in stage.rt.reader.all("SELECT memo FROM delivery"):
+        assert isinstance(json.loads(row[0]), dict)
+
+
+def test_no_adapter_sleeps_or_looks_at_a_clock() -> None:
+    for network in NETWORKS:
+        for path in (FOLDER / network).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                named += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                assert not {"time", "asyncio", "threading", "socialpub.clock"} & set(named), path
+                if isinstance(node, ast.Attribute):
+                    taken = ast.unparse(node)
+                    assert taken not in ("datetime.now", "datetime.utcnow", "date.today"), path
+
+
+# --- the measure -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        Request("x", "POST", "/2/tweets", {}, "application/json", {"text": "a", "colour": "red"}),
+        Request("x", "POST", "/2/media/upload", {}, "multipart/form-data", None, (("media", "image/jpeg", 5),)),
+        Request("x", "GET", "/2/users/1/tweets", {"tweet.fields": "colour"}, ""),
+        Request("pinterest", "POST", "/v5/pins", {}, "application/json", {"board_id": "Summer prints"}),
+        Request("pinterest", "GET", "/v5/boards/1/pins", {"page_size": "251"}, ""),
+    ],
+)
+def test_a_request_that_no_document_describes_would_be_found(request_: Request) -> None:
+    document("openapi", "x.json")
+    document("openapi", "pinterest.yaml")
+    assert official.complaints(request_) != []

@@ -1,0 +1,157 @@
+"""The question what became of a commit: it meets faults of its own, lists that lag, and an end of patience."""
+
+import pytest
+
+from socialpub.store.models import State
+from tests.crank import drain
+from tests.house import accept, message_of, state_of
+from tests.providers.grid import (
+    BODY,
+    Call,
+    Means,
+    Stage,
+    assert_the_outcome_is_true,
+    begin,
+)
+from tests.providers.networks import NETWORKS, story_of
+from tests.providers.stories_tiktok import DIRECT, large_film
+
+TOLD_BY = [("x", "text"), ("tiktok", "film"), ("pinterest", "picture")]
+"""One story for every way of reading back."""
+
+MET = (
+    "never left", "never leaves", "429 with a time", "429 without a time", "429 for ever", "401 once", "401 for ever",
+    "400", "403", "404", "500 before", "503 three times", "503 for ever", "HTML before", "unreadable 2xx before",
+    "unreadable 2xx three times", "time-out before", "time-out for ever", "cut before", "cut three times",
+)  # fmt: skip
+OWN = {
+    "x": ("402", "402 in its other shape"),
+    "tiktok": ("scope missing", "unknown publish_id", "the app's cap"),
+    "pinterest": ("not approved", "missing scope", "not readable", "switched off"),
+}
+ANSWERED_IN_THE_END = (Means.PASSES, Means.OPEN, Means.OPEN_THRICE)
+NO_ANSWER = {("pinterest", "not readable")}
+"""This app may not read what it wrote: nobody can tell."""
+
+CELLS = [(network, story, fault) for network, story in TOLD_BY for fault in (*MET, *OWN[network])]
+
+
+@pytest.mark.parametrize("effect", [True, False], ids=["it was made", "it was not"])
+@pytest.mark.parametrize(("network", "story", "fault"), CELLS, ids=[" · ".join(cell) for cell in CELLS])
+def test_the_question_meets_a_fault(stage: Stage, network: str, story: str, fault: str, effect: bool) -> None:
+    told, tale = story_of(network, story)
+    post = begin(stage, told, tale, told.connect(stage.rt, stage.world))
+    verb = "times_out_after_effect" if effect else "times_out_before_effect"
+    getattr(stage.world.networks[network].next(tale.commit), verb)()
+    assert tale.read_back_by is not None
+    struck = told.fault(fault)
+    struck.strike(stage, network, Call(tale.read_back_by))
+    drain(stage.rt, stage.clock)
+    assert_the_outcome_is_true(stage.rt, stage.world, told, post)
+    answered = struck.means in ANSWERED_IN_THE_END and (network, fault) not in NO_ANSWER
+    assert state_of(stage.rt, post) is (State.PUBLISHED if answered else State.UNCONFIRMED), message_of(stage.rt, post)
+
+
+@pytest.mark.parametrize("lag", [0, 20, 60, 100])
+@pytest.mark.parametrize("network", ["x", "pinterest"])
+def test_a_list_that_lags_shows_the_post_before_anybody_concludes_that_it_is_absent(
+    stage: Stage, network: str, lag: float
+) -> None:
+    told, tale = story_of(*next(pair for pair in TOLD_BY if pair[0] == network))
+    stage.world.x.list_lag_seconds = stage.world.pinterest.list_lag_seconds = lag
+    post = begin(stage, told, tale, told.connect(stage.rt, stage.world))
+    stage.world.networks[network].next(tale.commit).times_out_after_effect()
+    drain(stage.rt, stage.clock)
+    assert_the_outcome_is_true(stage.rt, stage.world, told, post)
+    assert state_of(stage.rt, post) is State.PUBLISHED
+    assert stage.world.networks[network].statuses(tale.commit) == [0], "it was not sent again"
+
+
+@pytest.mark.parametrize("network", ["x", "pinterest"])
+def test_of_two_equal_posts_each_finds_its_own(stage: Stage, network: str) -> None:
+    told, tale = story_of(*next(pair for pair in TOLD_BY if pair[0] == network))
+    stage.world.x.duplicate_window_seconds = 0
+    profile = told.connect(stage.rt, stage.world)
+    posts = [begin(stage, told, tale, profile) for _ in range(2)]
+    stage.world.networks[network].next(tale.commit).times_out_after_effect().times(2)
+    drain(stage.rt, stage.clock)
+    assert [state_of(stage.rt, post) for post in posts] == [State.PUBLISHED] * 2
+    ids = [row[0] for row in stage.rt.reader.all("SELECT provider_post_id FROM delivery")]
+    assert sorted(ids) == sorted(told.made(stage.world))
+    assert len(set(ids)) == 2
+
+
+@pytest.mark.parametrize(
+    "body", ["Tea & <biscuits> at 5 > 4", "Read https://example.org/a?b=1&c=2 and example.com", "e\u0301 🎉"]
+)
+@pytest.mark.parametrize("network", ["x", "pinterest"])
+@pytest.mark.parametrize("altered", [False, True], ids=["as it was sent", "as the network writes it"])
+def test_a_text_is_recognised_however_the_network_writes_it_down(
+    stage: Stage, network: str, body: str, altered: bool
+) -> None:
+    told, tale = story_of(*next(pair for pair in TOLD_BY if pair[0] == network))
+    stage.world.x.escapes_html = stage.world.pinterest.trims_texts = altered
+    post = begin(stage, told, tale, told.connect(stage.rt, stage.world), body=body)
+    stage.world.networks[network].next(tale.commit).times_out_after_effect()
+    drain(stage.rt, stage.clock)
+    assert state_of(stage.rt, post) is State.PUBLISHED
+    assert stage.world.networks[network].statuses(tale.commit) == [0]
+
+
+@pytest.mark.parametrize("reason", ["internal", "photo_pull_failed", "spam_risk", "auth_removed"])
+@pytest.mark.parametrize("story", ["film", "photos", "draft"])
+def test_what_tiktok_calls_failed_was_not_posted(stage: Stage, story: str, reason: str) -> None:
+    told, tale = story_of("tiktok", story)
+    post = begin(stage, told, tale, told.connect(stage.rt, stage.world))
+    stage.world.tiktok.fate = reason
+    drain(stage.rt, stage.clock)
+    assert state_of(stage.rt, post) is State.FAILED
+    assert_the_outcome_is_true(stage.rt, stage.world, told, post)
+
+
+@pytest.mark.parametrize("story", ["film", "photos", "photo draft"])
+def test_tiktok_never_ends_its_processing_and_the_outcome_stays_unknown(stage: Stage, story: str) -> None:
+    told, tale = story_of("tiktok", story)
+    stage.world.tiktok.fate = "never_ends"
+    post = begin(stage, told, tale, told.connect(stage.rt, stage.world))
+    drain(stage.rt, stage.clock)
+    assert state_of(stage.rt, post) is State.UNCONFIRMED
+    assert len(stage.world.tiktok.tasks.all) == 1, "nothing was begun a second time"
+
+
+@pytest.mark.parametrize("fate", ["fails", "never_ends"])
+def test_pinterest_cannot_process_a_film_and_no_pin_is_made(stage: Stage, fate: str) -> None:
+    told, tale = story_of("pinterest", "film")
+    stage.world.pinterest.processing = fate  # type: ignore[assignment]
+    post = begin(stage, told, tale, told.connect(stage.rt, stage.world))
+    drain(stage.rt, stage.clock)
+    assert state_of(stage.rt, post) is State.FAILED
+    assert_the_outcome_is_true(stage.rt, stage.world, told, post)
+
+
+@pytest.mark.parametrize("effect", [True, False], ids=["it was made", "it was not"])
+def test_tiktok_is_not_asked_for_photos_that_it_never_named(stage: Stage, effect: bool) -> None:
+    told, tale = story_of("tiktok", "photos")
+    post = begin(stage, told, tale, told.connect(stage.rt, stage.world))
+    verb = "times_out_after_effect" if effect else "times_out_before_effect"
+    getattr(stage.world.tiktok.next("content_init"), verb)()
+    drain(stage.rt, stage.clock)
+    assert_the_outcome_is_true(stage.rt, stage.world, told, post)
+    assert state_of(stage.rt, post) is State.UNCONFIRMED
+    assert stage.world.tiktok.statuses("content_init") == [0]
+    assert stage.world.tiktok.statuses("status_fetch") == []
+
+
+def test_a_film_in_the_chunks_that_socialpub_chooses_arrives_whole_whatever_breaks(stage: Stage) -> None:
+    """Once at its real size: 64,000,001 bytes are six chunks."""
+    stage.world.tiktok.next("upload_chunk").skipping(1).times_out_after_effect()
+    stage.world.tiktok.next("upload_chunk").skipping(2).fails_with(503)
+    stage.world.tiktok.next("upload_chunk").skipping(1).drops_connection_after_effect()
+    film = large_film(stage.rt, stage.shelf, 64_000_001)
+    profile = NETWORKS["tiktok"].connect(stage.rt, stage.world)
+    post = accept(stage.rt, profile, body=BODY, media=film, options={"tiktok": DIRECT})
+    drain(stage.rt, stage.clock)
+    assert state_of(stage.rt, post) is State.PUBLISHED, message_of(stage.rt, post)
+    assert_the_outcome_is_true(stage.rt, stage.world, NETWORKS["tiktok"], post)
+    (task,) = stage.world.tiktok.tasks.all.values()
+    assert (task.chunk_count, task.chunk_size, task.received) == (6, 10_000_000, 64_000_001)

@@ -1,0 +1,236 @@
+"""Workers that die, hang, are late or are two: whoever goes on posts nothing a second time, and says what is true."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import httpx2
+import pytest
+
+from socialpub import publisher
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from socialpub.store.models import State
+from tests.crank import drain
+from tests.house import message_of, state_of
+from tests.providers.grid import Call, Place, Stage, assert_the_outcome_is_true, begin, house_in
+from tests.providers.networks import NETWORKS, STORIES, story_of
+from tests.street import Died
+
+HOUR = 3600.0
+PATIENT_SECONDS = 20.0
+"""For what other threads do; nothing takes that long unless it is broken."""
+
+CALLS = [(network, title, call) for network, title in STORIES for call in story_of(network, title)[1].calls]
+DEATHS = [(*call, moment) for call in CALLS for moment in ("before", "after")]
+COMMITS = [(network, title) for network, title in STORIES if title in ("text", "film", "picture", "photos")]
+
+
+def named(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    return [" · ".join(row) for row in rows]
+
+
+@contextmanager
+def successor_of(stage: Stage) -> Iterator[Runtime]:
+    """Another process over the same folder."""
+    rt = house_in(stage.folder, stage.clock, stage.rt.http)
+    try:
+        yield rt
+    finally:
+        rt.db.close()
+        rt.owner.close()
+
+
+@pytest.mark.parametrize(("network", "story", "call", "moment"), DEATHS, ids=named(DEATHS))
+def test_the_worker_dies_around_a_call_and_the_next_one_takes_over(
+    stage: Stage, network: str, story: str, call: str, moment: str
+) -> None:
+    told, tale = story_of(network, story)
+    at, met = Call.of(call), 0
+
+    def dies(request: httpx2.Request) -> None:
+        nonlocal met
+        if stage.line.endpoint_of(request) == at.endpoint:
+            met += 1
+            if met == at.skip + 1:
+                stage.line.broken = stage.line.lost = None
+                raise Died
+
+    with tale.under(), successor_of(stage) as successor:
+        post = begin(stage, told, tale, told.connect(stage.rt, stage.world))
+        setattr(stage.line, "broken" if moment == "before" else "lost", dies)
+        with pytest.raises(Died):
+            drain(stage.rt, stage.clock)
+        assert state_of(stage.rt, post) is State.RUNNING
+        drain(successor, stage.clock, within=60)
+        assert state_of(successor, post) is State.RUNNING, "its owner's lock is still held"
+        stage.rt.owner.close()
+        drain(successor, stage.clock)
+        assert_the_outcome_is_true(successor, stage.world, told, post)
+        # TikTok has no way to look up photos whose share it never named.
+        told_by_nobody = tale.place_of(call) is Place.COMMIT and tale.read_back_by is None
+        assert state_of(successor, post) is (State.UNCONFIRMED if told_by_nobody else State.PUBLISHED)
+
+
+@contextmanager
+def in_another_thread(rt: Runtime) -> Iterator[threading.Thread]:
+    """This house at work on what is due, while the test goes on."""
+    thread = threading.Thread(target=drain, args=(rt,))
+    thread.start()
+    try:
+        yield thread
+    finally:
+        thread.join(PATIENT_SECONDS)
+        assert not thread.is_alive()
+
+
+class Gate(threading.Event):
+    """Where a call stands until the test lets it go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached = threading.Event()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.reached.set()
+        return super().wait(timeout or PATIENT_SECONDS)
+
+
+def stand_still(stage: Stage, network: str, call: str, *, after_effect: bool) -> Gate:
+    gate, at = Gate(), Call.of(call)
+    upcoming = stage.world.networks[network].next(at.endpoint).skipping(at.skip)
+    upcoming.blocks_until(gate, after_effect=after_effect)
+    return gate
+
+
+@pytest.mark.parametrize("after_effect", [True, False], ids=["after", "before"])
+@pytest.mark.parametrize(("network", "story"), COMMITS, ids=named(COMMITS))
+def test_an_owner_that_hangs_in_its_commit_keeps_it_and_ends_it(
+    stage: Stage, network: str, story: str, after_effect: bool
+) -> None:
+    told, tale = story_of(network, story)
+    post = begin(stage, told, tale, told.connect(stage.rt, stage.world))
+    drain_up_to_the_commit(stage, tale.commit)
+    gate = stand_still(stage, network, tale.commit, after_effect=after_effect)
+    with successor_of(stage) as other:
+        with in_another_thread(stage.rt):
+            assert gate.reached.wait(PATIENT_SECONDS)
+            drain(other, stage.clock, within=HOUR)
+            stage.clock.forward(HOUR / 4)
+            drain(other, stage.clock, within=HOUR)
+            assert state_of(other, post) is State.RUNNING
+            gate.set()
+        drain(other, stage.clock)
+    assert_the_outcome_is_true(stage.rt, stage.world, told, post)
+    assert state_of(stage.rt, post) is State.PUBLISHED, message_of(stage.rt, post)
+
+
+@pytest.mark.parametrize("late_by", [0, 10, 200], ids=["at once", "between two looks", "when all is over"])
+@pytest.mark.parametrize(("network", "story"), COMMITS, ids=named(COMMITS))
+def test_an_answer_comes_after_another_process_took_the_row(
+    stage: Stage, network: str, story: str, late_by: int
+) -> None:
+    """The lock of the first one is gone although it still waits for its answer."""
+    told, tale = story_of(network, story)
+    post = begin(stage, told, tale, told.connect(stage.rt, stage.world))
+    drain_up_to_the_commit(stage, tale.commit)
+    gate = stand_still(stage, network, tale.commit, after_effect=True)
+    with successor_of(stage) as successor:
+        with in_another_thread(stage.rt):
+            assert gate.reached.wait(PATIENT_SECONDS)
+            stage.rt.owner.close()
+            drain(successor, stage.clock, within=late_by)
+            gate.set()
+        drain(successor, stage.clock)
+        assert_the_outcome_is_true(successor, stage.world, told, post)
+        told_by_nobody = tale.read_back_by is None
+        assert state_of(successor, post) is (State.UNCONFIRMED if told_by_nobody else State.PUBLISHED)
+
+
+@pytest.mark.parametrize(("network", "story"), [("x", "text"), ("pinterest", "picture")])
+def test_a_late_answer_that_names_the_post_settles_what_the_lists_do_not_show_yet(
+    stage: Stage, network: str, story: str
+) -> None:
+    told, tale = story_of(network, story)
+    stage.world.x.list_lag_seconds = stage.world.pinterest.list_lag_seconds = 10 * HOUR
+    post = begin(stage, told, tale, told.connect(stage.rt, stage.world))
+    drain_up_to_the_commit(stage, tale.commit)
+    gate = stand_still(stage, network, tale.commit, after_effect=True)
+    with successor_of(stage) as successor:
+        with in_another_thread(stage.rt):
+            assert gate.reached.wait(PATIENT_SECONDS)
+            stage.rt.owner.close()
+            drain(successor, stage.clock, within=10)
+            assert state_of(successor, post) is State.QUEUED
+            gate.set()
+        assert state_of(successor, post) is State.PUBLISHED
+        drain(successor, stage.clock)
+        assert_the_outcome_is_true(successor, stage.world, told, post)
+
+
+@pytest.mark.parametrize(("network", "story"), COMMITS, ids=named(COMMITS))
+def test_the_effect_itself_comes_late_while_the_account_is_read_back(stage: Stage, network: str, story: str) -> None:
+    told, tale = story_of(network, story)
+    post = begin(stage, told, tale, told.connect(stage.rt, stage.world))
+    drain_up_to_the_commit(stage, tale.commit)
+    gate = stand_still(stage, network, tale.commit, after_effect=False)
+    with successor_of(stage) as successor:
+        with in_another_thread(stage.rt):
+            assert gate.reached.wait(PATIENT_SECONDS)
+            stage.rt.owner.close()
+            drain(successor, stage.clock, within=25)
+            gate.set()
+        drain(successor, stage.clock)
+        assert_the_outcome_is_true(successor, stage.world, told, post)
+
+
+def drain_up_to_the_commit(stage: Stage, commit: str) -> None:
+    """Everything before it, so that the thread which hangs needs no time to pass; the commit itself cannot leave."""
+    at = Call.of(commit)
+
+    def broken(request: httpx2.Request) -> None:
+        if stage.line.endpoint_of(request) == at.endpoint:
+            raise httpx2.ConnectError("no route to host", request=request)
+
+    stage.line.broken = broken
+    drain(stage.rt, stage.clock, within=120)
+    stage.line.broken = None
+    stage.clock.forward(600)
+
+
+EFFECTS: dict[str, Callable[[World], list[str | None]]] = {
+    "x": lambda world: [post.text for post in world.x.posts],
+    "tiktok": lambda world: [task.publish_id for task in world.tiktok.tasks.all.values()],
+    "pinterest": lambda world: [pin.description for pin in world.pinterest.pins],
+}
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_two_processes_side_by_side_post_each_once(stage: Stage, network: str) -> None:
+    told = NETWORKS[network]
+    title = {"x": "text", "tiktok": "draft", "pinterest": "picture"}[network]
+    tale = told.stories[title]
+    people = [f"user{number}" for number in range(3)]
+    profiles = {name: told.connect(stage.rt, stage.world, name) for name in people}
+    posts = [
+        begin(stage, told, tale, profile, username=name, body=f"{name} {number}")
+        for name, profile in profiles.items()
+        for number in range(4)
+    ]
+    deliveries = [row[0] for row in stage.rt.reader.all("SELECT id FROM delivery")]
+
+    def hurry(house: Runtime) -> None:
+        for delivery in deliveries:
+            publisher.work(house, delivery)
+
+    with successor_of(stage) as second:
+        threads = [threading.Thread(target=hurry, args=(house,)) for house in (stage.rt, second, stage.rt, second)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        drain(stage.rt, stage.clock)
+    assert {state_of(stage.rt, post) for post in posts} == {State.PUBLISHED}
+    effects = EFFECTS[network](stage.world)
+    assert len(effects) == len(set(effects)) == len(posts)
+    assert max(stage.world.networks[network].most_in_flight_of.values()) == 1, "one call of an account at a time"

@@ -10,7 +10,9 @@ import click
 from socialpub.cli.admin import admin
 from socialpub.cli.appliance import Appliance
 from socialpub.cli.commands import Commands
+from socialpub.cli.copies import backup, restore, verify_backup
 from socialpub.cli.demo import demo
+from socialpub.cli.doctor import doctor
 from socialpub.cli.init import init
 from socialpub.cli.sandbox import sandbox
 from socialpub.cli.serve import serve, web, worker
@@ -25,10 +27,10 @@ from socialpub.cli.serve import serve, web, worker
 @click.version_option(package_name="socialpub", message="socialpub %(version)s")
 @click.pass_context
 def main(ctx: click.Context, config: Path | None) -> None:
-    """Publish to X through one HTTP API, from a machine of your own."""
+    """Publish to X, TikTok and Pinterest through one HTTP API, from a machine of your own."""
     appliance = ctx.ensure_object(Appliance)
     appliance.config = config
 
 
-for command in (init, serve, demo, admin, web, worker, sandbox):
+for command in (init, serve, demo, doctor, admin, backup, verify_backup, restore, web, worker, sandbox):
     main.add_command(command)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from socialpub.clock import Clock
     from socialpub.runtime import Runtime
     from socialpub.settings import Settings
 
@@ -23,6 +24,11 @@ class Appliance:
         from socialpub import settings
 
         return settings.load(self.config)
+
+    def clock(self) -> "Clock":
+        from socialpub.clock import SystemClock
+
+        return self.parts.get("clock") or SystemClock()
 
     @contextmanager
     def open(self, role: str = "admin") -> Iterator["Runtime"]:

@@ -1,9 +1,9 @@
 """`socialpub demo`: the whole appliance at work within seconds, without an account anywhere."""
 
-import json
 import os
 import signal
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +15,19 @@ from socialpub.cli.failure import Failure
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from socialpub.cli.film import Film
     from socialpub.cli.stage import Stage
+    from socialpub.cli.tour import Tour
 
-WHO = {"username": "demo"}
-FILE_NAME = "evening.png"
-ALT = "An evening sky over violet hills, with the words: socialpub, hello from your own machine"
+Posts = dict[str, dict[str, Any]]
+"""What was published and how it ended, by "picture" and "video"."""
+
+ACCOUNT = "demo"
+PICTURE, VIDEO = "evening.png", "sunset.mp4"
+ALTS = {
+    "picture": "An evening sky over violet hills",
+    "video": "The sun goes down behind violet hills",
+}
 LOOK_SECONDS = 1.0
 
 
@@ -32,29 +40,40 @@ LOOK_SECONDS = 1.0
     help="Where it keeps its data. Default: socialpub-demo in your cache folder.",
 )
 def demo(once: bool, folder: Path | None) -> None:
-    """Show everything at work: the appliance, a sandbox that plays X, and a first post. Needs no account."""
+    """Show everything at work: the appliance, a sandbox that plays the networks, and first posts. Needs no account."""
+    import httpx2
     from rich.console import Console
 
+    from socialpub.cli.film import Film
     from socialpub.cli.screen import working
     from socialpub.cli.stage import Stage
+    from socialpub.cli.tour import Tour
 
+    # A variable of the surroundings must not send the demo's posts to a real network.
+    for name in [name for name in os.environ if name.startswith("SOCIALPUB_")]:
+        del os.environ[name]
     # A stop asked for by SIGTERM tidies up as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     console = Console(highlight=False)
     stage = Stage(folder or _usual_folder())
     try:
-        with working("Starting the appliance and the sandbox"):
-            stage.__enter__()
-        try:
-            post, key = _perform(stage, console)
-            _show_around(stage, console, post, key)
-            unpublished = [one for one in post["deliveries"] if one["status"] != "published"]
-            if unpublished:
-                raise Failure("\n".join(_why(one) for one in unpublished), f"The logs lie in {stage.folder}.")
+        with ExitStack() as ending:
+            film = Film(stage.folder / VIDEO)
+            ending.callback(film.drop)
+            with working("Starting the appliance and the networks"):
+                ending.enter_context(stage)
+            _greet(stage, console)
+            tour = Tour(stage.url, stage.addresses, console)
+            ending.callback(tour.close)
+            posts = _perform(stage, tour, film)
+            _show_around(stage, console, posts)
+            _demand_success(stage, posts)
             if not once:
                 _stay(stage, console)
-        finally:
-            stage.__exit__()
+    except httpx2.TransportError as error:
+        raise Failure(
+            f"The appliance or the sandbox stopped answering: {error}", f"The logs lie in {stage.folder}."
+        ) from error
     except KeyboardInterrupt:
         if once:
             raise
@@ -65,85 +84,133 @@ def _usual_folder() -> Path:
     return (Path(cache) if cache else Path.home() / ".cache") / "socialpub-demo"
 
 
-def _perform(stage: "Stage", console: "Console") -> tuple[dict[str, Any], str]:
-    """Connect an account, make a key, and publish as any caller would; the post as it ended, and the key."""
-    from datetime import UTC, datetime
-
+def _greet(stage: "Stage", console: "Console") -> None:
     from rich.text import Text
+
+    console.print(Text.assemble(("socialpub", "bold"), f" runs at {stage.url}"))
+    console.print(f"X, TikTok and Pinterest are played at {stage.sandbox_url}; nothing leaves this machine.")
+
+
+def _perform(stage: "Stage", tour: "Tour", film: "Film") -> Posts:
+    """Connect accounts, make a key, and publish as any caller would."""
+    from datetime import UTC, datetime
 
     from socialpub import keys
     from socialpub.cli.picture import paint
-    from socialpub.cli.tour import Tour
 
-    admin = f"socialpub --config {stage.config} admin"
     with Appliance(stage.config).open() as rt:
-        console.print(Text("Connect an account", style="bold"))
-        grant = f"curl -d '{json.dumps(WHO)}' {stage.sandbox_url}/_control/x/grant"
-        console.print(Text(f"   {grant} | {admin} import-profile x", style="dim"), soft_wrap=True)
-        profile_id, account = _connect(rt, stage)
-        console.print(Text.assemble("   ", ("✓ ", "green"), f"{account}: profile {profile_id}"), soft_wrap=True)
-        console.print()
-        console.print(Text("Make an API key", style="bold"))
-        console.print(Text(f"   {admin} create-key demo", style="dim"), soft_wrap=True)
-        key = rt.write(keys.create, "demo")
-        console.print(Text.assemble("   ", ("✓ ", "green"), f"KEY={key}"), soft_wrap=True)
+        tour.step("Connect an account of each network, on its own consent page")
+        tour.command(_configured(stage))
+        profiles = {}
+        for name, provider in rt.providers.items():
+            tour.command(f"socialpub admin connect-profile {name}")
+            profiles[name] = _connect(rt, name)
+            tour.came(f"@{ACCOUNT} gave consent on {provider.label}: profile {profiles[name]}")
+
+        tour.step("Choose a board, which every pin needs")
+        tour.command(f"socialpub admin list-boards {profiles['pinterest']}")
+        board_id, board_name = _first_board(rt, profiles["pinterest"])
+        tour.came(f"“{board_name}”, board {board_id}")
+
+        tour.step("Make an API key")
+        tour.command("socialpub admin create-key demo")
+        tour.use(rt.write(keys.create, "demo"), stage.folder)
+
     now = datetime.now(UTC)
     picture = paint(f"hello from your own machine, {now:%d %B %Y}")
-    (stage.folder / FILE_NAME).write_bytes(picture)
-    tour = Tour(stage.url, key, console)
-    try:
-        artifact_id = tour.upload(picture, FILE_NAME)
-        text = f"Hello from my own machine. It is {now:%H:%M:%S} UTC and this went out by itself."
-        return tour.wait(tour.publish(text, [profile_id], artifact_id, ALT)), key
-    finally:
-        tour.close()
+    (stage.folder / PICTURE).write_bytes(picture)
+
+    def publish(kind: str, artifact_id: str) -> str:
+        text = f"A {kind} from my own machine, sent at {now:%H:%M:%S} UTC."
+        options = {"tiktok": {"privacyLevel": "SELF_ONLY"}, "pinterest": {"boardId": board_id, "title": f"My {kind}"}}
+        return tour.publish(text, list(profiles.values()), artifact_id, ALTS[kind], options)
+
+    tour.step("Upload a picture")
+    artifact_id = tour.upload(picture, PICTURE, "image/png")
+    tour.step("Post it to all three networks")
+    ids = {"picture": publish("picture", artifact_id)}
+    tour.step("Upload and post a video, with the same four calls")
+    with tour.quietly():
+        ids["video"] = publish("video", tour.upload(film.finish(), VIDEO, "video/mp4"))
+
+    tour.step("Wait for what becomes of them")
+    posts = {}
+    for kind, post_id in ids.items():
+        posts[kind] = tour.wait(post_id, kind)
+    return posts
 
 
-def _connect(rt: Any, stage: "Stage") -> tuple[str, str]:
-    """One profile on the sandbox's X; its id and the account's name."""
-    import httpx2
+def _connect(rt: Any, provider: str) -> str:
+    """An account's consent as its owner gives it, in a browser that comes back to the appliance; the profile's id."""
+    from socialpub import consents
+    from socialpub.cli import browser
 
-    from socialpub import credentials, profiles
+    begun = consents.begin(rt, provider)
+    browser.allow(begun.url, ACCOUNT)
+    outcome = consents.outcome(rt, begun.id)
+    match outcome:
+        case consents.Finished():
+            return outcome.profile_id
+        case consents.Failed():
+            raise Failure(outcome.message, outcome.hint)
+        case None:
+            raise Failure(f"The browser did not come back to {begun.redirect_uri}.", "Its log says more.")
 
-    answer = httpx2.post(f"{stage.sandbox_url}/_control/x/grant", json=WHO, trust_env=False)
-    answer.raise_for_status()
-    imported = profiles.import_account(rt, "x", credentials.read(json.dumps(answer.json())))
-    profile = profiles.find(rt.reader, imported.profile_id)
-    assert profile is not None
-    return profile.id, f"@{profile.username}"
+
+def _first_board(rt: Any, profile_id: str) -> tuple[str, str]:
+    """A board's id and name. The sandbox's accounts have boards from the beginning."""
+    from socialpub import boards
+
+    listed = boards.list_all(rt, profile_id)
+    if not listed:
+        raise Failure("The account on the sandbox's Pinterest has no board.", "Choose another folder: --folder DIR")
+    return listed[0].board.id, listed[0].board.name
 
 
-def _show_around(stage: "Stage", console: "Console", post: dict[str, Any], key: str) -> None:
+def _show_around(stage: "Stage", console: "Console", posts: Posts) -> None:
     from rich.text import Text
 
-    # The address that X would give it, on the stand-in.
-    urls = [
-        delivery["url"].replace("https://x.com", f"{stage.sandbox_url}/x")
-        for delivery in post["deliveries"]
-        if "url" in delivery
-    ]
+    from socialpub.cli.tour import LABELS
+
     rows = [
-        ("The post", " ".join(urls)),
-        ("What a reader sees", f"{stage.sandbox_url}/x/feed"),
-        ("The API's reference", f"{stage.url}/api/v1/openapi-docs"),
+        *((f"{label} as a reader sees it", f"{stage.sandbox_url}/{name}/feed") for name, label in LABELS.items()),
+        ("The API’s reference", f"{stage.url}/api/v1/openapi-docs"),
         ("Is it healthy?", f"{stage.url}/readyz"),
-        ("API key", key),
-        ("Why it went as it did", f"socialpub --config {stage.config} admin show-post {post['id']}"),
     ]
     console.print()
+    console.print(Text("Have a look", style="bold"))
     for label, value in rows:
-        if value:
-            console.print(Text.assemble((f"{label:<24}", "bold"), value), soft_wrap=True)
+        console.print(Text.assemble(f"   {label:<30}", (value, "cyan")), soft_wrap=True)
+    console.print()
+    console.print(Text("How they went out, call by call", style="bold"))
+    console.print(Text(f"   {_configured(stage)}", style="dim"), soft_wrap=True)
+    for kind, post in posts.items():
+        line = f"   socialpub admin show-post {post['id']}   # the {kind}"
+        console.print(Text(line, style="dim"), soft_wrap=True)
 
 
-def _why(delivery: dict[str, Any]) -> str:
-    reason = delivery.get("errorMessage") or "it has no outcome yet"
-    return f"Not published to {delivery['provider']} “{delivery['profileName']}” ({delivery['status']}): {reason}"
+def _configured(stage: "Stage") -> str:
+    return f"export SOCIALPUB_CONFIG={stage.config}"
+
+
+def _demand_success(stage: "Stage", posts: Posts) -> None:
+    """Raises `Failure`, which names every network that has not got its post, and why."""
+    from socialpub.cli.tour import LABELS
+
+    missing = [
+        f"The {kind} is not on {LABELS[delivery['provider']]} “{delivery['profileName']}” ({delivery['status']}): "
+        f"{delivery.get('errorMessage') or 'it has no outcome yet'}"
+        for kind, post in posts.items()
+        for delivery in post["deliveries"]
+        if delivery["status"] != "published"
+    ]
+    if missing:
+        raise Failure("\n".join(missing), f"The logs lie in {stage.folder}. To begin anew: --folder DIR")
 
 
 def _stay(stage: "Stage", console: "Console") -> None:
     """Until Ctrl-C."""
-    console.print("\nIt stays up until you press Ctrl-C.")
+    console.print("\nEverything stays up until you press Ctrl-C.")
     looks = threading.Event()
     while (fallen := stage.fallen()) is None:
         looks.wait(LOOK_SECONDS)

@@ -43,25 +43,41 @@ def sandbox(listen: str, journal: Path | None, leashed: float | None) -> None:
     bound = sock.getsockname()[1]
     url = f"http://{'[' + host + ']' if ':' in host else host}:{bound}"
     click.echo(f"{url}/")
-    say(f"The sandbox plays X. What a reader sees: {url}/x/feed")
-    say("Have socialpub use it with these lines in config.toml:\n")
+    say("The sandbox plays X, TikTok and Pinterest. What a reader sees:")
+    for name in ("x", "tiktok", "pinterest"):
+        say(f"  {url}/{name}/feed")
+    say("\nHave socialpub use it with these lines in config.toml, and start it:\n")
     say(provider_lines(url))
-    say(f'\nTokens for an account:  curl -d \'{{"username": "demo"}}\' {url}/_control/x/grant > tokens.json')
-    say("Connect it:             socialpub admin import-profile x --credentials tokens.json")
+    say("Then connect accounts on its consent pages, as on the real ones:  socialpub admin connect-profile x")
+    say("TikTok fetches photos from addresses that were proved to it. To have it trust every address:")
+    say(f"  curl -d '{{\"all_urls_verified\": true}}' {url}/_control/tiktok/settings")
     say("Ctrl-C ends it.")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with suppress(KeyboardInterrupt):
-        server.run(World(journal=journal), sock)
+        world = World(journal=journal)
+        # The real TikTok pulls photos from public https addresses only; an appliance to be tried out has none.
+        world.tiktok.public_urls_only = False
+        server.run(world, sock)
 
 
 def provider_lines(url: str) -> str:
     """The part of a configuration that makes socialpub take the sandbox at `url` for the networks."""
-    return "\n".join(
-        (
-            "[providers.x]",
-            'client_id = "sandbox"',
-            'client_secret = "sandbox"',
-            f'api_url = "{url}/x"',
-            f'authorize_url = "{url}/x/i/oauth2/authorize"',
-        )
-    )
+    return f"""\
+[providers.x]
+client_id = "sandbox"
+client_secret = "sandbox"
+api_url = "{url}/x"
+authorize_url = "{url}/x/i/oauth2/authorize"
+
+[providers.tiktok]
+client_key = "sandbox"
+client_secret = "sandbox"
+api_url = "{url}/tiktok"
+authorize_url = "{url}/tiktok/v2/auth/authorize/"
+
+[providers.pinterest]
+client_id = "sandbox"
+client_secret = "sandbox"
+api_url = "{url}/pinterest/v5"
+authorize_url = "{url}/pinterest/oauth/"
+"""

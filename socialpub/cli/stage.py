@@ -3,7 +3,6 @@
 What an earlier run left in the folder is used again: the same data, and the sandbox remembers its posts.
 """
 
-import os
 import socket
 import threading
 from collections.abc import Callable
@@ -15,6 +14,9 @@ from socialpub.cli.leash import Leashed
 from socialpub.cli.sandbox import provider_lines
 
 USUAL_PORTS = {"appliance": 8000, "sandbox": 8100}
+PUBLIC = {"https://x.com/": "x", "https://www.tiktok.com/": "tiktok", "https://www.pinterest.com/": "pinterest"}
+PROOF = {"file_name": "tiktokdemo.txt", "content": "tiktok-developers-site-verification=demo"}
+"""By which the sandbox's TikTok believes whose address it is; the appliance serves it."""
 START_SECONDS = 60.0
 GLANCE_SECONDS = 0.1
 
@@ -43,7 +45,7 @@ class Stage:
         self.config.write_text(
             "# Written anew by every run of `socialpub demo`.\n"
             f'base_url = "{self.url}"\nlisten = "127.0.0.1:{ports["appliance"]}"\ndata_dir = "data"\n\n'
-            f"{provider_lines(self.sandbox_url)}\n"
+            f"{_with_proof(provider_lines(self.sandbox_url))}"
         )
 
     def __enter__(self) -> "Stage":
@@ -54,6 +56,7 @@ class Stage:
             self._start("appliance", "serve", config=self.config, seconds=15.0)
             self._wait_for("sandbox", f"{self.sandbox_url}/_control/")
             self._wait_for("appliance", f"{self.url}/readyz")
+            self._set_up_networks()
         except BaseException:
             self.__exit__()
             raise
@@ -66,15 +69,39 @@ class Stage:
             process.end()
         self._lock.release()
 
+    @property
+    def addresses(self) -> dict[str, str]:
+        """The beginnings of addresses that the networks give to posts, and where the same posts lie here."""
+        return {begins: f"{self.sandbox_url}/{name}/" for begins, name in PUBLIC.items()}
+
     def fallen(self) -> str | None:
         """The name of a process that has ended although it should stay."""
         return next((name for name, child in self._processes.items() if child.process.poll() is not None), None)
 
     def _start(self, name: str, *arguments: str, **how: Any) -> None:
-        # A variable of the surroundings must not send the demo's posts to a real network.
-        env = {key: value for key, value in os.environ.items() if not key.startswith("SOCIALPUB_")}
         with self.logs[name].open("wb") as log:
-            self._processes[name] = Leashed(*arguments, log=log, env=env, **how)
+            self._processes[name] = Leashed(*arguments, log=log, **how)
+
+    def _set_up_networks(self) -> None:
+        """What an owner does once on TikTok's portal, and what would only keep somebody waiting here."""
+        import httpx2
+
+        quick = {"processing_ticks": 1}
+        # Somebody may like the demo so much that it runs all day.
+        tiktok = {**quick, "posts_per_day": 10_000, "limits": {"video_init": 100, "content_init": 100}}
+        calls: list[tuple[str, dict[str, Any]]] = [
+            ("x/settings", {"processing_ticks": 0}),
+            ("pinterest/settings", quick),
+            ("tiktok/settings", tiktok),
+            ("tiktok/properties", {"prefix": f"{self.url}/storage/media/", **PROOF}),
+        ]
+        with httpx2.Client(trust_env=False, timeout=30) as client:
+            for path, body in calls:
+                answer = client.post(f"{self.sandbox_url}/_control/{path}", json=body)
+                if answer.status_code != 200 or answer.json().get("verified") is False:
+                    raise Failure(
+                        f"The sandbox refused {path}: {answer.text[:200]}", f"Its log: {self.logs['sandbox']}"
+                    )
 
     def _wait_for(self, name: str, url: str) -> None:
         import httpx2
@@ -91,6 +118,13 @@ class Stage:
                     f"The {name} did not start. The end of its log:\n{_end_of(self.logs[name])}",
                     f"The whole log is {self.logs[name]}.",
                 )
+
+
+def _with_proof(lines: str) -> str:
+    """The sandbox's lines, and the file that TikTok's portal asked for."""
+    section = "[providers.tiktok]\n"
+    file = f'verification_file = "{PROOF["file_name"]}"\nverification_content = "{PROOF["content"]}"\n'
+    return lines.replace(section, section + file)
 
 
 def _glance_until(true: Callable[[], bool]) -> bool:

@@ -1,10 +1,12 @@
 """A caller of the API over a real connection, and the other side: what the sandbox counted."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import httpx2
 
 PATIENCE_SECONDS = 90.0
+IN_INBOX = "SEND_TO_USER_INBOX"
 
 
 class Caller:
@@ -23,12 +25,19 @@ class Caller:
         return self.client.request(method, path, **request)
 
     def publish(
-        self, body: str, *profiles: str, media: tuple[str, ...] = (), headers: dict[str, str] | None = None
+        self,
+        body: str,
+        *profiles: str,
+        media: tuple[str, ...] = (),
+        options: dict[str, Any] | None = None,
+        headers: dict[str, str] | None = None,
     ) -> str:
-        """Create a post to go out now; its id."""
+        """Create a post to go out now; its id. `options` by provider."""
         payload: dict[str, Any] = {"post": {"body": body}, "profiles": list(profiles)}
         if media:
             payload["media"] = [{"artifactId": artifact_id} for artifact_id in media]
+        if options:
+            payload["providerOptions"] = options
         answer = self.ask("POST", "/api/v1/posts", json=payload, headers=headers)
         assert answer.status_code == 201, answer.text
         return str(answer.json()["data"]["id"])
@@ -82,20 +91,29 @@ class Caller:
         self.client.close()
 
 
-class Witness:
-    """The sandbox's own word: what is public, and what was asked."""
+@dataclass(frozen=True)
+class Effect:
+    """Something that was made at a network. A draft has no id of a post."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    post_id: str | None
+    sha256: list[str]
+
+
+class Witness:
+    """The sandbox's own word about one of its networks: what is public, and what was asked."""
+
+    def __init__(self, url: str, network: str) -> None:
+        self.network = network
         self._client = httpx2.Client(base_url=f"{url}/_control", timeout=10, trust_env=False)
 
     def show(self) -> dict[str, Any]:
-        answer = self._client.get("/x")
+        answer = self._client.get(f"/{self.network}")
         assert answer.status_code == 200, answer.text
         shown: dict[str, Any] = answer.json()
         return shown
 
     def posts(self) -> list[dict[str, Any]]:
+        """What readers see (X, TikTok)."""
         return list(self.show()["posts"])
 
     def texts(self) -> list[str]:
@@ -109,8 +127,12 @@ class Witness:
     def in_flight(self) -> int:
         return int(self.show()["in_flight"])
 
+    def held(self) -> int:
+        """How many calls have met a scripted fault that never answers, and hang."""
+        return int(self.show()["held"])
+
     def tell(self, action: str, **body: Any) -> Any:
-        answer = self._client.post(f"/x/{action}", json=body)
+        answer = self._client.post(f"/{self.network}/{action}", json=body)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
@@ -119,13 +141,28 @@ class Witness:
         self.tell("faults", endpoint=endpoint, fault=fault, skipping=skipping, times=times, args=args)
 
     def calm(self) -> None:
-        assert self._client.delete("/x/faults").status_code == 200
+        assert self._client.delete(f"/{self.network}/faults").status_code == 200
 
     def grant(self, username: str) -> str:
         """Tokens for an account, as `import-profile` reads them."""
-        answer = self._client.post("/x/grant", json={"username": username})
+        answer = self._client.post(f"/{self.network}/grant", json={"username": username})
         assert answer.status_code == 200, answer.text
         return answer.text
 
     def close(self) -> None:
         self._client.close()
+
+
+def effects(shown: dict[str, Any]) -> dict[str, Effect]:
+    """Everything that somebody sees of a network, by the sandbox's own id: posts, pins, drafts in the inbox."""
+    seen = {post["id"]: Effect(post["id"], _hashes(post["media"])) for post in shown.get("posts", ())}
+    for pin in shown.get("pins", ()):
+        seen[pin["id"]] = Effect(pin["id"], _hashes([pin["film"]] if pin["film"] else pin["pictures"]))
+    for task in shown.get("tasks", ()):
+        if task["status"] == IN_INBOX:
+            seen[task["publish_id"]] = Effect(None, _hashes(task["media"]))
+    return seen
+
+
+def _hashes(media: list[dict[str, Any]]) -> list[str]:
+    return [item.get("sha256", "") for item in media]

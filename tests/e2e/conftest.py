@@ -20,7 +20,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def furnished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """A stage whose key and profiles the others begin with: making them by commands takes a while."""
-    stage = Stage(tmp_path_factory.mktemp("furnished"), hurry=False)
+    stage = Stage(tmp_path_factory.mktemp("furnished"), pace=0)
     try:
         stage.furnish()
         yield stage

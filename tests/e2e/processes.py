@@ -56,6 +56,16 @@ class Process:
                 found += map(int, task.read_text().split())
         return found
 
+    def peak_bytes(self) -> int:
+        """The most memory that it ever held at once (resident), since `forget_peak`."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
+        return int(line.split()[1]) * 1024
+
+    def forget_peak(self) -> None:
+        """The peak begins anew with what it holds now."""
+        Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+
     def kill(self, *, children: bool = False) -> None:
         """SIGKILL; nothing it would still do is done. With `children`, all of them in the same moment."""
         pids = [self.pid, *(self.children() if children else [])]

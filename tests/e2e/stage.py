@@ -15,37 +15,56 @@ from pathlib import Path
 import httpx2
 
 from socialpub import scaffold
-from socialpub.cli.sandbox import provider_lines
 from tests.e2e.caller import Caller, Witness
 from tests.e2e.processes import Process, free_port, until
 
 HURRY = Path(__file__).parent / "hurry"
 PACE = 20.0
 PEOPLE = ("ada", "ben", "cleo", "dan")
+PLENTY = 10**6
+NETWORKS = """
+[providers.x]
+client_id = "sandbox"
+client_secret = "sandbox"
+api_url = "{0}/x"
+
+[providers.tiktok]
+client_key = "sandbox"
+client_secret = "sandbox"
+api_url = "{0}/tiktok"
+
+[providers.pinterest]
+client_id = "sandbox"
+client_secret = "sandbox"
+api_url = "{0}/pinterest/v5"
+"""
 START_SECONDS = 45.0
 
 
 class Stage:
-    """`url` is the appliance's address, `x` what the sandbox saw. `profiles` are those of `PEOPLE`, in their order.
+    """`url` is the appliance's address; `x`, `tiktok`, `pinterest` are what the sandbox saw. `profiles` are those of
+    `PEOPLE` on X, in their order; `profile_on` has one on each network, of the first of them.
 
-    With `hurry` the hours of all its processes pass `PACE` times as fast, and a call to a network is given up after
-    `deadline_seconds` (`hurry/sitecustomize.py`).
+    The hours of all its processes pass `pace` times as fast, and a call to a network is given up after
+    `deadline_seconds` (`hurry/sitecustomize.py`). With a pace of 0 everything is as the owner starts it.
     """
 
-    def __init__(self, folder: Path, *, hurry: bool = True, deadline_seconds: float = 3.0, settings: str = "") -> None:
+    def __init__(self, folder: Path, *, pace: float = PACE, deadline_seconds: float = 3.0, settings: str = "") -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self.config = folder / "config.toml"
         self.data = folder / "data"
         self.url = f"http://127.0.0.1:{free_port()}"
-        self.x = Witness(f"http://127.0.0.1:{free_port()}")
+        self.sandbox_url = f"http://127.0.0.1:{free_port()}"
+        self.x, self.tiktok, self.pinterest = (Witness(self.sandbox_url, name) for name in ("x", "tiktok", "pinterest"))
         self.key = ""
         self.profiles: list[str] = []
+        self.profile_on: dict[str, str] = {}
         # A variable of the surroundings must not turn this into another appliance.
         self.env = {name: value for name, value in os.environ.items() if not name.startswith("SOCIALPUB_")}
-        if hurry:
+        if pace:
             path = os.pathsep.join(filter(None, (str(HURRY), self.env.get("PYTHONPATH"))))
-            self.env |= {"PYTHONPATH": path, "HURRY_PACE": str(PACE), "HURRY_SINCE": str(time.time())}
+            self.env |= {"PYTHONPATH": path, "HURRY_PACE": str(pace), "HURRY_SINCE": str(time.time())}
             self.env |= {"HURRY_DEADLINE_SECONDS": str(deadline_seconds)}
         self._processes: list[Process] = []
         self._callers: list[Caller] = []
@@ -55,7 +74,7 @@ class Stage:
         """Write the configuration; `settings` are sections of it."""
         self.config.write_text(
             f'base_url = "{self.url}"\nlisten = "{self.url.removeprefix("http://")}"\ndata_dir = "data"\n\n'
-            f"[rate_limit]\nrequests_per_minute = 1000000\n\n{provider_lines(self.x.url)}\n{settings}\n"
+            f"[rate_limit]\nrequests_per_minute = 1000000\n\n{NETWORKS.format(self.sandbox_url)}\n{settings}\n"
         )
 
     def furnish(self) -> None:
@@ -67,13 +86,28 @@ class Stage:
         sandbox = self.sandbox()
         self.key = self.admin("create-key", "stage")
         self.profiles = [self.admin("import-profile", "x", said=self.x.grant(name)) for name in PEOPLE]
+        self.profile_on = {"x": self.profiles[0]}
+        for witness in (self.tiktok, self.pinterest):
+            granted = witness.grant(PEOPLE[0])
+            self.profile_on[witness.network] = self.admin("import-profile", witness.network, said=granted)
         assert sandbox.stop() == 0
 
     def move_in(self, other: "Stage") -> None:
         """Begin with what `other` furnished."""
         shutil.copytree(other.data, self.data, ignore=shutil.ignore_patterns("run", "queue.db*"))
         shutil.copy(other.journal, self.journal)
-        self.key, self.profiles = other.key, other.profiles
+        self.key, self.profiles, self.profile_on = other.key, other.profiles, other.profile_on
+
+    @property
+    def board_id(self) -> str:
+        """A board of the first of the people, on Pinterest."""
+        shown = self.pinterest.show()
+        (owner,) = (account["id"] for account in shown["accounts"] if account["username"] == PEOPLE[0])
+        boards = (board for board in shown["boards"] if board["owner_id"] == owner and not board["sandbox"])
+        return str(next(boards)["id"])
+
+    def witness(self, network: str) -> Witness:
+        return {"x": self.x, "tiktok": self.tiktok, "pinterest": self.pinterest}[network]
 
     @property
     def journal(self) -> Path:
@@ -82,12 +116,23 @@ class Stage:
     # --- processes ---------------------------------------------------------------------------------------------------
 
     def sandbox(self) -> Process:
-        listen = self.x.url.removeprefix("http://")
+        listen = self.sandbox_url.removeprefix("http://")
         process = self._begin("sandbox", "sandbox", "--listen", listen, "--journal", str(self.journal))
         self._wait_for(process, lambda: _answers(self.x.show))
-        # What X allows in a quarter of an hour is not what these stories are about, and its own refusal of a text
-        # that it has already would hide a second call.
-        self.x.tell("settings", limits={"POST /2/tweets": 10**6}, duplicate_window_seconds=0)
+        # What a network allows in a while is not what these stories are about, and X's own refusal of a text that it
+        # has already would hide a second call.
+        self.x.tell("settings", limits={"POST /2/tweets": PLENTY}, duplicate_window_seconds=0)
+        endpoints = ("creator_info", "video_init", "inbox_init", "content_init", "status_fetch")
+        self.tiktok.tell(
+            "settings",
+            limits=dict.fromkeys(endpoints, PLENTY),
+            posts_per_day=PLENTY,
+            pending_shares_per_day=PLENTY,
+            moderation_seconds=0,
+            public_urls_only=False,
+            all_urls_verified=True,
+        )
+        self.pinterest.tell("settings", limits={"org_read": PLENTY, "org_write": PLENTY})
         return process
 
     def start(self, role: str) -> Process:
@@ -138,7 +183,8 @@ class Stage:
             process.end()
         for caller in self._callers:
             caller.close()
-        self.x.close()
+        for witness in (self.x, self.tiktok, self.pinterest):
+            witness.close()
 
     def _begin(self, name: str, *arguments: str, within: Sequence[str] = ()) -> Process:
         process = Process(*arguments, log=self.folder / f"{name}.log", env=self.env, within=within)

@@ -18,7 +18,7 @@ from tests.e2e.stage import START_SECONDS, Stage
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[Stage]:
     """Right after `init`: there is no database yet."""
-    stage = Stage(tmp_path / "house", hurry=False)
+    stage = Stage(tmp_path / "house", pace=0)
     config = stage.config.read_text()
     stage.config.unlink()
     scaffold.create(stage.folder)

@@ -1,47 +1,157 @@
-"""The worker is killed in the middle of a call: what became of it is found out, and nothing is posted twice."""
+"""The worker is killed at every boundary of every plan: what was begun ends once, and truthfully.
+
+A call is held before or after its effect, the worker is killed with it in the air, and the next worker takes over. To
+be quick, one kill falls into a call to each network.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
 
 import pytest
 
-from tests.e2e.caller import Caller
-from tests.e2e.processes import until
+from tests.e2e.caller import effects
+from tests.e2e.films import film
+from tests.e2e.processes import Process, until
 from tests.e2e.stage import Stage
 from tests.samples import media
 
-CHUNKS = 3
+NETWORKS = ("x", "tiktok", "pinterest")
+PACE = 60.0
+DEADLINE_SECONDS = 60.0
+"""No call is given up before the kill."""
+CHUNKED_BYTES = 65_000_000
+"""TikTok takes 64,000,000 bytes in one piece; this goes in six."""
+SMALL_BYTES = 3 * 1024 * 1024
+"""Three pieces for X."""
+
+PLANS: dict[tuple[str, str], tuple[tuple[str, int], ...]] = {
+    ("x", "film"): (
+        ("upload_initialize", 0),
+        ("upload_append", 1),
+        ("upload_finalize", 0),
+        ("upload_status", 0),
+        ("create_post", 0),
+    ),
+    ("tiktok", "film"): (("creator_info", 0), ("video_init", 0), ("upload_chunk", 0), ("status_fetch", 0)),
+    ("tiktok", "long film"): (("upload_chunk", 2), ("upload_chunk", 5)),
+    ("tiktok", "draft"): (("inbox_init", 0),),
+    ("tiktok", "photo"): (("content_init", 0),),
+    ("pinterest", "film"): (
+        ("read_board", 0),
+        ("register_media", 0),
+        ("upload_media", 0),
+        ("media_status", 0),
+        ("create_pin", 0),
+    ),
+    ("pinterest", "photo"): (("create_pin", 0),),
+}
+"""The endpoints that a plan calls, and how many calls go by before the one that is held."""
+QUESTIONS = ("upload_status", "creator_info", "status_fetch", "read_board", "media_status")
+"""They change nothing: before and after are one."""
 
 
-@pytest.mark.parametrize(
-    ("hangs", "up"), [("times_out_after_effect", 1), ("times_out_before_effect", 0)], ids=["after", "before"]
-)
-def test_a_worker_killed_while_the_post_is_being_made_never_makes_a_second_one(
-    stage: Stage, caller: Caller, hangs: str, up: int
+@dataclass(frozen=True)
+class Cell:
+    network: str
+    what: str
+    endpoint: str
+    skipping: int
+    when: str
+
+    def __str__(self) -> str:
+        return f"{self.network} {self.what}, {self.when} {self.endpoint} {self.skipping + 1}"
+
+
+COMMITS = ("create_post", "upload_chunk", "create_pin")
+CELLS = [
+    Cell(network, what, endpoint, skipping, when)
+    for (network, what), calls in PLANS.items()
+    for endpoint, skipping in calls
+    for when in (("before",) if endpoint in QUESTIONS else ("before", "after"))
+]
+# A commit that did not happen is looked for a while: the rounds with one come together.
+QUICK_LAST = sorted(CELLS, key=lambda cell: cell.endpoint not in COMMITS or cell.when == "after")
+ROUNDS = [
+    tuple(filter(None, cells))
+    for cells in zip_longest(*([cell for cell in QUICK_LAST if cell.network == name] for name in NETWORKS))
+]
+
+
+@dataclass
+class House:
+    """One stage for all of them. `artifacts` are what was uploaded, `hashes` those of the films."""
+
+    stage: Stage
+    worker: Process
+    artifacts: dict[str, str]
+    hashes: dict[str, str]
+
+    def publish(self, cell: Cell) -> str:
+        options: dict[str, Any] = {}
+        if cell.network == "tiktok":
+            options["tiktok"] = {"mode": "draft"} if cell.what == "draft" else {"privacyLevel": "PUBLIC_TO_EVERYONE"}
+        if cell.network == "pinterest":
+            options["pinterest"] = {"boardId": self.stage.board_id}
+        media = (self.artifacts[cell.what],)
+        profile = self.stage.profile_on[cell.network]
+        return self.stage.caller().publish(str(cell), profile, media=media, options=options)
+
+
+@pytest.fixture(scope="module")
+def house(furnished: Stage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    stage = Stage(tmp_path_factory.mktemp("house"), pace=PACE, deadline_seconds=DEADLINE_SECONDS)
+    try:
+        stage.move_in(furnished)
+        stage.sandbox()
+        stage.start("web")
+        house = House(stage, stage.start("worker"), {}, {})
+        for what, size in (("film", SMALL_BYTES), ("long film", CHUNKED_BYTES)):
+            content = film(size)
+            house.artifacts[what] = stage.caller().upload(content, "film.mp4", "video/mp4")
+            house.hashes[what] = hashlib.sha256(content).hexdigest()
+        house.artifacts["draft"], house.hashes["draft"] = house.artifacts["film"], house.hashes["film"]
+        photo = media.jpeg(stage.folder / "photo.jpg").read_bytes()
+        house.artifacts["photo"] = stage.caller().upload(photo, "photo.jpg", "image/jpeg")
+        yield house
+    finally:
+        stage.close()
+
+
+@pytest.mark.parametrize("cells", ROUNDS, ids=lambda cells: "; ".join(map(str, cells)))
+def test_a_worker_killed_during_a_call_leaves_one_post_and_a_true_outcome(
+    house: House, cells: tuple[Cell, ...]
 ) -> None:
-    stage.start("web")
-    worker = stage.start("worker")
-    stage.x.script("create_post", hangs)
-    post = caller.publish("Said once", stage.profiles[0])
-    until(lambda: stage.x.in_flight() == 1 and len(stage.x.posts()) == up, "the call is on its way")
-    worker.kill()
-    assert caller.delivery(post, wait=None)["status"] == "pending"
-    stage.start("worker")
-    delivery = caller.delivery(post)
-    assert delivery["status"] == "published", delivery
-    assert [found["id"] for found in stage.x.posts()] == [delivery["providerPostId"]]
-    assert stage.x.calls("create_post") == 2 - up
+    caller = house.stage.caller()
+    before = {cell: house.stage.witness(cell.network).show() for cell in cells}
+    posts = {}
+    for cell in cells:
+        witness = house.stage.witness(cell.network)
+        witness.calm()
+        witness.script(cell.endpoint, f"times_out_{cell.when}_effect", skipping=cell.skipping)
+        posts[cell] = house.publish(cell)
+    for cell in cells:
+        until(house.stage.witness(cell.network).held, f"{cell}: held")
+    house.worker.kill()
+    assert {caller.delivery(post, wait=None)["status"] for post in posts.values()} == {"pending"}
+    house.worker = house.stage.start("worker")
 
-
-def test_a_worker_killed_in_the_middle_of_a_film_sends_it_again_and_posts_it_once(stage: Stage, caller: Caller) -> None:
-    film = media.video_mp4(stage.folder / "film.mp4", 1.0, size=CHUNKS * 1024 * 1024).read_bytes()
-    stage.start("web")
-    worker = stage.start("worker")
-    stage.x.script("upload_append", "times_out_before_effect", skipping=1)
-    artifact = caller.upload(film, "film.mp4", "video/mp4")
-    post = caller.publish("A film", stage.profiles[0], media=(artifact,))
-    until(lambda: stage.x.in_flight() == 1 and stage.x.calls("upload_append") == 1, "the second chunk is on its way")
-    worker.kill()
-    stage.start("worker")
-    delivery = caller.delivery(post)
-    assert delivery["status"] == "published", delivery
-    (found,) = stage.x.posts()
-    assert found["id"] == delivery["providerPostId"]
-    assert [item["size"] for item in found["media"]] == [len(film)]
+    for cell, post in posts.items():
+        shown = house.stage.witness(cell.network).show
+        delivery = caller.delivery(post)
+        made = [effect for key, effect in effects(shown()).items() if key not in effects(before[cell])]
+        if cell.endpoint == "content_init":
+            # TikTok knows no way to find a task whose name was lost: it is said so, and nothing is sent again.
+            assert delivery["status"] == "failed"
+            assert delivery["errorMessage"].startswith("Outcome unknown:"), delivery
+            assert shown()["calls"][cell.endpoint] == before[cell]["calls"].get(cell.endpoint, 0) + 1
+            assert len(made) <= 1
+            continue
+        assert delivery["status"] == "published", (cell, delivery)
+        assert len(made) == 1, cell
+        assert delivery.get("providerPostId") == made[0].post_id
+        if cell.what in house.hashes:
+            assert made[0].sha256 == [house.hashes[cell.what]]
+    assert "unexpectedly" not in house.worker.said

@@ -19,6 +19,21 @@ from tests.clock import HandClock
 from tests.transport import SandboxTransport
 
 SANDBOX = "http://sandbox.test"
+NETWORKS = f"""
+[providers.x]
+client_id = "app"
+client_secret = "app-secret"
+api_url = "{SANDBOX}/x"
+authorize_url = "{SANDBOX}/x/i/oauth2/authorize"
+
+[providers.tiktok]
+api_url = "{SANDBOX}/tiktok"
+
+[providers.pinterest]
+client_id = "app"
+client_secret = "app-secret"
+api_url = "{SANDBOX}/pinterest/v5"
+"""
 
 
 class Terminal:
@@ -30,8 +45,11 @@ class Terminal:
         self.world = world
         scaffold.create(folder)
         self.config = folder / "config.toml"
-        x = '[providers.x]\nclient_id = "app"\nclient_secret = "app-secret"\n'
-        self.config.write_text(f'{self.config.read_text()}\n{x}api_url = "{SANDBOX}/x"\n')
+        self.config.write_text(f"{self.config.read_text()}\n{NETWORKS}")
+        self.parts: dict[str, Any] = {}
+        """More of what a command is built with."""
+        self.mounts: dict[str, Any] = {}
+        """What answers at other addresses than the sandbox's."""
 
     def __call__(self, *arguments: str, stdin: str | None = None) -> Result:
         return CliRunner().invoke(
@@ -44,17 +62,17 @@ class Terminal:
         appliance.config = self.config
         return appliance.open("test")
 
-    def grant(self, username: str = "demo", **how: Any) -> str:
+    def grant(self, username: str = "demo", network: str = "x", **how: Any) -> str:
         """Tokens for an account on the sandbox, as JSON for `import-profile`."""
-        return json.dumps(self.world.x.grant(username, **how))
+        return json.dumps(self.world.networks[network].grant(username, **how))  # type: ignore[attr-defined]
 
-    def connect(self, username: str = "demo") -> str:
+    def connect(self, username: str = "demo", network: str = "x") -> str:
         """The id of a freshly connected profile."""
-        return self("admin", "import-profile", "x", stdin=self.grant(username)).stdout.strip()
+        return self("admin", "import-profile", network, stdin=self.grant(username, network)).stdout.strip()
 
     def _appliance(self) -> Appliance:
-        http = Http(mounts={SANDBOX: SandboxTransport(create_app(self.world))})
-        return Appliance(parts={"clock": self.clock, "http": http})
+        http = Http(mounts={SANDBOX: SandboxTransport(create_app(self.world)), **self.mounts})
+        return Appliance(parts={"clock": self.clock, "http": http, **self.parts})
 
 
 @pytest.fixture

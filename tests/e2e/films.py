@@ -1,0 +1,27 @@
+"""Films of any size that every network takes."""
+
+import functools
+import random
+import struct
+import tempfile
+from pathlib import Path
+
+from tests.samples import media
+
+PATTERN_BYTES = 1_000_003
+"""A prime number: no chunk of a network begins at the same place of the pattern as another one."""
+
+
+def film(size_bytes: int) -> bytes:
+    """Four seconds of H.264 in so many bytes. A piece of it that was lost, doubled or exchanged changes its hash."""
+    real = _four_seconds()
+    missing = size_bytes - len(real)
+    pattern = random.Random(PATTERN_BYTES).randbytes(PATTERN_BYTES)
+    filling = (pattern * (missing // PATTERN_BYTES + 1))[: missing - 8]
+    return b"".join((real, struct.pack(">I4s", missing, b"free"), filling))
+
+
+@functools.cache
+def _four_seconds() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        return media.video_mp4(Path(folder) / "film.mp4", 4.0, width=640, height=360).read_bytes()

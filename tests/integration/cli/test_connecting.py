@@ -1,0 +1,300 @@
+"""An account is connected from the terminal, with a browser somewhere."""
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+
+from socialpub.app import create_app
+from socialpub.runtime import Runtime
+from tests.browser import Browser
+from tests.integration.cli.conftest import Terminal
+from tests.integration.uploads.caller import Caller
+from tests.transport import SandboxTransport
+
+HERE = "http://127.0.0.1:8000"
+NOBODY = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"
+
+
+class Nobody(httpx2.AsyncBaseTransport):
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("refused", request=request)
+
+
+class Meanwhile(threading.Event):
+    """What happens while a command waits: one thing after the other, and then time passes."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        super().__init__()
+        self.things: list[Callable[[], object]] = []
+        self._terminal = terminal
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if self.things:
+            self.things.pop(0)()
+        else:
+            self._terminal.clock.forward(60)
+        return False
+
+
+@pytest.fixture
+def meanwhile(terminal: Terminal) -> Meanwhile:
+    """The web process runs, and the command's waiting can be filled."""
+    waiting = terminal.parts["stopping"] = Meanwhile(terminal)
+    return waiting
+
+
+@pytest.fixture
+def web(terminal: Terminal, rt: Runtime) -> Iterator[Caller]:
+    app = create_app(rt)
+    terminal.mounts[HERE] = SandboxTransport(app)
+    with Caller(app, "") as caller:
+        yield caller
+
+
+@pytest.fixture
+def consent_url(terminal: Terminal, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the command has shown so far, for somebody who reads it while the command waits."""
+    from socialpub.cli.admin import connecting
+
+    shown: list[str] = []
+    say = connecting.say
+
+    def note(text: str) -> None:
+        shown.extend(re.findall(r"http://sandbox\.test/\S+", text))
+        say(text)
+
+    monkeypatch.setattr(connecting, "say", note)
+    return shown
+
+
+def come_back(terminal: Terminal, web: Caller, urls: list[str], *how: str) -> Callable[[], object]:
+    """The owner opens the page that was shown, decides, and the browser is sent back."""
+
+    def go() -> None:
+        parts = urlsplit(Browser(terminal.world).decides(urls[-1], *how))
+        web.ask("GET", f"{parts.path}?{parts.query}")
+
+    return go
+
+
+def profiles_of(terminal: Terminal) -> Any:
+    return json.loads(terminal("admin", "list-profiles", "--json").stdout)
+
+
+# --- with a browser --------------------------------------------------------------------------------------------------
+
+
+def test_the_profiles_id_is_printed_once_the_browser_has_come_back(
+    terminal: Terminal, web: Caller, meanwhile: Meanwhile, consent_url: list[str]
+) -> None:
+    meanwhile.things = [lambda: None, come_back(terminal, web, consent_url)]
+    done = terminal("admin", "connect-profile", "x", "--name", "News")
+    assert done.exit_code == 0, done.stderr
+    (profile,) = profiles_of(terminal)
+    assert done.stdout == f"{profile['id']}\n"
+    assert (profile["name"], profile["username"], profile["status"]) == ("News", "demo", "active")
+    assert f"{HERE}/oauth/x/callback" in done.stderr
+    assert consent_url[0] in done.stderr
+    assert "@demo is connected" in done.stderr
+
+
+def test_a_denied_consent_ends_the_waiting(
+    terminal: Terminal, web: Caller, meanwhile: Meanwhile, consent_url: list[str]
+) -> None:
+    meanwhile.things = [come_back(terminal, web, consent_url, "demo", "deny")]
+    done = terminal("admin", "connect-profile", "x")
+    assert done.exit_code == 1
+    assert done.stdout == ""
+    assert "did not give" in done.stderr
+    assert "Hint: Begin again" in done.stderr
+
+
+def test_a_browser_that_never_comes_back_is_waited_for_ten_minutes(
+    terminal: Terminal, web: Caller, meanwhile: Meanwhile
+) -> None:
+    began = terminal.clock.now()
+    done = terminal("admin", "connect-profile", "x")
+    assert done.exit_code == 1
+    assert "within ten minutes" in done.stderr
+    assert (terminal.clock.now() - began).total_seconds() == 600
+
+
+def test_leaving_with_ctrl_c_leaves_nothing_open(
+    terminal: Terminal, web: Caller, meanwhile: Meanwhile, consent_url: list[str]
+) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    meanwhile.things = [interrupt]
+    done = terminal("admin", "connect-profile", "x")
+    assert done.exit_code == 1
+    assert "Nothing was connected" in done.stderr
+    assert "Traceback" not in done.stderr
+    come_back(terminal, web, consent_url)()
+    assert profiles_of(terminal) == []
+
+
+def test_without_a_web_process_the_other_way_is_offered(terminal: Terminal) -> None:
+    terminal.mounts[HERE] = Nobody()
+    done = terminal("admin", "connect-profile", "x")
+    assert done.exit_code == 1
+    assert f"Nothing answers at {HERE}" in done.stderr
+    assert "--paste" in done.stderr
+    with terminal.open() as rt:
+        assert rt.reader.value("SELECT count(*) FROM consent") == 0
+
+
+def test_another_account_than_that_of_the_profile_is_refused(
+    terminal: Terminal, web: Caller, meanwhile: Meanwhile, consent_url: list[str]
+) -> None:
+    profile = terminal.connect()
+    meanwhile.things = [come_back(terminal, web, consent_url, "studio")]
+    done = terminal("admin", "connect-profile", "x", "--profile", profile)
+    assert done.exit_code == 1
+    assert "@demo" in done.stderr
+    assert "@studio" in done.stderr
+    meanwhile.things = [come_back(terminal, web, consent_url)]
+    done = terminal("admin", "connect-profile", "x", "--profile", profile)
+    assert done.stdout.strip() == profile
+    assert "has new tokens" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["myspace"], 2, "none of x, tiktok, pinterest"),
+        ([], 2, "PROVIDER"),
+        (["tiktok", "--paste"], 1, "client_key and client_secret in [providers.tiktok]"),
+        (["x", "--paste", "--profile", NOBODY], 1, "no profile"),
+        (["x", "--paste", "--name", ""], 1, "name"),
+    ],
+)
+def test_what_cannot_be_begun_says_why(terminal: Terminal, arguments: list[str], code: int, said: str) -> None:
+    done = terminal("admin", "connect-profile", *arguments)
+    assert done.exit_code == code
+    assert done.stdout == ""
+    assert said in done.stderr
+
+
+# --- without one -----------------------------------------------------------------------------------------------------
+
+
+class Pasting:
+    """Standard input of somebody who first looks at what the command shows."""
+
+    def __init__(self, *lines: Callable[[], str]) -> None:
+        self._lines = list(lines)
+
+    def readline(self) -> str:
+        return self._lines.pop(0)() if self._lines else ""
+
+
+def paste(monkeypatch: pytest.MonkeyPatch, *lines: Callable[[], str]) -> None:
+    from types import SimpleNamespace
+
+    from socialpub.cli.admin import connecting
+
+    monkeypatch.setattr(connecting, "sys", SimpleNamespace(stdin=Pasting(*lines)))
+
+
+@pytest.mark.parametrize("part", [0, 1], ids=["whole", "query"])
+def test_on_a_headless_server_the_address_is_pasted(
+    terminal: Terminal, consent_url: list[str], monkeypatch: pytest.MonkeyPatch, part: int
+) -> None:
+    def address() -> str:
+        whole = Browser(terminal.world).decides(consent_url[-1])
+        return (whole, whole.partition("?")[2])[part] + "\n"
+
+    paste(monkeypatch, lambda: "\n", lambda: "what is this?\n", address)
+    done = terminal("admin", "connect-profile", "x", "--paste")
+    assert done.exit_code == 0, done.stderr
+    (profile,) = profiles_of(terminal)
+    assert done.stdout == f"{profile['id']}\n"
+    assert "not the address" in done.stderr
+
+
+def test_an_address_of_another_attempt_is_refused(
+    terminal: Terminal, consent_url: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paste(monkeypatch)
+    done = terminal("admin", "connect-profile", "x", "--paste")
+    assert done.exit_code == 1
+    assert "No address was pasted" in done.stderr
+    old = Browser(terminal.world).decides(consent_url[-1])
+    paste(monkeypatch, lambda: old)
+    done = terminal("admin", "connect-profile", "x", "--paste")
+    assert done.exit_code == 1
+    assert "another attempt" in done.stderr
+    assert profiles_of(terminal) == []
+
+
+def test_a_web_process_that_was_faster_than_the_pasting_is_fine(
+    terminal: Terminal, web: Caller, consent_url: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late() -> str:
+        come_back(terminal, web, consent_url)()
+        return "http://127.0.0.1:8000/oauth/x/callback?state=s&code=c\n"
+
+    paste(monkeypatch, late)
+    done = terminal("admin", "connect-profile", "x", "--paste")
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.strip() == profiles_of(terminal)[0]["id"]
+
+
+# --- tokens ----------------------------------------------------------------------------------------------------------
+
+
+def test_new_tokens_can_be_asked_for_at_any_time(terminal: Terminal) -> None:
+    profile = terminal.connect()
+    done = terminal("admin", "refresh-profile", profile)
+    assert done.exit_code == 0
+    assert done.stdout == ""
+    assert "new access token, good until 2026-10-12 11:00:00 UTC" in done.stderr
+    assert terminal.world.x.counts["token"] == 1
+
+
+def test_a_refresh_that_is_refused_says_how_to_connect_again(terminal: Terminal) -> None:
+    profile = terminal.connect()
+    demo = terminal.world.x.account_named("demo")
+    assert demo is not None
+    for token in terminal.world.x.tokens.of(demo.id):
+        terminal.world.x.tokens.end_family(token.family)
+    done = terminal("admin", "refresh-profile", profile)
+    assert done.exit_code == 1
+    assert "socialpub admin connect-profile x" in done.stderr
+    (shown,) = profiles_of(terminal)
+    assert shown["status"] == "reauthRequired"
+    assert shown["warning"].endswith("Run: socialpub admin connect-profile x")
+    assert "connect-profile x" in terminal("admin", "list-profiles").stdout
+
+
+def test_a_profile_without_a_refresh_token_keeps_what_it_has(terminal: Terminal) -> None:
+    grant = json.loads(terminal.grant(scopes=["tweet.read", "tweet.write", "users.read"]))
+    profile = terminal("admin", "import-profile", "x", stdin=json.dumps(grant)).stdout.strip()
+    done = terminal("admin", "refresh-profile", profile)
+    assert done.exit_code == 1
+    assert "no refresh token" in done.stderr
+    (shown,) = profiles_of(terminal)
+    assert shown["status"] == "active"
+    assert "It has no refresh token" in shown["warning"], "its two hours are within the week"
+
+
+def test_what_cannot_be_refreshed_says_why(terminal: Terminal) -> None:
+    assert terminal("admin", "refresh-profile", NOBODY).exit_code == 1
+    assert terminal("admin", "refresh-profile", "7").exit_code == 2
+    profile = terminal.connect()
+    terminal("admin", "pause")
+    paused = terminal("admin", "refresh-profile", profile)
+    assert paused.exit_code == 1
+    assert "socialpub admin resume" in paused.stderr
+    terminal("admin", "disconnect-profile", profile)
+    gone = terminal("admin", "refresh-profile", profile)
+    assert gone.exit_code == 1
+    assert "disconnected" in gone.stderr
+    assert terminal.world.x.counts["token"] == 0

@@ -1,0 +1,131 @@
+"""The rooms of the demo, one by one; the whole of it runs in `tests/e2e`."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from rich.console import Console
+from starlette.testclient import TestClient
+
+from socialpub import consents
+from socialpub.cli.browser import Form
+from socialpub.cli.demo import _demand_success
+from socialpub.cli.failure import Failure
+from socialpub.cli.film import Film, shoot
+from socialpub.cli.sandbox import provider_lines
+from socialpub.cli.stage import Stage
+from socialpub.cli.tour import LINE, Tour, _laid_out
+from socialpub.providers.base import Account, Content, MediaFile, Options
+from socialpub.runtime import Runtime, build
+from socialpub.sandbox import World, create_app
+from socialpub.settings import Settings, load
+from socialpub.store import examiner
+from socialpub.store.mediatype import Limits
+from tests.clock import HandClock
+from tests.house import settings_in
+
+SANDBOX = "http://127.0.0.1:8100"
+OPTIONS: dict[str, Options] = {"x": {}, "tiktok": {"privacyLevel": "SELF_ONLY"}, "pinterest": {"boardId": "1"}}
+
+
+@pytest.fixture
+def pointed(tmp_path: Path) -> Settings:
+    """What `socialpub sandbox` says to put into the configuration, read back."""
+    config = tmp_path / "config.toml"
+    config.write_text(provider_lines(SANDBOX))
+    return load(config, {})
+
+
+@pytest.fixture
+def house(tmp_path: Path, pointed: Settings, clock: HandClock) -> Any:
+    rt = build(settings_in(tmp_path, providers=pointed.providers), clock=clock, role="test")
+    yield rt
+    rt.close()
+
+
+def test_the_sandboxs_lines_lead_every_network_to_it(pointed: Settings) -> None:
+    for name in ("x", "tiktok", "pinterest"):
+        section = getattr(pointed.providers, name)
+        assert section.missing_keys() == []
+        assert section.api_url.startswith(f"{SANDBOX}/{name}")
+        assert section.authorize_url.startswith(f"{SANDBOX}/{name}/")
+        assert section.allows_upload_host("127.0.0.1")
+
+
+@pytest.mark.parametrize("network", ["x", "tiktok", "pinterest"])
+def test_the_browser_gives_every_consent_that_a_page_asks_for(house: Runtime, network: str) -> None:
+    world = World()
+    web = TestClient(create_app(world), base_url=SANDBOX, follow_redirects=False)
+    begun = consents.begin(house, network)
+    form = Form()
+    form.feed(web.get(begun.url).text)
+    assert form.action
+    assert {"demo", "studio"} <= form.accounts
+    answer = web.post(
+        str(web.get(begun.url).url.join(form.action)), data={**form.fields, "account": "demo", "decision": "allow"}
+    )
+    came_back = dict(parse_qsl(urlsplit(answer.headers["location"]).query))
+    assert came_back["code"]
+    code = world.networks[network].codes[came_back["code"]]  # type: ignore[attr-defined]
+    assert house.providers[network].oauth.missing_scopes(frozenset(code.scopes)) == []
+
+
+def test_the_film_is_one_that_every_network_takes(house: Runtime, tmp_path: Path) -> None:
+    film = tmp_path / "sunset.mp4"
+    shoot(film)
+    facts = examiner.examine(film, "video/mp4", Limits()).facts
+    media = MediaFile(0, "video", "video/mp4", film.stat().st_size, film, film.name, facts=facts)
+    for name, provider in house.providers.items():
+        content = Content("A film", (media,))
+        assert provider.check(content, OPTIONS[name], Account("1")) == []
+
+
+def test_a_film_that_cannot_be_made_says_why(tmp_path: Path) -> None:
+    film = Film(tmp_path / "missing" / "sunset.mp4")
+    with pytest.raises(Failure, match="No such file"):
+        film.finish()
+    film.drop()
+
+
+def test_whoever_got_no_post_is_named_with_the_reason(tmp_path: Path) -> None:
+    stage = Stage(tmp_path / "demo")
+    good = {"provider": "x", "profileName": "Demo", "status": "published"}
+    refused = {"provider": "tiktok", "profileName": "Demo", "status": "failed", "errorMessage": "Too many today."}
+    late = {"provider": "pinterest", "profileName": "Demo", "status": "publishing"}
+    _demand_success(stage, {"picture": {"deliveries": [good]}})
+    with pytest.raises(Failure) as raised:
+        _demand_success(stage, {"picture": {"deliveries": [good, refused]}, "video": {"deliveries": [late]}})
+    assert raised.value.exit_code == 1
+    assert "The picture is not on TikTok “Demo” (failed): Too many today." in raised.value.message
+    assert "The video is not on Pinterest “Demo” (publishing): it has no outcome yet" in raised.value.message
+    assert "X" not in raised.value.message
+
+
+def test_a_second_demo_in_the_same_folder_is_turned_away(tmp_path: Path) -> None:
+    first = Stage(tmp_path / "demo")
+    with pytest.raises(Failure, match="already"):
+        Stage(tmp_path / "demo")
+    first.__exit__()
+    assert load(first.config, {}).providers.tiktok.verification_file
+
+
+def test_commands_are_shown_in_lines_that_fit_and_stay_what_they_are() -> None:
+    ids = [f"01a1fe51-bf89-7000-8f35-f3eb875d8e7{number}" for number in range(3)]
+    body = {"post": {"body": "An evening"}, "profiles": ids, "media": [{"artifactId": ids[0], "alt": "Hills " * 5}]}
+    laid_out = _laid_out(body, 6)
+    assert json.loads(laid_out) == body
+    assert max(map(len, laid_out.splitlines())) <= LINE
+    assert _laid_out({"artifactId": ids[0]}, 6) == json.dumps({"artifactId": ids[0]})
+
+
+def test_addresses_of_posts_lead_to_the_stand_ins(tmp_path: Path) -> None:
+    stage = Stage(tmp_path / "demo")
+    tour = Tour(stage.url, stage.addresses, Console(file=io.StringIO()))
+    here = tour._on_the_stand_in
+    assert here("https://x.com/demo/status/1") == f"{stage.sandbox_url}/x/demo/status/1"
+    assert here("https://www.pinterest.com/pin/1/") == f"{stage.sandbox_url}/pinterest/pin/1/"
+    assert here("https://www.tiktok.com/@demo/video/1") == f"{stage.sandbox_url}/tiktok/@demo/video/1"
+    tour.close()

@@ -17,7 +17,7 @@ from socialpub import idempotency, logs
 from socialpub.api import problems
 from socialpub.api.rates import Rates
 from socialpub.api.request import ClientGone, Receive, Request, Send
-from socialpub.api.routes import routes
+from socialpub.api.routes import routes, verification_routes
 from socialpub.api.waiting import Waiting
 from socialpub.errors import InternalError, NotFound, SocialpubError, Unavailable
 from socialpub.keys import LastUses
@@ -42,7 +42,8 @@ class App:
         """When readiness was last asked (monotonic), and the reasons against it."""
         self.closed = False
         """Set when the database goes away: what still arrives is told to come back."""
-        self._router = Router(routes=routes(), default=_unknown, redirect_slashes=False)
+        own = verification_routes(rt.settings.providers.tiktok.verification_file)
+        self._router = Router(routes=[*own, *routes()], default=_unknown, redirect_slashes=False)
         self._flushing: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:

@@ -94,6 +94,14 @@ def find(rt: Runtime, artifact_id: str) -> Row | None:
     return rt.reader.one("SELECT * FROM artifact WHERE id = ?", (artifact_id,))
 
 
+def type_of(rt: Runtime, storage_key: str) -> str | None:
+    """The media type of the verified artifact under this key, or None."""
+    mime_type: str | None = rt.reader.value(
+        "SELECT mime_type FROM artifact WHERE storage_key = ? AND status = 'verified'", (storage_key,)
+    )
+    return mime_type
+
+
 # --- arriving --------------------------------------------------------------------------------------------------------
 
 

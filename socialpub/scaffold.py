@@ -23,7 +23,7 @@ listen = "127.0.0.1:8000"              # 0.0.0.0:8000 for every interface
 data_dir = "data"                      # database, media and secret.key; relative to this file
 
 # One section per network you publish to: register an app there, allow {base_url}/oauth/<network>/callback
-# as its redirect address, and copy what it shows you. Then: socialpub admin import-profile x
+# as its redirect address, and copy what it shows you. Then: socialpub admin connect-profile x
 
 # [providers.x]                        # console.x.com, an app of type "Web App"
 # client_id = ""

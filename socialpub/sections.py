@@ -87,6 +87,7 @@ def _check_upload_host(host: str) -> str:
 
 
 Duration = Annotated[timedelta, BeforeValidator(_read_duration), Field(gt=NONE)]
+Gap = Annotated[timedelta, BeforeValidator(_read_duration), Field(ge=NONE)]
 Secret = Annotated[SecretStr, BeforeValidator(_trim)]
 Trimmed = Annotated[str, BeforeValidator(_trim)]
 Url = Annotated[str, AfterValidator(check_url)]
@@ -110,16 +111,28 @@ FROM_APP_PAGE = "the secret that the network shows on the app's page; empty when
 # --- the networks ----------------------------------------------------------------------------------------------------
 
 
+def _check_file_name(name: str) -> str:
+    if name and not re.fullmatch(r"[A-Za-z0-9_-]+\.[a-z]{1,5}", name):
+        raise ValueError("a file name without a folder, such as tiktokABC.txt")
+    return name
+
+
 class Network(Section):
     """One network's app credentials and addresses. Each network adds its own spelling of the app's id."""
 
     OWN_API_URL: ClassVar[str]
+    ID_KEY: ClassVar[str] = "client_id"
 
     client_secret: Secret = Field(default=SecretStr(""), description=FROM_APP_PAGE)
     client_secret_file: Trimmed = Field(default="", description=FILE_INSTEAD)
     api_url: BaseUrl = Field(description=AN_API_URL)
     authorize_url: Url = Field(description=A_CONSENT_PAGE)
     upload_hosts: UploadHosts = Field(default=(), description=HOSTS)
+
+    def missing_keys(self) -> list[str]:
+        """Which of the keys that name the app are empty: without them no account can be connected."""
+        named = {self.ID_KEY: getattr(self, self.ID_KEY), "client_secret": self.client_secret.get_secret_value()}
+        return [key for key, value in named.items() if not value]
 
     def allows_upload_host(self, host: str) -> bool:
         """Whether bytes may be sent to `host` (a name without port), which the network named at run time.
@@ -150,6 +163,7 @@ class X(Network):
 
 class TikTok(Network):
     OWN_API_URL = "https://open.tiktokapis.com"
+    ID_KEY = "client_key"
 
     client_key: Trimmed = Field(default="", description="the app's client key, from developers.tiktok.com")
     api_url: BaseUrl = Field(default=OWN_API_URL, description=AN_API_URL)
@@ -159,6 +173,10 @@ class TikTok(Network):
         description=HOSTS,
     )
     pkce: bool = Field(default=True, description="true or false")
+    verification_file: Annotated[str, AfterValidator(_check_file_name)] = Field(
+        default="", description="the name of the file that TikTok gave for verifying a domain, such as tiktokABC.txt"
+    )
+    verification_content: Trimmed = Field(default="", description="what that file holds")
 
 
 class Pinterest(Network):
@@ -182,6 +200,7 @@ class Providers(Section):
 class Publishing(Section):
     max_lateness: Duration = Field(default=timedelta(hours=24), description=A_DURATION)
     give_up_after: Duration = Field(default=timedelta(hours=48), description=A_DURATION)
+    min_gap: Gap = Field(default=NONE, description='a duration such as "0s", "90s" or "15m"')
     workers: int = Field(default=8, ge=1, le=64, description="a whole number from 1 to 64")
 
 

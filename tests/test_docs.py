@@ -42,7 +42,7 @@ def test_every_code_has_its_line_in_the_readme(name: str) -> None:
     assert f"| {status} | `{name}` |" in README
 
 
-@pytest.mark.parametrize("state", [*PostStatus, *ProfileStatus, *{state.outside for state in State}])
+@pytest.mark.parametrize("state", [*PostStatus, *ProfileStatus, *sorted({state.outside for state in State})])
 def test_every_state_that_a_caller_can_see_is_explained(state: str) -> None:
     assert f"| `{state}` |" in README
 

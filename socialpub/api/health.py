@@ -5,18 +5,16 @@ nothing is left lying, not only whether this process answers.
 """
 
 import asyncio
-from datetime import datetime
 
 import orjson
 
-from socialpub import deliveries, lanes
+from socialpub import condition, deliveries, lanes
 from socialpub.api.endpoint import Answer, Request, endpoint
-from socialpub.clock import parse, stamp
+from socialpub.clock import stamp
 from socialpub.errors import Unavailable
 from socialpub.runtime import Runtime
-from socialpub.store.database import Reader, Tx
+from socialpub.store.database import Tx
 
-HEARTBEAT_SECONDS = 30.0
 OVERDUE_SECONDS = 120.0
 _PATIENCE_SECONDS = 6.0
 _FRESH_SECONDS = 1.0
@@ -40,6 +38,12 @@ async def ready(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa:
     told: dict[str, object] = {"status": "unready" if found else "paused" if paused else "ready"}
     if paused:
         told["paused"] = True
+    # A network that refuses the app is no fault of this machine: it is told, and the light stays green.
+    held = lanes.holds(rt.reader)
+    if held:
+        told["held"] = [
+            {"provider": hold["provider"], "since": hold["since"], "reason": hold["reason"]} for hold in held
+        ]
     if found:
         told["reasons"] = found
         return Answer(503, orjson.dumps(told), ((b"retry-after", b"10"),))
@@ -57,21 +61,15 @@ async def reasons(rt: Runtime) -> list[str]:
     floor, free = int(rt.settings.health.disk_floor_bytes), rt.files.free_bytes()
     if free < floor:
         found.append(f"The disk has {free // 1_000_000} MB left, which is below health.disk_floor_bytes.")
-    heartbeat = heartbeat_age(rt.reader, now)
+    heartbeat = condition.heartbeat_age(rt.reader, now)
     if heartbeat is None:
         found.append("The worker has never run. Start it: `socialpub serve` runs both, `socialpub worker` it alone.")
-    elif heartbeat > HEARTBEAT_SECONDS:
+    elif heartbeat > condition.HEARTBEAT_SECONDS:
         found.append(f"The worker has not shown itself for {heartbeat:.0f} seconds. Look at its log and start it.")
     late = 0 if lanes.paused_at(rt.reader) else deliveries.overdue(rt.reader, stamp(now), OVERDUE_SECONDS)
     if late:
         found.append(f"{late} deliveries are overdue by more than two minutes. The worker's log says why.")
     return found
-
-
-def heartbeat_age(reader: Reader, now: datetime) -> float | None:
-    """Seconds since the worker last showed itself; None when it never did."""
-    shown = reader.value("SELECT value FROM appliance WHERE name = 'heartbeat'")
-    return None if shown is None else (now - parse(shown)).total_seconds()
 
 
 def _touch(rt: Runtime, tx: Tx) -> None:

@@ -4,9 +4,9 @@ import hmac
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from socialpub import deliveries, lanes
+from socialpub import condition, deliveries, lanes
 from socialpub.api.endpoint import Answer, Request, endpoint
-from socialpub.api.health import OVERDUE_SECONDS, heartbeat_age
+from socialpub.api.health import OVERDUE_SECONDS
 from socialpub.clock import stamp
 from socialpub.errors import Unauthorized
 from socialpub.runtime import Runtime
@@ -62,6 +62,12 @@ def _collect(app: "App", reader: Reader) -> Iterator["Metric"]:
             family.add_metric([str(value) for value in row[:-1]], row[-1])
         yield family
 
+    held = GaugeMetricFamily("socialpub_held", "1 while a network refuses the whole app", labels=["provider"])
+    refusing = {hold["provider"] for hold in lanes.holds(reader)}
+    for provider in sorted(rt.providers):
+        held.add_metric([provider], provider in refusing)
+    yield held
+
     now = rt.now()
     yield GaugeMetricFamily(
         "socialpub_deliveries_overdue",
@@ -71,7 +77,7 @@ def _collect(app: "App", reader: Reader) -> Iterator["Metric"]:
     yield GaugeMetricFamily(
         "socialpub_paused", "1 while no delivery starts", value=0 if lanes.paused_at(reader) is None else 1
     )
-    age = heartbeat_age(reader, now)
+    age = condition.heartbeat_age(reader, now)
     if age is not None:
         yield GaugeMetricFamily(
             "socialpub_worker_heartbeat_age_seconds", "Since the worker last showed itself", value=age
@@ -106,11 +112,5 @@ _COUNTED = (
         "Connected accounts",
         ["provider", "status"],
         "SELECT provider, status, count(*) FROM profile GROUP BY provider, status ORDER BY provider, status",
-    ),
-    (
-        "socialpub_provider_held",
-        "1 for a network that refuses the whole app",
-        ["provider"],
-        "SELECT provider, 1 FROM hold ORDER BY provider",
     ),
 )

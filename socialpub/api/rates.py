@@ -78,6 +78,7 @@ class Rates:
         self._windows = Windows(clock)
         self._keys = RateLimitItemPerMinute(settings.requests_per_minute, namespace="key")
         self._failures = RateLimitItemPerMinute(settings.failed_keys_per_minute, namespace="failure")
+        self._guesses = RateLimitItemPerMinute(settings.failed_keys_per_minute, namespace="guess")
 
     def count(self, key_id: str) -> tuple[Header, ...]:
         """One request of this key: the headers of its answer. Raises RateLimited, which carries them itself."""
@@ -86,6 +87,10 @@ class Rates:
     def count_failure(self, address: str) -> None:
         """One failed authentication from this address. Raises RateLimited."""
         self._count(self._failures, address, "Too many wrong keys come from this address.")
+
+    def count_guess(self, address: str) -> None:
+        """One answer to a consent that nobody here asked for. Raises RateLimited."""
+        self._count(self._guesses, address, "Too many answers to unknown consents come from this address.")
 
     def _count(self, limit: RateLimitItemPerMinute, who: str, complaint: str) -> tuple[Header, ...]:
         used, left_seconds = self._windows.hit(_key_for(limit, who), _SECONDS)

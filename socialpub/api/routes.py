@@ -4,6 +4,7 @@ from starlette.routing import Route
 
 from socialpub.api import health, logs, metrics, openapi, posts, profiles, storage, uploads
 from socialpub.api.endpoint import Endpoint, Methods
+from socialpub.web import consents, verification
 from socialpub.web import problems as meanings
 
 
@@ -24,11 +25,17 @@ def routes() -> list[Route]:
         _at("/api/v1/openapi-docs", GET=openapi.show),
         _at("/storage/uploads/{artifactId}", PUT=storage.put),
         _at("/storage/media/{key:path}", GET=storage.read),
+        _at("/oauth/{provider}/callback", GET=consents.callback),
         _at("/problems/{slug}", GET=meanings.show),
         _at("/healthz", GET=health.live),
         _at("/readyz", GET=health.ready),
         _at("/metrics", GET=metrics.show),
     ]
+
+
+def verification_routes(file_name: str) -> list[Route]:
+    """Where TikTok looks for the file of this name: before everything else, since one lies among the media."""
+    return [_at(f"{folder}/{file_name}", GET=verification.show) for folder in ("", "/storage/media") if file_name]
 
 
 def _at(path: str, **methods: Endpoint) -> Route:

@@ -7,7 +7,7 @@ larger than its reservation, late, or signed for something else is ever kept.
 import asyncio
 from typing import ClassVar
 
-from socialpub import artifacts, ids, signing
+from socialpub import artifacts, fitting, ids, signing
 from socialpub.api.endpoint import endpoint
 from socialpub.api.ranges import chosen
 from socialpub.api.request import Answer, Header, Request
@@ -117,8 +117,8 @@ async def read(rt: Runtime, caller: None, request: Request) -> Answer | None:  #
     storage_key = request.path_params["key"]
     query = request.query_string.decode("latin-1")
     left_seconds = signing.check_media(rt.secrets, storage_key, query, rt.clock.now())
-    row = rt.reader.one("SELECT mime_type FROM artifact WHERE storage_key = ? AND status = 'verified'", (storage_key,))
-    if row is None:
+    mime_type = artifacts.type_of(rt, storage_key) or fitting.type_of(rt, storage_key)
+    if mime_type is None:
         raise NotFound("This file is not here any more.")
     try:
         file = rt.files.open(storage_key)
@@ -127,7 +127,7 @@ async def read(rt: Runtime, caller: None, request: Request) -> Answer | None:  #
     with file:
         etag = artifacts.etag_of(storage_key).encode()
         headers = (
-            (b"content-type", row["mime_type"].encode()),
+            (b"content-type", mime_type.encode()),
             (b"etag", etag),
             (b"cache-control", b"private, max-age=%d" % left_seconds),
             *_ALWAYS,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from socialpub import deliveries
+from socialpub import deliveries, lanes
 from socialpub.app import create_app
 from socialpub.clock import stamp
 from socialpub.errors import Unavailable
@@ -67,6 +67,22 @@ def test_while_paused_overdue_posts_do_not_count_and_it_says_so(
     assert (reply.status, reply.json()["status"]) == (200, "paused")
 
 
+def test_a_network_that_refuses_the_app_is_told_and_the_light_stays_green(
+    client: Client, rt: Runtime, profile: str, clock: HandClock
+) -> None:
+    beat(rt)
+    assert "held" not in client.send("GET", "/readyz", key=None).json()
+    rt.db.write(lambda tx: lanes.hold(tx, "x", "The app has no credits left.", "402"))
+    accept(rt, profile)
+    clock.forward(3600)
+    beat(rt)
+    reply = client.send("GET", "/readyz", key=None)
+    assert (reply.status, reply.json()["status"]) == (200, "ready")
+    assert reply.json()["held"] == [
+        {"provider": "x", "since": "2026-10-12T09:00:00.000Z", "reason": "The app has no credits left."}
+    ]
+
+
 def test_a_disk_below_its_floor_is_told(client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     beat(rt)
     monkeypatch.setattr(type(rt.files), "free_bytes", lambda _self: 499_999_999)
@@ -120,6 +136,11 @@ def test_metrics_are_text_that_prometheus_reads(client: Client, rt: Runtime, pro
     assert found["socialpub_profiles", ("provider", "x"), ("status", "active")] == 1
     assert found["socialpub_worker_heartbeat_age_seconds",] == 0
     assert found["socialpub_paused",] == 0
+    assert [found["socialpub_held", ("provider", name)] for name in ("x", "tiktok", "pinterest")] == [0, 0, 0]
+    rt.db.write(lambda tx: lanes.hold(tx, "x", "The app has no credits left.", "402"))
+    told = client.send("GET", "/metrics", key=None).body.decode()
+    assert 'socialpub_held{provider="x"} 1.0' in told
+    assert 'socialpub_held{provider="tiktok"} 0.0' in told
 
 
 @pytest.fixture

@@ -340,7 +340,8 @@ def _log(rt: Runtime, delivery: Delivery, step: str, result: Result, run: Run) -
         case Retry(message) | Limited(message=message):
             level, said = logging.WARNING, message
         case Published(post_id, url):
-            level, said = logging.INFO, f"published {post_id or ''} {url or ''}".strip()
+            told = (post_id, url, *delivery.memo.get("notes", ()))
+            level, said = logging.INFO, " ".join(("published", *filter(None, told)))
         case _:
             level, said = logging.DEBUG, ""
     logs.event(

@@ -41,5 +41,5 @@ async def callback(rt: Runtime, caller: None, request: Request) -> Answer:  # no
         return Answer(400, pages.not_connected(provider.label, error), headers, pages.HTML)
     profile = profiles.find(rt.reader, finished.profile_id)
     assert profile is not None
-    account = f"@{profile.username}" if profile.username else profile.account_id
+    account = f"@{profile.username}" if profile.username else f"“{profile.name}”"  # TikTok tells no handle
     return Answer(200, pages.connected(provider.label, account, profile.name, finished), headers, pages.HTML)

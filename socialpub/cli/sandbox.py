@@ -40,6 +40,8 @@ def sandbox(listen: str, journal: Path | None, leashed: float | None) -> None:
         raise Failure(
             f"The sandbox cannot listen on {listen}: {error.strerror}.", "Choose another: --listen 127.0.0.1:0"
         ) from None
+    # Whoever reads the address may already tell it to stop.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     bound = sock.getsockname()[1]
     url = f"http://{'[' + host + ']' if ':' in host else host}:{bound}"
     click.echo(f"{url}/")
@@ -52,7 +54,6 @@ def sandbox(listen: str, journal: Path | None, leashed: float | None) -> None:
     say("TikTok fetches photos from addresses that were proved to it. To have it trust every address:")
     say(f"  curl -d '{{\"all_urls_verified\": true}}' {url}/_control/tiktok/settings")
     say("Ctrl-C ends it.")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with suppress(KeyboardInterrupt):
         world = World(journal=journal)
         # The real TikTok pulls photos from public https addresses only; an appliance to be tried out has none.

@@ -12,18 +12,18 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from socialpub import crypto, signing
-from socialpub.clock import Clock, SystemClock, stamp
-from socialpub.crypto import Secrets
+from socialpub.core import crypto, signed_urls
+from socialpub.core.clock import Clock, SystemClock, stamp
+from socialpub.core.crypto import Secrets
+from socialpub.core.settings.loader import Settings
+from socialpub.db import json_views
+from socialpub.db.database import Database, Reader, Tx
+from socialpub.db.locks import Owner
+from socialpub.db.secret_binding import bind_secret
+from socialpub.media.files import Files
 from socialpub.providers import registry
 from socialpub.providers.base import Provider
 from socialpub.providers.http import Http
-from socialpub.settings import Settings
-from socialpub.store import views
-from socialpub.store.binding import bind_secret
-from socialpub.store.database import Database, Reader, Tx
-from socialpub.store.files import Files
-from socialpub.store.locks import Owner
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -116,9 +116,11 @@ def build(
     @lru_cache(maxsize=4096)
     def media_url(storage_key: str, second: int) -> str:
         """A read URL counts in whole seconds: all that are made within one are the same."""
-        return signing.media_url(settings, secrets, storage_key, datetime.fromtimestamp(second, UTC))
+        return signed_urls.media_url(settings, secrets, storage_key, datetime.fromtimestamp(second, UTC))
 
-    views.offer_functions(db, lambda key: None if key is None else media_url(str(key), int(clock.now().timestamp())))
+    json_views.offer_functions(
+        db, lambda key: None if key is None else media_url(str(key), int(clock.now().timestamp()))
+    )
     return Runtime(
         settings=settings,
         clock=clock,

@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 import pytest
 
-from socialpub import errors
 from socialpub.cli import main
-from socialpub.store.models import PostStatus, ProfileStatus, State
+from socialpub.core import errors
+from socialpub.db.models import PostStatus, ProfileStatus, State
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()

@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 
 from socialpub.cli.admin import admin
-from socialpub.cli.appliance import Appliance
-from socialpub.cli.commands import Commands
-from socialpub.cli.copies import backup, restore, verify_backup
-from socialpub.cli.demo import demo
+from socialpub.cli.backup import backup, restore, verify_backup
+from socialpub.cli.context import Appliance
+from socialpub.cli.demo.command import demo
 from socialpub.cli.doctor import doctor
+from socialpub.cli.group import Commands
 from socialpub.cli.init import init
 from socialpub.cli.sandbox import sandbox
 from socialpub.cli.serve import serve, web, worker

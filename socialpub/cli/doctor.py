@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from socialpub.cli.appliance import Appliance, pass_appliance
-from socialpub.cli.failure import as_failure
-from socialpub.cli.screen import say, show_json
+from socialpub.cli.context import Appliance, pass_appliance
+from socialpub.cli.errors import as_failure
+from socialpub.cli.output import say, show_json
 
 if TYPE_CHECKING:
-    from socialpub.findings import Finding
+    from socialpub.ops.finding import Finding
 
 
 @click.command(short_help="Check everything, and say what to do about each finding.")
@@ -37,9 +37,9 @@ def doctor(appliance: Appliance, problems: bool, as_json: bool) -> None:
 
 
 def _examine(appliance: Appliance) -> "list[Finding]":
-    from socialpub import doctor
-    from socialpub.errors import OwnerError
-    from socialpub.findings import problem
+    from socialpub.core.errors import OwnerError
+    from socialpub.ops import doctor
+    from socialpub.ops.finding import problem
 
     try:
         settings = appliance.settings()

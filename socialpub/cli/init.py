@@ -4,16 +4,16 @@ from pathlib import Path
 
 import click
 
-from socialpub.cli.screen import say
+from socialpub.cli.output import say
 
 
 @click.command(short_help="Write a configuration, a data folder and secret.key.")
 @click.argument("folder", metavar="[DIR]", type=click.Path(file_okay=False, path_type=Path), default=Path())
 def init(folder: Path) -> None:
     """Write config.toml, the data folder and secret.key into DIR (default: here). Overwrites nothing."""
-    from socialpub import scaffold
+    from socialpub.core.settings import init_template
 
-    for path in scaffold.create(folder):
+    for path in init_template.create(folder):
         click.echo(str(path))
     config = folder / "config.toml"
     here = "" if folder == Path() else f" --config {config}"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from socialpub.cli.failure import Failure
-from socialpub.cli.screen import say
+from socialpub.cli.errors import Failure
+from socialpub.cli.output import say
 
 
 @click.command()
@@ -25,7 +25,7 @@ from socialpub.cli.screen import say
 @click.option("--leashed", type=float, hidden=True, help="End within SECONDS when standard input ends.")
 def sandbox(listen: str, journal: Path | None, leashed: float | None) -> None:
     """Play the networks, to try everything without credentials."""
-    from socialpub.cli.leash import obey
+    from socialpub.cli.child_process import obey
     from socialpub.sandbox import World, server
 
     host, _, port = listen.rpartition(":")

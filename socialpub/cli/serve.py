@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from socialpub.cli.appliance import Appliance, pass_appliance
+from socialpub.cli.context import Appliance, pass_appliance
 
 if TYPE_CHECKING:
-    from socialpub.cli.companion import Companion
+    from socialpub.cli.worker_supervisor import Companion
 
 
 @click.command(short_help="Run the appliance: web and worker together.")
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 @pass_appliance
 def serve(appliance: Appliance, leashed: float | None) -> None:
     """Run the appliance: web and worker together, until Ctrl-C or SIGTERM."""
-    from socialpub.cli.companion import Companion
-    from socialpub.cli.leash import obey
+    from socialpub.cli.child_process import obey
+    from socialpub.cli.worker_supervisor import Companion
     from socialpub.web import server
 
     obey(leashed)
@@ -58,8 +58,8 @@ def web(appliance: Appliance) -> None:
 @pass_appliance
 def worker(appliance: Appliance, leashed: float | None) -> None:
     """Run the worker alone: it publishes what is due."""
-    from socialpub import worker as process
-    from socialpub.cli.leash import obey
+    from socialpub.cli.child_process import obey
+    from socialpub.worker import process
 
     obey(leashed)
     with appliance.start("worker") as rt:

@@ -11,7 +11,7 @@ from socialpub.providers.tiktok import TikTok
 from socialpub.providers.x import X
 
 if TYPE_CHECKING:
-    from socialpub.sections import Providers
+    from socialpub.core.settings.sections import Providers
 
 
 def build(sections: "Providers") -> dict[str, Provider]:

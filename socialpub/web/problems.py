@@ -1,77 +1,39 @@
-"""`/problems/<slug>`: what each problem means and what to do (contract 1.8)."""
+"""Every failure as a problem (RFC 7807): exactly the fields of the specification's section 7, in every corner.
 
-from dataclasses import dataclass
+A problem never shows a stack trace, a path of this machine or a secret: `detail` is written for the caller, the cause
+goes to the log.
+"""
 
-from socialpub import errors
-from socialpub.api.endpoint import Answer, Request, endpoint
-from socialpub.errors import NotFound
-from socialpub.runtime import Runtime
+import orjson
 
+from socialpub.core.errors import SocialpubError
+from socialpub.web.request import Answer, Header, Request
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    means: str
-    do: str
+PROBLEM_JSON = b"application/problem+json"
 
 
-MEANINGS: dict[str, Meaning] = {
-    "invalid-request": Meaning(
-        "Something in the request cannot be accepted. `errors` names every field that fails, each with its path.",
-        "Change the fields that `errors` names and send the request again. Sent unchanged it fails again.",
-    ),
-    "unauthorized": Meaning(
-        "The request has no API key, or one that is not known, has expired or was revoked.",
-        "Send `Authorization: Bearer <API_KEY>`. The owner makes keys with `socialpub admin create-key NAME` and sees "
-        "them with `socialpub admin list-keys`.",
-    ),
-    "forbidden": Meaning(
-        "The key may read but not change anything; or a signed URL is not valid for this use, or its time is over.",
-        "Use a key with the scope `write`; ask for a new URL and use it unchanged.",
-    ),
-    "not-found": Meaning(
-        "There is nothing at this address: no such resource, or one outside of the key's scope.",
-        "Check the id and the path, and whether the key is limited to other providers or profiles.",
-    ),
-    "method-not-allowed": Meaning(
-        "The address exists but does not know this method.", "Use one of the methods that the header `Allow` names."
-    ),
-    "conflict": Meaning(
-        "The request is right, but what it is about is in a state that does not allow it: a post that has started can "
-        "be neither changed nor canceled, a completed upload takes no more bytes, an Idempotency-Key belongs to "
-        "another request or to one that still runs.",
-        "Read the resource and decide by its state.",
-    ),
-    "payload-too-large": Meaning(
-        "The body is larger than allowed: 1 MiB of JSON, or more bytes than an upload was reserved for.",
-        "Send media as an upload instead of inside the JSON, and reserve uploads with their exact size.",
-    ),
-    "unsupported-media-type": Meaning(
-        "The body's `Content-Type` is none that this address reads.",
-        "Send `application/json`; creating a post takes `multipart/form-data` as well.",
-    ),
-    "rate-limited": Meaning(
-        "Too many requests came with this key in one minute, or too many wrong keys from one address.",
-        "Wait as many seconds as `Retry-After` says. `GET /api/v1/posts/{postId}?wait=30` needs no polling loop.",
-    ),
-    "internal-error": Meaning(
-        "The appliance failed in a way that it did not foresee. Nothing of the request was kept unless it says so.",
-        "Look for the request's id (`X-Request-Id`) in the log; the line says what happened.",
-    ),
-    "unavailable": Meaning(
-        "The appliance cannot do this at the moment: the disk is full, the database is locked, or it is being stopped.",
-        "Send the same request again after the seconds that `Retry-After` says. If it stays, look at `/readyz`.",
-    ),
-}
-
-_KINDS = {kind.slug: kind for kind in errors.ALL}
+def render(error: SocialpubError, base_url: str) -> Answer:
+    """The answer that tells this failure."""
+    problem: dict[str, object] = {
+        "type": f"{base_url}/problems/{error.slug}",
+        "title": error.title,
+        "status": error.status,
+        "detail": error.detail,
+        "code": error.code,
+    }
+    if error.status == 400:
+        problem["errors"] = [{"path": list(item.path), "message": item.message} for item in error.errors]
+    headers: list[Header] = [(name.encode(), value.encode()) for name, value in error.headers]
+    if error.retry_after_seconds is not None:
+        headers.append((b"retry-after", b"%d" % error.retry_after_seconds))
+    return Answer(error.status, orjson.dumps(problem), tuple(headers), PROBLEM_JSON)
 
 
-@endpoint(scope=None)
-async def show(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
-    """What a problem means."""
-    from socialpub.web import pages
+def answer(error: SocialpubError, request: Request) -> Answer:
+    """The failure of this request: a problem, or a page for a browser that is outside of the API."""
+    told = render(error, request.app.rt.settings.base_url)
+    if request.accepts_html() and not request.path.startswith(("/api/", "/storage/")):
+        from socialpub.web.pages import pages
 
-    slug = request.path_params["slug"]
-    if slug not in MEANINGS:
-        raise NotFound("There is no problem of this name.")
-    return Answer(200, pages.meaning(_KINDS[slug], MEANINGS[slug]), pages.HEADERS, pages.HTML)
+        return Answer(told.status, pages.failure(error), (*told.headers, *pages.HEADERS), pages.HTML)
+    return told

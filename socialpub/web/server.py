@@ -17,13 +17,13 @@ from typing import Any, cast
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from socialpub import logs
-from socialpub.api import problems
-from socialpub.api.request import new_id
-from socialpub.app import App, create_app
-from socialpub.errors import InvalidRequest, OwnerError
+from socialpub.core import logging as logs
+from socialpub.core.errors import InvalidRequest, OwnerError
+from socialpub.core.settings.loader import Settings
 from socialpub.runtime import Runtime
-from socialpub.settings import Settings
+from socialpub.web import problems
+from socialpub.web.app import App, create_app
+from socialpub.web.request import new_id
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from socialpub.cli.leash import obey
+from socialpub.cli.child_process import obey
 
 
 def create_app(folder: Path) -> Starlette:

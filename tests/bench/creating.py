@@ -6,8 +6,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from socialpub import deliveries
-from socialpub.clock import stamp
+from socialpub.core.clock import stamp
+from socialpub.publishing import deliveries
 from tests.bench import figures
 from tests.bench.figures import Figure
 from tests.bench.load import drive, post_of

@@ -8,11 +8,11 @@ import time
 from datetime import timedelta
 from typing import Any
 
-from socialpub import posts
-from socialpub.keys import Caller
-from socialpub.posts import Draft
+from socialpub.accounts.api_keys import Caller
+from socialpub.db.database import Tx
+from socialpub.publishing import posts
+from socialpub.publishing.posts import Draft
 from socialpub.runtime import Runtime
-from socialpub.store.database import Tx
 from tests.bench import figures
 from tests.bench.figures import Figure
 from tests.bench.load import drive, post_of

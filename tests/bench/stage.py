@@ -18,10 +18,11 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from socialpub import keys, scaffold
-from socialpub.cli.appliance import Appliance
-from socialpub.cli.leash import Leashed
+from socialpub.accounts import api_keys
+from socialpub.cli.child_process import Leashed
+from socialpub.cli.context import Appliance
 from socialpub.cli.sandbox import provider_lines
+from socialpub.core.settings import init_template
 from socialpub.runtime import Runtime
 from tests.bench import stock
 
@@ -82,7 +83,7 @@ class House:
         self.config = folder / "config.toml"
         self.sandbox_url = sandbox_url
         folder.mkdir()
-        scaffold.create(folder)
+        init_template.create(folder)
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         self.config.write_text(
@@ -110,7 +111,7 @@ class House:
 
     def key(self, **limits: Any) -> str:
         """A new key: each measure has its own, so that no rate limit is met."""
-        return self.rt.write(keys.create, "bench", **limits)
+        return self.rt.write(api_keys.create, "bench", **limits)
 
     def close(self) -> None:
         self._open.__exit__(None, None, None)

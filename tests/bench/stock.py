@@ -9,10 +9,12 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
-from socialpub import audiences, credentials, ids, profiles
-from socialpub.clock import stamp
+from socialpub.accounts import credentials, profiles
+from socialpub.core import ids
+from socialpub.core.clock import stamp
+from socialpub.db.database import Tx
+from socialpub.publishing import audiences
 from socialpub.runtime import Runtime
-from socialpub.store.database import Tx
 
 PROFILES = 50
 CHUNK = 10_000

@@ -4,7 +4,7 @@ import asyncio
 import time
 from datetime import timedelta
 
-from socialpub.clock import stamp
+from socialpub.core.clock import stamp
 from tests.bench import figures, memory
 from tests.bench.figures import Figure
 from tests.bench.load import drive

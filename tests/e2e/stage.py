@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx2
 
-from socialpub import scaffold
+from socialpub.core.settings import init_template
 from tests.e2e.caller import Caller, Witness
 from tests.e2e.processes import Process, free_port, until
 
@@ -81,7 +81,7 @@ class Stage:
         """Make the data folder, a key and the profiles, by the commands that an owner uses."""
         config = self.config.read_text()
         self.config.unlink()
-        scaffold.create(self.folder)
+        init_template.create(self.folder)
         self.config.write_text(config)
         sandbox = self.sandbox()
         self.key = self.admin("create-key", "stage")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from socialpub import scaffold
+from socialpub.core.settings import init_template
 from tests.e2e.processes import Process, until
 from tests.e2e.stage import START_SECONDS, Stage
 
@@ -21,7 +21,7 @@ def house(tmp_path: Path) -> Iterator[Stage]:
     stage = Stage(tmp_path / "house", pace=0)
     config = stage.config.read_text()
     stage.config.unlink()
-    scaffold.create(stage.folder)
+    init_template.create(stage.folder)
     stage.config.write_text(config)
     yield stage
     stage.close()

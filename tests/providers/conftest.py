@@ -5,14 +5,14 @@ import anyio
 import httpx2
 import pytest
 
-from socialpub.app import create_app
 from socialpub.providers.http import Http
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from tests.clock import HandClock
+from socialpub.web.app import create_app
 from tests.providers import official
 from tests.providers.grid import BASE_URL, Stage, house_in
-from tests.street import HOST, Line, connect_x, sandbox
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import HOST, Line, connect_x, sandbox
 
 GRID = "tests/providers/test_grid"
 

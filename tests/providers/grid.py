@@ -14,16 +14,16 @@ from typing import Any
 
 import httpx2
 
-from socialpub.posts import DraftMedia
+from socialpub.core.settings.sections import Publishing
+from socialpub.db.models import State
 from socialpub.providers.http import Http
+from socialpub.publishing.posts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.sections import Publishing
-from socialpub.store.models import State
-from tests.clock import HandClock
-from tests.crank import drain
-from tests.house import accept, message_of, open_house, state_of, status_of
-from tests.street import Line, providers_of_the_sandbox
+from tests.support.appliance import accept, message_of, open_house, state_of, status_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import Line, providers_of_the_sandbox
 
 BODY = "Once and never twice"
 BASE_URL = "https://social.example.org"

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from socialpub.media.inspect import Facts, Limits, examine
 from socialpub.runtime import Runtime
-from socialpub.store.mediatype import Facts, Limits, examine
-from tests.street import artifact
+from tests.support.sandbox_http import artifact
 
 _known: dict[Path, Facts] = {}
 

@@ -5,14 +5,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from socialpub.posts import DraftMedia
+from socialpub.db.models import State
+from socialpub.publishing.posts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.store.models import State
 from tests.providers.grid import BODY, DANGEROUS, Means, Network, Story, scripted
 from tests.providers.shelf import on_shelf
 from tests.samples import media
-from tests.street import connect_pinterest
+from tests.support.sandbox_http import connect_pinterest
 
 
 def picture(rt: Runtime, shelf: Path) -> tuple[DraftMedia, ...]:

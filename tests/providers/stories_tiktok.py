@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from socialpub.posts import DraftMedia
+from socialpub.db.models import State
 from socialpub.providers.tiktok import limits
+from socialpub.publishing.posts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.sandbox.tiktok.tasks import IN_INBOX
-from socialpub.store.models import State
 from tests.providers.grid import DANGEROUS, Means, Network, Story, scripted
 from tests.providers.shelf import on_shelf
 from tests.samples import media
-from tests.street import connect_tiktok
+from tests.support.sandbox_http import connect_tiktok
 
 LARGE_BYTES = 11_000_000
 

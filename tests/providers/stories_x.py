@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from socialpub.posts import DraftMedia
+from socialpub.db.models import State
+from socialpub.publishing.posts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.store.models import State
 from tests.providers.grid import BODY, DANGEROUS, Means, Network, Story, scripted
 from tests.providers.shelf import on_shelf
 from tests.samples import media
-from tests.street import connect_x
+from tests.support.sandbox_http import connect_x
 
 
 def text(rt: Runtime, shelf: Path) -> tuple[DraftMedia, ...]:

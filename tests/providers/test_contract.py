@@ -12,19 +12,19 @@ import httpx2
 import pytest
 
 import socialpub
-from socialpub import posts
-from socialpub.posts import Draft, DraftMedia
+from socialpub.db.models import State
 from socialpub.providers.base import Account, Content, Kind, MediaFile, Provider
+from socialpub.publishing import posts
+from socialpub.publishing.posts import Draft, DraftMedia
 from socialpub.sandbox.world import Request
-from socialpub.store.models import State
-from tests.crank import drain
-from tests.house import OWNER, accept, message_of, state_of
-from tests.provider_documents import document
 from tests.providers import official
 from tests.providers.grid import Stage, begin
 from tests.providers.networks import NETWORKS, STORIES, story_of
 from tests.providers.shelf import on_shelf
 from tests.samples import media
+from tests.support.appliance import OWNER, accept, message_of, state_of
+from tests.support.drain import drain
+from tests.support.provider_documents import document
 
 FOLDER = Path(socialpub.__file__).parent / "providers"
 
@@ -256,7 +256,7 @@ def test_no_adapter_sleeps_or_looks_at_a_clock() -> None:
             for node in ast.walk(ast.parse(path.read_text())):
                 named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
                 named += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-                assert not {"time", "asyncio", "threading", "socialpub.clock"} & set(named), path
+                assert not {"time", "asyncio", "threading", "socialpub.core.clock"} & set(named), path
                 if isinstance(node, ast.Attribute):
                     taken = ast.unparse(node)
                     assert taken not in ("datetime.now", "datetime.utcnow", "date.today"), path

@@ -2,11 +2,11 @@
 
 import pytest
 
-from socialpub.store.models import State
-from tests.crank import drain
-from tests.house import message_of, state_of
+from socialpub.db.models import State
 from tests.providers.grid import Stage, assert_the_outcome_is_true, begin, play
 from tests.providers.networks import NETWORKS, STORIES, story_of
+from tests.support.appliance import message_of, state_of
+from tests.support.drain import drain
 
 CELLS = [cell for network in NETWORKS.values() for cell in network.cells()]
 

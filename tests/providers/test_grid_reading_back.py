@@ -2,9 +2,7 @@
 
 import pytest
 
-from socialpub.store.models import State
-from tests.crank import drain
-from tests.house import accept, message_of, state_of
+from socialpub.db.models import State
 from tests.providers.grid import (
     BODY,
     Call,
@@ -15,6 +13,8 @@ from tests.providers.grid import (
 )
 from tests.providers.networks import NETWORKS, story_of
 from tests.providers.stories_tiktok import DIRECT, large_film
+from tests.support.appliance import accept, message_of, state_of
+from tests.support.drain import drain
 
 TOLD_BY = [("x", "text"), ("tiktok", "film"), ("pinterest", "picture")]
 """One story for every way of reading back."""

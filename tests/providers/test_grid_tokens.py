@@ -5,14 +5,15 @@ import threading
 import httpx2
 import pytest
 
-from socialpub import publisher, tokens
+from socialpub.accounts import tokens
+from socialpub.db.models import State
+from socialpub.publishing import engine
 from socialpub.runtime import Runtime
-from socialpub.store.models import State
-from tests.crank import drain
-from tests.house import message_of, state_of
 from tests.providers.grid import Call, Stage, assert_the_outcome_is_true, begin, house_in
 from tests.providers.networks import NETWORKS, story_of
-from tests.street import Died
+from tests.support.appliance import message_of, state_of
+from tests.support.drain import drain
+from tests.support.sandbox_http import Died
 
 SIMPLE = {"x": "text", "tiktok": "draft", "pinterest": "picture"}
 FAULTS = (
@@ -85,7 +86,7 @@ def test_two_processes_that_find_the_same_token_expired_need_one_refresh(stage: 
 
     def renew(rt: Runtime) -> None:
         tokens.fresh(rt, profile)
-        publisher.work(rt, delivery)
+        engine.work(rt, delivery)
 
     try:
         threads = [threading.Thread(target=renew, args=(rt,)) for rt in (stage.rt, second, stage.rt, second)]

@@ -7,15 +7,15 @@ from contextlib import contextmanager
 import httpx2
 import pytest
 
-from socialpub import publisher
+from socialpub.db.models import State
+from socialpub.publishing import engine
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.store.models import State
-from tests.crank import drain
-from tests.house import message_of, state_of
 from tests.providers.grid import Call, Place, Stage, assert_the_outcome_is_true, begin, house_in
 from tests.providers.networks import NETWORKS, STORIES, story_of
-from tests.street import Died
+from tests.support.appliance import message_of, state_of
+from tests.support.drain import drain
+from tests.support.sandbox_http import Died
 
 HOUR = 3600.0
 PATIENT_SECONDS = 20.0
@@ -221,7 +221,7 @@ def test_two_processes_side_by_side_post_each_once(stage: Stage, network: str) -
 
     def hurry(house: Runtime) -> None:
         for delivery in deliveries:
-            publisher.work(house, delivery)
+            engine.work(house, delivery)
 
     with successor_of(stage) as second:
         threads = [threading.Thread(target=hurry, args=(house,)) for house in (stage.rt, second, stage.rt, second)]

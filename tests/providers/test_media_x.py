@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.posts import DraftMedia
+from socialpub.db.models import State
+from socialpub.publishing.posts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.store.models import State
-from tests.clock import HandClock
-from tests.crank import drain
-from tests.house import accept, message_of, state_of
 from tests.samples import media
-from tests.street import artifact
+from tests.support.appliance import accept, message_of, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import artifact
 
 
 def stored(rt: Runtime, artifact_id: str) -> Path:

@@ -4,8 +4,8 @@ import re
 import tomllib
 from pathlib import Path
 
-from socialpub import settings
-from socialpub.settings import KEYS, Settings
+from socialpub.core.settings import env, loader
+from socialpub.core.settings.loader import KEYS, Settings
 
 EXAMPLE = Path(__file__).parents[2] / "config.example.toml"
 
@@ -25,7 +25,7 @@ def test_the_example_shows_every_key_and_no_other():
 def test_the_example_shows_the_defaults(tmp_path):
     empty = tmp_path / "config.toml"
     empty.write_text("")
-    shown, default = settings.load(EXAMPLE, {}), settings.load(empty, {})
+    shown, default = loader.load(EXAMPLE, {}), loader.load(empty, {})
     for key in KEYS:
         if key != ("data_dir",):
             assert value_of(shown, key) == value_of(default, key), key
@@ -44,7 +44,7 @@ def test_every_section_and_the_first_key_of_each_has_a_comment():
 def test_the_variables_in_the_examples_comments_exist():
     named = set(re.findall(r"SOCIALPUB_[A-Z_]*[A-Z](?==)", EXAMPLE.read_text()))
     assert named
-    assert named <= {settings.origins.variable(key) for key in KEYS}
+    assert named <= {env.variable(key) for key in KEYS}
 
 
 def test_every_key_says_what_it_accepts():

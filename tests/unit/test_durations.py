@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socialpub import durations
+from socialpub.core import durations
 
 
 @pytest.mark.parametrize(

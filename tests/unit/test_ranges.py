@@ -2,7 +2,7 @@
 
 import pytest
 
-from socialpub.api.ranges import Part, chosen
+from socialpub.web.ranges import Part, chosen
 
 WHOLE = Part(0, 100, False)
 

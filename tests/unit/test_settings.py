@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from socialpub import settings
-from socialpub.settings import Settings, SettingsError
+from socialpub.core.settings import env, loader
+from socialpub.core.settings.loader import Settings, SettingsError
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def configured(tmp_path):
     def load(text: str = "", **environ: str) -> Settings:
         file = tmp_path / "config.toml"
         file.write_text(text)
-        return settings.load(file, environ)
+        return loader.load(file, environ)
 
     return load
 
@@ -43,30 +43,30 @@ def test_the_named_file_comes_before_the_variable_and_that_before_the_usual_plac
     for name in ("named", "variable", "config"):
         (tmp_path / f"{name}.toml").write_text(f'base_url = "http://{name}"')
     environ = {"SOCIALPUB_CONFIG": str(tmp_path / "variable.toml")}
-    assert settings.load(tmp_path / "named.toml", environ).base_url == "http://named"
-    assert settings.load(None, environ).base_url == "http://variable"
-    assert settings.load(None, {}).base_url == "http://config"
-    assert settings.load(None, {"SOCIALPUB_CONFIG": ""}).config_file == tmp_path / "config.toml"
+    assert loader.load(tmp_path / "named.toml", environ).base_url == "http://named"
+    assert loader.load(None, environ).base_url == "http://variable"
+    assert loader.load(None, {}).base_url == "http://config"
+    assert loader.load(None, {"SOCIALPUB_CONFIG": ""}).config_file == tmp_path / "config.toml"
 
 
 def test_a_missing_file_is_an_error_that_says_how_to_make_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(settings, "USUAL_FILES", (Path("config.toml"), tmp_path / "etc.toml"))
+    monkeypatch.setattr(loader, "USUAL_FILES", (Path("config.toml"), tmp_path / "etc.toml"))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SettingsError, match=r"no configuration file at config\.toml or .*etc\.toml") as raised:
-        settings.load(None, {})
+        loader.load(None, {})
     assert "socialpub init" in str(raised.value.hint)
     with pytest.raises(SettingsError, match=r"gone\.toml"):
-        settings.load(None, {"SOCIALPUB_CONFIG": "gone.toml"})
+        loader.load(None, {"SOCIALPUB_CONFIG": "gone.toml"})
 
 
 def test_a_folder_broken_toml_and_strange_bytes_are_each_told_as_what_they_are(tmp_path, mistakes):
     with pytest.raises(SettingsError, match="cannot be read"):
-        settings.load(tmp_path, {})
+        loader.load(tmp_path, {})
     assert "not valid TOML" in mistakes("base_url = http://x")
     assert "line 1" in mistakes("base_url = http://x")
     (tmp_path / "latin.toml").write_bytes(b"# caf\xe9")
     with pytest.raises(SettingsError, match="not UTF-8"):
-        settings.load(tmp_path / "latin.toml", {})
+        loader.load(tmp_path / "latin.toml", {})
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ def test_everything_lies_in_the_data_folder_beside_the_file(configured, tmp_path
 def test_a_relative_config_file_still_gives_an_absolute_data_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("config.toml").write_text("")
-    assert settings.load(Path("config.toml"), {}).data_dir == tmp_path / "data"
+    assert loader.load(Path("config.toml"), {}).data_dir == tmp_path / "data"
 
 
 @pytest.mark.parametrize(
@@ -224,11 +224,11 @@ def test_every_key_can_be_set_in_the_environment_and_wins_over_the_file(configur
 
 
 def test_each_key_has_exactly_one_variable():
-    names = [settings.origins.variable(key) for key in settings.KEYS]
+    names = [env.variable(key) for key in loader.KEYS]
     assert len(set(names)) == len(names)
     assert "SOCIALPUB_BASE_URL" in names
     assert "SOCIALPUB_PROVIDERS__TIKTOK__CLIENT_KEY" in names
-    assert settings.origins.FILE_VARIABLE not in names
+    assert env.FILE_VARIABLE not in names
 
 
 def test_an_unknown_variable_is_a_mistake_with_the_nearest_name(mistakes):

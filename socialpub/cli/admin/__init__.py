@@ -14,7 +14,7 @@ from socialpub.cli.admin.profiles import (
     set_options,
 )
 from socialpub.cli.admin.queue import pause, resume
-from socialpub.cli.commands import Commands
+from socialpub.cli.group import Commands
 
 
 @click.group(cls=Commands)

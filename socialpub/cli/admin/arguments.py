@@ -12,7 +12,7 @@ class Id(click.ParamType[str]):
     name = "id"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from socialpub import ids
+        from socialpub.core import ids
 
         known = ids.parse(str(value))
         if known is None:
@@ -26,7 +26,7 @@ class Duration(click.ParamType[timedelta]):
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
-        from socialpub import durations
+        from socialpub.core import durations
 
         if isinstance(value, timedelta):
             return value

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 import click
 
 from socialpub.cli.admin.arguments import ID
-from socialpub.cli.appliance import Appliance, pass_appliance
-from socialpub.cli.screen import say, show_json, show_table, working
+from socialpub.cli.context import Appliance, pass_appliance
+from socialpub.cli.output import say, show_json, show_table, working
 
 if TYPE_CHECKING:
-    from socialpub.boards import Listed
+    from socialpub.accounts.pinterest_boards import Listed
 
 
 @click.command()
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 @pass_appliance
 def list_boards(appliance: Appliance, profile_id: str, sections: bool, as_json: bool) -> None:
     """Show the boards of a Pinterest profile."""
-    from socialpub import boards
+    from socialpub.accounts import pinterest_boards
 
     with appliance.open() as rt, working("Asking for the boards"):
-        found = boards.list_all(rt, profile_id, with_sections=sections)
+        found = pinterest_boards.list_all(rt, profile_id, with_sections=sections)
     if as_json:
         show_json([_shape(one, sections) for one in found])
         return

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from socialpub.cli.admin.arguments import ID
-from socialpub.cli.appliance import Appliance, pass_appliance
-from socialpub.cli.failure import Failure
-from socialpub.cli.screen import moment, say, working
+from socialpub.cli.context import Appliance, pass_appliance
+from socialpub.cli.errors import Failure
+from socialpub.cli.output import moment, say, working
 
 if TYPE_CHECKING:
-    from socialpub.consents import Begun, Finished
+    from socialpub.accounts.connect import Begun, Finished
     from socialpub.runtime import Runtime
 
 GLANCE_SECONDS = 0.5
@@ -36,7 +36,7 @@ def connect_profile(appliance: Appliance, provider: str, name: str | None, profi
     `socialpub serve` (or `web`) to run; with --paste you copy the address by hand. The same account again gives its
     profile new tokens.
     """
-    from socialpub import consents, profiles
+    from socialpub.accounts import connect, profiles
 
     with appliance.open() as rt:
         if provider not in rt.providers:
@@ -47,7 +47,7 @@ def connect_profile(appliance: Appliance, provider: str, name: str | None, profi
                 f"Nothing answers at {rt.settings.base_url}, where {label} would send your browser back to.",
                 "Start `socialpub serve` and try again, or connect by hand: add --paste",
             )
-        begun = consents.begin(rt, provider, name, profile_id)
+        begun = connect.begin(rt, provider, name, profile_id)
         _show(begun, label)
         with _given_up_at_the_end(rt, begun):
             finished = _pasted(rt, provider, begun) if paste else _awaited(rt, begun)
@@ -69,8 +69,8 @@ def refresh_profile(appliance: Appliance, profile_id: str) -> None:
 
     Not needed in daily life: tokens are renewed before they are used, and before they lapse while nobody uses them.
     """
-    from socialpub import profiles, tokens
-    from socialpub.errors import NotFound
+    from socialpub.accounts import profiles, tokens
+    from socialpub.core.errors import NotFound
     from socialpub.providers.base import Withdrawn
     from socialpub.providers.errors import ProviderError
 
@@ -123,14 +123,14 @@ def _show(begun: "Begun", label: str) -> None:
 @contextmanager
 def _given_up_at_the_end(rt: "Runtime", begun: "Begun") -> Iterator[None]:
     """Whoever leaves before the end leaves nothing open behind."""
-    from socialpub import consents
+    from socialpub.accounts import connect
 
     try:
         yield
     except KeyboardInterrupt:
         raise Failure(DONE) from None
     finally:
-        rt.write(consents.give_up, begun.id)  # changes nothing when it has ended already
+        rt.write(connect.give_up, begun.id)  # changes nothing when it has ended already
 
 
 def _awaited(rt: "Runtime", begun: "Begun") -> "Finished":
@@ -143,8 +143,8 @@ def _awaited(rt: "Runtime", begun: "Begun") -> "Finished":
 
 def _pasted(rt: "Runtime", provider: str, begun: "Begun") -> "Finished":
     """The address by hand; asked again while it is none. The web process may have been faster."""
-    from socialpub import consents
-    from socialpub.errors import OwnerError
+    from socialpub.accounts import connect
+    from socialpub.core.errors import OwnerError
 
     say("Then paste the address that the browser ended at, even if it shows an error there:")
     for _ in range(MOST_PASTES):
@@ -157,20 +157,20 @@ def _pasted(rt: "Runtime", provider: str, begun: "Begun") -> "Finished":
         if not line.strip():
             continue
         try:
-            query = consents.read_answer(line)
+            query = connect.read_answer(line)
         except OwnerError as error:
             say(f"{error.message} {error.hint or ''}")
             continue
         with working("Asking whose account this is"):
-            return consents.finish(rt, provider, query, begun.id)
+            return connect.finish(rt, provider, query, begun.id)
     raise Failure("No address was pasted. " + DONE)
 
 
 def _ended(rt: "Runtime", begun: "Begun") -> "Finished | None":
     """How it ended; None while it has not. Raises Failure."""
-    from socialpub import consents
+    from socialpub.accounts import connect
 
-    outcome = consents.outcome(rt, begun.id)
-    if isinstance(outcome, consents.Failed):
+    outcome = connect.outcome(rt, begun.id)
+    if isinstance(outcome, connect.Failed):
         raise Failure(outcome.message, outcome.hint)
     return outcome

@@ -5,8 +5,8 @@ from datetime import timedelta
 import click
 
 from socialpub.cli.admin.arguments import DURATION, ID
-from socialpub.cli.appliance import Appliance, pass_appliance
-from socialpub.cli.screen import moment, say, show_json, show_table
+from socialpub.cli.context import Appliance, pass_appliance
+from socialpub.cli.output import moment, say, show_json, show_table
 
 
 @click.command()
@@ -25,11 +25,11 @@ def create_key(
     expires_in: timedelta | None,
 ) -> None:
     """Make an API key and print it. It is shown this once."""
-    from socialpub import keys
+    from socialpub.accounts import api_keys
 
     with appliance.open() as rt:
         expires_at = rt.now() + expires_in if expires_in else None
-        key = rt.write(keys.create, name, scope, providers, profiles, expires_at)
+        key = rt.write(api_keys.create, name, scope, providers, profiles, expires_at)
         click.echo(key)
         may = "read and write" if scope == "write" else "only read"
         limits = [*(f"profiles of {provider}" for provider in providers), *(f"profile {id}" for id in profiles)]
@@ -45,10 +45,10 @@ def list_keys(appliance: Appliance, as_json: bool) -> None:
     """Show the keys, never their secrets."""
     from dataclasses import asdict
 
-    from socialpub import keys
+    from socialpub.accounts import api_keys
 
     with appliance.open() as rt:
-        found = keys.list_all(rt.reader)
+        found = api_keys.list_all(rt.reader)
         now = rt.stamp()
     if as_json:
         shapes = []
@@ -78,12 +78,12 @@ def list_keys(appliance: Appliance, as_json: bool) -> None:
 @pass_appliance
 def revoke_key(appliance: Appliance, key_id: str) -> None:
     """Refuse a key from now on. ID is the part between spk_ and _."""
-    from socialpub import keys
+    from socialpub.accounts import api_keys
 
     # Whoever has the whole key at hand need not cut it.
     key_id = key_id.removeprefix("spk_").partition("_")[0]
     with appliance.open() as rt:
-        rt.write(keys.revoke, key_id)
+        rt.write(api_keys.revoke, key_id)
         say(f"The key {key_id} is revoked.")
 
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from socialpub.cli.admin.arguments import ID
-from socialpub.cli.appliance import Appliance, pass_appliance
-from socialpub.cli.failure import Failure
-from socialpub.cli.screen import moment, say, show_json, show_table
+from socialpub.cli.context import Appliance, pass_appliance
+from socialpub.cli.errors import Failure
+from socialpub.cli.output import moment, say, show_json, show_table
 
 if TYPE_CHECKING:
+    from socialpub.db.database import Row
     from socialpub.runtime import Runtime
-    from socialpub.store.database import Row
 
 SIGNS = {"pending": "…", "published": "✓", "failed": "✗", "canceled": "–"}
 
@@ -23,11 +23,11 @@ SIGNS = {"pending": "…", "published": "✓", "failed": "✗", "canceled": "–
 @pass_appliance
 def show_post(appliance: Appliance, post_id: str, as_json: bool) -> None:
     """Show how a post fared: plans, attempts, answers."""
-    from socialpub.store import views
+    from socialpub.db import json_views
 
     with appliance.open() as rt:
         post = _post(rt, post_id)
-        attempts = json.loads(views.attempts(rt.reader, post_id, rt.stamp()))
+        attempts = json.loads(json_views.attempts(rt.reader, post_id, rt.stamp()))
         rows = rt.reader.all("SELECT * FROM delivery WHERE post_id = ? ORDER BY position", (post_id,))
     if as_json:
         plans = [{"deliveryId": row["id"], "profileId": row["profile_id"], "steps": _steps(row)} for row in rows]
@@ -43,8 +43,8 @@ def show_post(appliance: Appliance, post_id: str, as_json: bool) -> None:
 @pass_appliance
 def stop_post(appliance: Appliance, post_id: str) -> None:
     """Send nothing more of a post. What is past its commit goes on; a scheduled post is canceled."""
-    from socialpub import posts
-    from socialpub.store.models import State
+    from socialpub.db.models import State
+    from socialpub.publishing import posts
 
     with appliance.open() as rt:
         before = _post(rt, post_id)["status"]
@@ -59,9 +59,9 @@ def stop_post(appliance: Appliance, post_id: str) -> None:
 
 
 def _post(rt: "Runtime", post_id: str) -> dict[str, Any]:
-    from socialpub.store import views
+    from socialpub.db import json_views
 
-    found = views.post(rt.reader, post_id)
+    found = json_views.post(rt.reader, post_id)
     if found is None:
         raise Failure("No post has this id.", "The id stands in the answer to POST /api/v1/posts.")
     post: dict[str, Any] = json.loads(found)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from socialpub.cli.admin.arguments import ID
-from socialpub.cli.appliance import Appliance, pass_appliance
-from socialpub.cli.screen import moment, say, show_json, show_table, working
+from socialpub.cli.context import Appliance, pass_appliance
+from socialpub.cli.output import moment, say, show_json, show_table, working
 
 if TYPE_CHECKING:
-    from socialpub.store.database import Row
+    from socialpub.db.database import Row
 
 
 @click.command(short_help="Connect an account with tokens you have.")
@@ -24,8 +24,8 @@ def import_profile(appliance: Appliance, provider: str, name: str | None, creden
     The credentials are JSON: {"accessToken", "refreshToken"?, "expiresAt"?, "refreshExpiresAt"?, "scope"?}. The same
     account again gives its profile new tokens.
     """
-    from socialpub import credentials as forms
-    from socialpub import profiles
+    from socialpub.accounts import credentials as forms
+    from socialpub.accounts import profiles
 
     with appliance.open() as rt:
         if provider not in rt.providers:
@@ -50,11 +50,11 @@ def import_profile(appliance: Appliance, provider: str, name: str | None, creden
 @pass_appliance
 def list_profiles(appliance: Appliance, as_json: bool) -> None:
     """Show the connected accounts."""
-    from socialpub import profiles, upkeep
+    from socialpub.accounts import profiles, renewal
 
     with appliance.open() as rt:
         found = profiles.list_all(rt.reader)
-        warnings = [upkeep.warning(profile, rt.now()) for profile in found]
+        warnings = [renewal.warning(profile, rt.now()) for profile in found]
     if as_json:
         show_json([_shape(profile, warning) for profile, warning in zip(found, warnings, strict=True)])
         return
@@ -81,7 +81,7 @@ def list_profiles(appliance: Appliance, as_json: bool) -> None:
 @pass_appliance
 def rename_profile(appliance: Appliance, profile_id: str, name: str) -> None:
     """Call a profile NAME from now on."""
-    from socialpub import profiles
+    from socialpub.accounts import profiles
 
     with appliance.open() as rt:
         rt.write(profiles.rename, profile_id, name)
@@ -93,7 +93,7 @@ def rename_profile(appliance: Appliance, profile_id: str, name: str) -> None:
 @pass_appliance
 def disconnect_profile(appliance: Appliance, profile_id: str) -> None:
     """End the connection to an account. Its scheduled posts then fail, saying so."""
-    from socialpub import profiles
+    from socialpub.accounts import profiles
 
     with appliance.open() as rt:
         rt.write(profiles.disconnect, profile_id)
@@ -111,11 +111,11 @@ def set_options(appliance: Appliance, profile_id: str, pairs: tuple[str, ...]) -
 
     Prints what is stored then, as JSON. It holds for posts that are accepted from now on.
     """
-    from socialpub import defaults
+    from socialpub.accounts import profile_options
 
-    given = defaults.read_pairs(pairs)
+    given = profile_options.read_pairs(pairs)
     with appliance.open() as rt:
-        stored = rt.write(defaults.set_options, profile_id, given)
+        stored = rt.write(profile_options.set_options, profile_id, given)
     click.echo(json.dumps(stored, ensure_ascii=False))
 
 

@@ -2,15 +2,15 @@
 
 import click
 
-from socialpub.cli.appliance import Appliance, pass_appliance
-from socialpub.cli.screen import moment, say
+from socialpub.cli.context import Appliance, pass_appliance
+from socialpub.cli.output import moment, say
 
 
 @click.command()
 @pass_appliance
 def pause(appliance: Appliance) -> None:
     """Start no delivery until `resume`. The API goes on accepting posts."""
-    from socialpub import deliveries, lanes
+    from socialpub.publishing import deliveries, lanes
 
     with appliance.open() as rt:
         since = lanes.paused_at(rt.reader)
@@ -32,13 +32,15 @@ def resume(appliance: Appliance, nothing_was_sent: bool) -> None:
 
     After a restore, what was due since the copy was made is read back from the accounts first, and never sent.
     """
-    from socialpub import durations, lanes, resumption
+    from socialpub.core import durations
+    from socialpub.publishing import lanes
+    from socialpub.publishing.resume import resume as resume_publishing
 
     with appliance.open() as rt:
         if lanes.paused_at(rt.reader) is None:
             say("Publishing was not paused.")
             return
-        resumed = rt.write(resumption.resume, nothing_was_sent=nothing_was_sent)
+        resumed = rt.write(resume_publishing, nothing_was_sent=nothing_was_sent)
         late = resumed.too_late
         lateness = durations.write(rt.settings.publishing.max_lateness)
         say("Publishing goes on: what is due goes out, oldest first.")

@@ -10,8 +10,8 @@ from socialpub.providers.pinterest.errors import SANDBOX_API
 from socialpub.providers.pinterest.oauth import PinterestOAuth
 
 if TYPE_CHECKING:
+    from socialpub.core.settings.sections import Pinterest as Section
     from socialpub.providers.http import Http
-    from socialpub.sections import Pinterest as Section
 
 __all__ = ["SANDBOX_API", "Board", "BoardSection", "Pinterest"]
 

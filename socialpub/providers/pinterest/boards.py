@@ -14,8 +14,8 @@ from socialpub.providers.pinterest.errors import DENIED, FROM_LIST, Why, judge
 from socialpub.providers.pinterest.talk import Get, ask, id_of, pages, refusal, succeeded
 
 if TYPE_CHECKING:
+    from socialpub.core.settings.sections import Pinterest as Section
     from socialpub.providers.http import Http
-    from socialpub.sections import Pinterest as Section
 
 
 @dataclass(frozen=True, slots=True)

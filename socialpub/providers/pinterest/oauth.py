@@ -14,8 +14,8 @@ from socialpub.providers.pinterest import limits
 from socialpub.providers.pinterest.errors import failure
 
 if TYPE_CHECKING:
+    from socialpub.core.settings.sections import Pinterest as Section
     from socialpub.providers.http import Answer, Http
-    from socialpub.sections import Pinterest as Section
 
 NOT_PERMITTED_CODE = 29
 

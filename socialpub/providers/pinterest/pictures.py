@@ -13,7 +13,7 @@ from socialpub.providers.http import Base64File
 from socialpub.providers.pinterest import limits
 
 if TYPE_CHECKING:
-    from socialpub.sections import Pinterest as Section
+    from socialpub.core.settings.sections import Pinterest as Section
 
 ROUNDS = 6
 """Each makes the common size that of the smallest picture; two are the rule."""

@@ -16,7 +16,7 @@ from socialpub.providers.pinterest.errors import REQUEST_ID, Why, judge
 from socialpub.providers.pinterest.talk import again, ask, id_of, refusal, succeeded
 
 if TYPE_CHECKING:
-    from socialpub.sections import Pinterest as Section
+    from socialpub.core.settings.sections import Pinterest as Section
 
 BOARD, FIT, CREATE = "board", "fit", "create_pin"
 SMALLER = "Pinterest found the pictures too large: they are sent smaller."

@@ -17,7 +17,7 @@ from socialpub.providers.pinterest.errors import REQUEST_ID, Why, judge
 from socialpub.providers.pinterest.talk import again, ask, id_of, refusal, succeeded, times
 
 if TYPE_CHECKING:
-    from socialpub.sections import Pinterest as Section
+    from socialpub.core.settings.sections import Pinterest as Section
 
 REGISTER, UPLOAD, AWAIT = "register", "upload", "await_processing"
 

@@ -21,7 +21,7 @@ from socialpub.providers.tiktok import check, options, publish, status, steps
 from socialpub.providers.tiktok.oauth import TikTokOAuth
 
 if TYPE_CHECKING:
-    from socialpub.sections import TikTok as Section
+    from socialpub.core.settings.sections import TikTok as Section
 
 
 class TikTok:

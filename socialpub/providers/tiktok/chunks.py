@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from socialpub.providers.tiktok import limits
 
 if TYPE_CHECKING:
-    from socialpub.sections import TikTok as Section
+    from socialpub.core.settings.sections import TikTok as Section
 
 ADDRESS = re.compile(r"(https?)://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:[/?][!-~]*)?")
 """Stricter than URLs are: no user, no backslash, nothing that two readers could read in two ways."""

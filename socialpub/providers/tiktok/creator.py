@@ -10,7 +10,7 @@ from socialpub.providers.base import Done, Job, Outcome, Refused
 from socialpub.providers.tiktok import talk
 
 if TYPE_CHECKING:
-    from socialpub.sections import TikTok as Section
+    from socialpub.core.settings.sections import TikTok as Section
 
 INTERACTIONS = ("comment", "duet", "stitch")
 

@@ -15,8 +15,8 @@ from socialpub.providers.errors import AuthExpired, ProviderError, RateLimited, 
 from socialpub.providers.tiktok import limits
 
 if TYPE_CHECKING:
+    from socialpub.core.settings.sections import TikTok as Section
     from socialpub.providers.http import Answer, Http
-    from socialpub.sections import TikTok as Section
 
 SCOPES = (limits.SCOPE_BASIC, limits.SCOPE_DIRECT, limits.SCOPE_DRAFT)
 BASIC_FIELDS = ("open_id", "union_id", "display_name", "avatar_url")

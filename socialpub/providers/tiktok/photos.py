@@ -19,7 +19,7 @@ from socialpub.providers.tiktok.options import is_draft
 from socialpub.providers.tiktok.video import brands
 
 if TYPE_CHECKING:
-    from socialpub.sections import TikTok as Section
+    from socialpub.core.settings.sections import TikTok as Section
 
 REFITS = 3
 

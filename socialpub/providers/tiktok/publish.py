@@ -12,7 +12,7 @@ from socialpub.providers.tiktok import creator, photos, status, steps, upload, v
 from socialpub.providers.tiktok.talk import Denied
 
 if TYPE_CHECKING:
-    from socialpub.sections import TikTok as Section
+    from socialpub.core.settings.sections import TikTok as Section
 
 STEPS: Mapping[str, Callable[[Job, "Section"], Outcome]] = {
     steps.CREATOR: creator.creator_info,

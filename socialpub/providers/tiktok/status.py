@@ -17,7 +17,7 @@ from socialpub.providers.tiktok.refusals import DAY_SECONDS, FAIL_REASONS, Rule,
 from socialpub.providers.tiktok.steps import is_video, start_over
 
 if TYPE_CHECKING:
-    from socialpub.sections import TikTok as Section
+    from socialpub.core.settings.sections import TikTok as Section
 
 COMPLETE = "PUBLISH_COMPLETE"
 IN_INBOX = "SEND_TO_USER_INBOX"

@@ -14,7 +14,7 @@ from socialpub.providers.tiktok.options import is_draft
 from socialpub.providers.tiktok.refusals import CODES, DAY_SECONDS, SCOPE_CODES, Then
 
 if TYPE_CHECKING:
-    from socialpub.sections import TikTok as Section
+    from socialpub.core.settings.sections import TikTok as Section
 
 MIN_PAUSE_SECONDS = 60.0
 """TikTok's windows are a minute long and it names no time."""

@@ -14,7 +14,7 @@ from socialpub.providers.tiktok.refusals import UNKNOWN_TASK
 from socialpub.providers.tiktok.steps import start_over
 
 if TYPE_CHECKING:
-    from socialpub.sections import TikTok as Section
+    from socialpub.core.settings.sections import TikTok as Section
 
 PAUSES_SECONDS = (2.0, 5.0, 15.0, 60.0)
 """Between the tries of one chunk that TikTok's side could not take: five in all."""

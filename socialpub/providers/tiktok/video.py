@@ -12,7 +12,7 @@ from socialpub.providers.tiktok import chunks, limits, talk
 from socialpub.providers.tiktok.creator import INTERACTIONS, disabled
 
 if TYPE_CHECKING:
-    from socialpub.sections import TikTok as Section
+    from socialpub.core.settings.sections import TikTok as Section
 
 MARGIN_SECONDS = 60.0
 """An upload does not begin in the last moment of its address."""

@@ -28,7 +28,7 @@ if "sandbox" in sys.orig_argv:
 
     world.SystemClock.now = now  # type: ignore[method-assign]
 else:
-    from socialpub import clock
+    from socialpub.core import clock
     from socialpub.providers import http
 
     clock.SystemClock.now = now  # type: ignore[method-assign]

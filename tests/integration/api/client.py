@@ -6,7 +6,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator, FormatChecker
 
-from socialpub.api import openapi
+from socialpub.web.openapi import document
 from tests.integration.uploads.caller import Caller, Reply
 
 BASE_URL = "http://127.0.0.1:8000"
@@ -66,14 +66,14 @@ def assert_valid(value: Any, shape: str) -> None:
 
 @cache
 def _validator(shape: str) -> Draft202012Validator:
-    components = openapi.document(BASE_URL)["components"]
+    components = document.document(BASE_URL)["components"]
     schema = {"$ref": f"#/components/schemas/{shape}", "components": components}
     return Draft202012Validator(schema, format_checker=FormatChecker())
 
 
 def _operation(method: str, path: str) -> Any:
     parts = path.split("/")
-    for known, methods in openapi.document(BASE_URL)["paths"].items():
+    for known, methods in document.document(BASE_URL)["paths"].items():
         wanted = known.split("/")
         if len(parts) == len(wanted) and all(w == p or w[:1] == "{" for w, p in zip(wanted, parts, strict=True)):
             if known.endswith("{postId}") and parts[-1] == "validate":

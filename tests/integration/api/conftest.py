@@ -3,13 +3,13 @@ from pathlib import Path
 
 import pytest
 
-from socialpub import keys
-from socialpub.app import App, create_app
+from socialpub.accounts import api_keys
 from socialpub.runtime import Runtime
-from tests.clock import HandClock
-from tests.house import connect, open_house
+from socialpub.web.app import App, create_app
 from tests.integration.api.client import Client
-from tests.scripted import Scripted
+from tests.support.appliance import add_profile, open_house
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import Scripted
 
 
 @pytest.fixture
@@ -33,10 +33,10 @@ def app(rt: Runtime) -> App:
 @pytest.fixture
 def client(rt: Runtime, app: App) -> Iterator[Client]:
     """Somebody with a key that may do everything."""
-    with Client(app, rt.write(keys.create, "test")) as client:
+    with Client(app, rt.write(api_keys.create, "test")) as client:
         yield client
 
 
 @pytest.fixture
 def profile(rt: Runtime) -> str:
-    return connect(rt)
+    return add_profile(rt)

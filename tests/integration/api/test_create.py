@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from socialpub.clock import stamp
+from socialpub.core.clock import stamp
 from socialpub.runtime import Runtime
-from tests.builders import artifact
-from tests.house import connect
 from tests.integration.api.client import Client
+from tests.support.appliance import add_profile
+from tests.support.rows import artifact
 
 UNKNOWN = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
 
@@ -187,8 +187,8 @@ def test_any_text_comes_back_as_it_was(client: Client, profile: str, text: str) 
 
 
 def test_profiles_are_known_listed_once_and_connected(client: Client, rt: Runtime, profile: str) -> None:
-    gone = connect(rt, "tiktok", "b", status="disconnected")
-    waiting = connect(rt, "tiktok", "c", status="reauthRequired")
+    gone = add_profile(rt, "tiktok", "b", status="disconnected")
+    waiting = add_profile(rt, "tiktok", "c", status="reauthRequired")
     assert refused(client, draft(profile) | {"profiles": [profile, UNKNOWN]}) == [["profiles", 1]]
     assert refused(client, draft(profile) | {"profiles": [profile, profile.upper()]}) == [["profiles", 1]]
     assert refused(client, draft(profile) | {"profiles": [gone]}) == [["profiles", 0]]

@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from socialpub import deliveries, lanes
-from socialpub.app import create_app
-from socialpub.clock import stamp
-from socialpub.errors import Unavailable
+from socialpub.core.clock import stamp
+from socialpub.core.errors import Unavailable
+from socialpub.core.settings.sections import Metrics
+from socialpub.publishing import deliveries, lanes
 from socialpub.runtime import Runtime
-from socialpub.sections import Metrics
-from tests.clock import HandClock
-from tests.house import accept, open_house
+from socialpub.web.app import create_app
 from tests.integration.api.client import Client
-from tests.scripted import Scripted
+from tests.support.appliance import accept, open_house
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import Scripted
 
 
 def beat(rt: Runtime) -> None:
@@ -95,7 +95,7 @@ def test_a_database_that_takes_no_write_is_told(client: Client, rt: Runtime, mon
     def breaks(*_: object) -> None:
         raise Unavailable("The disk is full.")
 
-    monkeypatch.setattr("socialpub.api.health._touch", breaks)
+    monkeypatch.setattr("socialpub.web.api.health._touch", breaks)
     assert client.send("GET", "/readyz", key=None).json()["reasons"] == [
         "The database cannot be written: The disk is full."
     ]

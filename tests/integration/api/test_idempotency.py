@@ -7,19 +7,20 @@ from typing import Any
 
 import pytest
 
-from socialpub import idempotency, keys, posts
-from socialpub.app import create_app
-from socialpub.clock import stamp
-from socialpub.errors import Unavailable
+from socialpub.accounts import api_keys
+from socialpub.core.clock import stamp
+from socialpub.core.errors import Unavailable
+from socialpub.db.locks import Owner
+from socialpub.publishing import idempotency, posts
 from socialpub.runtime import Runtime
-from socialpub.store.locks import Owner
-from tests.builders import artifact
-from tests.clock import HandClock
-from tests.crank import drain
-from tests.house import connect
+from socialpub.web.app import create_app
 from tests.integration.api.client import Client
 from tests.integration.uploads.caller import Reply
 from tests.samples import media
+from tests.support.appliance import add_profile
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.rows import artifact
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_another_path_under_the_same_key_is_a_conflict(client: Client, draft: An
 
 def test_another_api_key_has_names_of_its_own(client: Client, rt: Runtime, draft: Any) -> None:
     create(client, draft)
-    other = create(client, draft, authorization=f"Bearer {rt.write(keys.create, 'other')}")
+    other = create(client, draft, authorization=f"Bearer {rt.write(api_keys.create, 'other')}")
     assert other.status == 201
     assert "idempotency-replayed" not in other.headers
     assert count(rt) == 2
@@ -156,10 +157,10 @@ def test_a_crash_between_accept_and_answer_makes_no_second_post(
     client: Client, rt: Runtime, draft: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The write is on the disk; the process ends before a byte of the answer leaves."""
-    from socialpub.api import accepting
+    from socialpub.web.api import create_post
 
     with monkeypatch.context() as crash:
-        crash.setattr(accepting, "location", lambda *_: (_ for _ in ()).throw(SystemExit))
+        crash.setattr(create_post, "location", lambda *_: (_ for _ in ()).throw(SystemExit))
         with pytest.raises(SystemExit):
             create(client, draft)
     assert count(rt) == 1
@@ -203,7 +204,7 @@ def form(payload: bytes, data: bytes, boundary: str, declared: str = "image/png"
 
 def test_a_form_is_known_again_whatever_its_boundary(client: Client, rt: Runtime, tmp_path: Path) -> None:
     picture = media.png(tmp_path / "a.png").read_bytes()
-    payload = b'{"post": {}, "profiles": ["%b"], "media": [{"fileField": "f"}]}' % connect(rt, "x", "z").encode()
+    payload = b'{"post": {}, "profiles": ["%b"], "media": [{"fileField": "f"}]}' % add_profile(rt, "x", "z").encode()
 
     def send(data: bytes, boundary: str, declared: str = "image/png") -> Reply:
         body, kind = form(payload, data, boundary, declared)

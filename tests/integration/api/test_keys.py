@@ -5,16 +5,16 @@ from datetime import timedelta
 
 import pytest
 
-from socialpub import keys
-from socialpub.errors import OwnerError
+from socialpub.accounts import api_keys
+from socialpub.core.errors import OwnerError
 from socialpub.runtime import Runtime
-from tests.clock import HandClock
-from tests.house import accept, connect
 from tests.integration.api.client import Client
+from tests.support.appliance import accept, add_profile
+from tests.support.hand_clock import HandClock
 
 
 def test_a_key_is_shown_once_and_only_its_digest_is_kept(rt: Runtime) -> None:
-    key = rt.write(keys.create, "n8n")
+    key = rt.write(api_keys.create, "n8n")
     prefix, key_id, secret = key.split("_", 2)
     assert prefix == "spk"
     assert len(secret) == 43  # 256 bits
@@ -51,7 +51,7 @@ def test_the_scheme_is_not_case_sensitive(client: Client) -> None:
 
 
 def test_a_read_key_reads_and_validates_and_changes_nothing(client: Client, rt: Runtime, profile: str) -> None:
-    key = rt.write(keys.create, "reader", "read")
+    key = rt.write(api_keys.create, "reader", "read")
     post_id = accept(rt, profile)
     draft = {"post": {"body": "x"}, "profiles": [profile]}
     for path in (
@@ -77,17 +77,17 @@ def test_a_read_key_reads_and_validates_and_changes_nothing(client: Client, rt: 
 
 
 def test_a_revoked_key_is_refused_at_once(client: Client, rt: Runtime) -> None:
-    key = rt.write(keys.create, "short-lived")
+    key = rt.write(api_keys.create, "short-lived")
     assert client.send("GET", "/posts", key=key).status == 200
-    rt.write(keys.revoke, key.split("_")[1])
+    rt.write(api_keys.revoke, key.split("_")[1])
     assert client.send("GET", "/posts", key=key).status == 401
-    rt.write(keys.revoke, key.split("_")[1])
+    rt.write(api_keys.revoke, key.split("_")[1])
     with pytest.raises(OwnerError, match="no key"):
-        rt.write(keys.revoke, "nobody")
+        rt.write(api_keys.revoke, "nobody")
 
 
 def test_a_key_ends_at_its_time(client: Client, rt: Runtime, clock: HandClock) -> None:
-    key = rt.write(keys.create, "guest", "read", None, None, rt.now() + timedelta(days=90))
+    key = rt.write(api_keys.create, "guest", "read", None, None, rt.now() + timedelta(days=90))
     clock.forward(90 * 86400 - 1)
     assert client.send("GET", "/posts", key=key).status == 200
     clock.forward(1)
@@ -106,25 +106,25 @@ def test_a_key_ends_at_its_time(client: Client, rt: Runtime, clock: HandClock) -
 )
 def test_a_key_that_makes_no_sense_is_not_made(rt: Runtime, arguments: tuple[object, ...], told: str) -> None:
     with pytest.raises(OwnerError, match=told):
-        rt.write(keys.create, *arguments)  # type: ignore[arg-type]
-    assert keys.list_all(rt.reader) == []
+        rt.write(api_keys.create, *arguments)  # type: ignore[arg-type]
+    assert api_keys.list_all(rt.reader) == []
 
 
 def test_last_use_is_written_down_later_and_once(client: Client, rt: Runtime, clock: HandClock) -> None:
     client.send("GET", "/posts")
     clock.forward(5)
     client.send("GET", "/posts")
-    assert keys.list_all(rt.reader)[0].last_used_at is None
+    assert api_keys.list_all(rt.reader)[0].last_used_at is None
     client.run(client.app.close())
-    assert keys.list_all(rt.reader)[0].last_used_at == "2026-10-12T09:00:05.000Z"
+    assert api_keys.list_all(rt.reader)[0].last_used_at == "2026-10-12T09:00:05.000Z"
 
 
 # --- limited keys ----------------------------------------------------------------------------------------------------
 
 
 def test_a_limited_key_sees_only_what_is_wholly_in_its_scope(client: Client, rt: Runtime) -> None:
-    mine, theirs = connect(rt, "x", "a"), connect(rt, "tiktok", "b")
-    key = rt.write(keys.create, "x only", "write", ["x"])
+    mine, theirs = add_profile(rt, "x", "a"), add_profile(rt, "tiktok", "b")
+    key = rt.write(api_keys.create, "x only", "write", ["x"])
     seen, shared, hidden = accept(rt, mine), accept(rt, mine, theirs), accept(rt, theirs)
 
     assert [one["id"] for one in client.send("GET", "/profiles", key=key).data] == [mine]
@@ -145,8 +145,8 @@ def test_a_limited_key_sees_only_what_is_wholly_in_its_scope(client: Client, rt:
 
 
 def test_an_unknown_profile_and_one_out_of_scope_cannot_be_told_apart(client: Client, rt: Runtime) -> None:
-    mine, theirs = connect(rt, "x", "a"), connect(rt, "x", "b")
-    key = rt.write(keys.create, "one", "write", None, [mine])
+    mine, theirs = add_profile(rt, "x", "a"), add_profile(rt, "x", "b")
+    key = rt.write(api_keys.create, "one", "write", None, [mine])
     unknown = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
     replies = [
         client.send("POST", "/posts", {"post": {"body": "x"}, "profiles": [mine, other]}, key=key).json()
@@ -158,8 +158,8 @@ def test_an_unknown_profile_and_one_out_of_scope_cannot_be_told_apart(client: Cl
 
 
 def test_with_both_limits_both_must_hold(client: Client, rt: Runtime) -> None:
-    x, tiktok = connect(rt, "x", "a"), connect(rt, "tiktok", "b")
-    key = rt.write(keys.create, "both", "read", ["x"], [x, tiktok])
+    x, tiktok = add_profile(rt, "x", "a"), add_profile(rt, "tiktok", "b")
+    key = rt.write(api_keys.create, "both", "read", ["x"], [x, tiktok])
     assert [one["id"] for one in client.send("GET", "/profiles", key=key).data] == [x]
 
 

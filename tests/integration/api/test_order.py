@@ -2,17 +2,17 @@
 
 import pytest
 
-from socialpub import keys
+from socialpub.accounts import api_keys
 from socialpub.runtime import Runtime
-from tests.house import accept
 from tests.integration.api.client import Client
+from tests.support.appliance import accept
 
 UNKNOWN = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
 
 
 @pytest.fixture
 def reader_key(rt: Runtime) -> str:
-    return rt.write(keys.create, "reader", "read")
+    return rt.write(api_keys.create, "reader", "read")
 
 
 def test_each_check_gives_way_to_the_ones_before_it(client: Client, rt: Runtime, profile: str, reader_key: str) -> None:

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from socialpub import deliveries
-from socialpub.clock import stamp
+from socialpub.core.clock import stamp
+from socialpub.publishing import deliveries
 from socialpub.runtime import Runtime
-from tests.builders import artifact
-from tests.clock import HandClock
-from tests.crank import drain
-from tests.house import accept, connect
 from tests.integration.api.client import Client
+from tests.support.appliance import accept, add_profile
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.rows import artifact
 
 UNKNOWN = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
 
@@ -47,7 +47,7 @@ def test_an_empty_list_is_a_list(client: Client) -> None:
 
 
 def test_filters_by_status_profile_and_provider(client: Client, rt: Runtime) -> None:
-    x, other_x, tiktok = connect(rt, "x", "a"), connect(rt, "x", "b"), connect(rt, "tiktok", "c")
+    x, other_x, tiktok = add_profile(rt, "x", "a"), add_profile(rt, "x", "b"), add_profile(rt, "tiktok", "c")
     later = rt.now() + timedelta(hours=1)
     now_x, scheduled, both, on_tiktok = (
         accept(rt, x),
@@ -119,7 +119,7 @@ def test_every_failing_parameter_is_told_at_once(client: Client) -> None:
 
 
 def test_a_post_shows_what_became_of_each_delivery(client: Client, rt: Runtime, clock: HandClock) -> None:
-    x, tiktok = connect(rt, "x", "a"), connect(rt, "tiktok", "b", status="reauthRequired")
+    x, tiktok = add_profile(rt, "x", "a"), add_profile(rt, "tiktok", "b", status="reauthRequired")
     post_id = accept(rt, x, tiktok, options={"x": {"replySettings": "following"}})
     drain(rt, clock)
     post = client.send("GET", f"/posts/{post_id}").data

@@ -6,12 +6,13 @@ import sqlite3
 
 import pytest
 
-from socialpub import errors, posts
-from socialpub.api import problems
-from socialpub.app import App
+from socialpub.core import errors
+from socialpub.db import json_views
+from socialpub.publishing import posts
 from socialpub.runtime import Runtime
-from socialpub.store import views
-from socialpub.web.problems import MEANINGS
+from socialpub.web import problems
+from socialpub.web.app import App
+from socialpub.web.pages.problems import MEANINGS
 from tests.integration.api.client import Client, check
 from tests.integration.uploads.caller import Reply
 
@@ -47,7 +48,7 @@ def test_a_failure_nobody_foresaw_shows_nothing_of_the_house(
     def breaks(*_: object) -> None:
         raise RuntimeError("/srv/secret/place token=abc")
 
-    monkeypatch.setattr(views, "posts", breaks)
+    monkeypatch.setattr(json_views, "posts", breaks)
     reply = client.send("GET", "/posts", x_request_id="find-me")
     assert (reply.status, reply.json()["code"]) == (500, "internalError")
     assert b"secret" not in reply.body

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 
 from socialpub.runtime import Runtime
-from tests.clock import HandClock
-from tests.house import accept, connect
 from tests.integration.api.client import Client
+from tests.support.appliance import accept, add_profile
+from tests.support.hand_clock import HandClock
 
 UNKNOWN = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
 
@@ -15,9 +15,9 @@ UNKNOWN = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
 def test_profiles_are_listed_oldest_first_with_the_fields_that_have_a_value(
     client: Client, rt: Runtime, clock: HandClock
 ) -> None:
-    first = connect(rt, "x", "a", picture_url="https://x.example/a.jpg", expires_at="2026-12-01T00:00:00.000Z")
+    first = add_profile(rt, "x", "a", picture_url="https://x.example/a.jpg", expires_at="2026-12-01T00:00:00.000Z")
     clock.forward(1)
-    second = connect(rt, "tiktok", "b", username=None)
+    second = add_profile(rt, "tiktok", "b", username=None)
     shown = client.send("GET", "/profiles").data
     assert [profile["id"] for profile in shown] == [first, second]
     assert shown[0] == {

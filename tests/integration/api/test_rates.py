@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from socialpub import keys
-from socialpub.app import create_app
+from socialpub.accounts import api_keys
+from socialpub.core.settings.sections import RateLimit
 from socialpub.runtime import Runtime
-from socialpub.sections import RateLimit
-from tests.clock import HandClock
-from tests.house import open_house
+from socialpub.web.app import create_app
 from tests.integration.api.client import Client
+from tests.support.appliance import open_house
+from tests.support.hand_clock import HandClock
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_failing_requests_count_as_well(client: Client) -> None:
 
 
 def test_each_key_has_its_own_count(client: Client, rt: Runtime) -> None:
-    other = rt.write(keys.create, "other")
+    other = rt.write(api_keys.create, "other")
     for _ in range(4):
         client.send("GET", "/posts")
     assert client.send("GET", "/posts").status == 429

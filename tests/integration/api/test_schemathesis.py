@@ -18,14 +18,14 @@ import uvicorn
 from hypothesis import HealthCheck, settings
 from schemathesis.checks import CHECKS
 
-from socialpub import keys
-from socialpub.api import openapi
-from socialpub.app import create_app
-from socialpub.sections import RateLimit
-from tests.clock import HandClock
-from tests.house import accept, connect, open_house
+from socialpub.accounts import api_keys
+from socialpub.core.settings.sections import RateLimit
+from socialpub.web.app import create_app
+from socialpub.web.openapi import document
 from tests.integration.api.client import BASE_URL
-from tests.scripted import Scripted
+from tests.support.appliance import accept, add_profile, open_house
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import Scripted
 
 EXAMPLES = 20
 """Of each operation, beside those that the document's own examples and limits make."""
@@ -35,10 +35,10 @@ POST = "019ac5d3-1f00-7c42-8a11-7d0f2a1b3c04"
 
 
 @cache
-def document() -> dict[str, Any]:
+def known_document() -> dict[str, Any]:
     """The document with ids that are there in this house. Nobody waits here, so `wait` is left out, and every request
     brings a key that is good, so there is no other to be made up."""
-    known: dict[str, Any] = copy.deepcopy(openapi.document(BASE_URL))
+    known: dict[str, Any] = copy.deepcopy(document.document(BASE_URL))
     del known["security"], known["components"]["securitySchemes"]
     for path, methods in known["paths"].items():
         for operation in methods.values():
@@ -63,14 +63,14 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]
         providers={"x": Scripted(), "tiktok": Scripted(), "pinterest": Scripted()},
         rate_limit=RateLimit(requests_per_minute=10**6, failed_keys_per_minute=10**6),
     )
-    connect(rt, id=PROFILE)
+    add_profile(rt, id=PROFILE)
     post = accept(rt, PROFILE, at=clock.now() + timedelta(days=3650))
     rt.write(lambda rt, tx: _rename(tx, post))
     listening = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(create_app(rt), log_config=None, access_log=False))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
-    yield f"http://127.0.0.1:{listening.getsockname()[1]}", rt.write(keys.create, "schemathesis")
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}", rt.write(api_keys.create, "schemathesis")
     server.should_exit = True
     thread.join()
     listening.close()
@@ -84,7 +84,7 @@ def _rename(tx: Any, post: str) -> None:
     tx.execute("UPDATE post SET id = ? WHERE id = ?", (POST, post))
 
 
-schema = schemathesis.openapi.from_dict(document())
+schema = schemathesis.openapi.from_dict(known_document())
 CHECKS_OF_ALL = [
     # A well-formed request can still name a profile that nobody has, or a type that is too large for its kind.
     check

@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from socialpub import posts
-from socialpub.api import waiting
-from socialpub.app import App
+from socialpub.publishing import posts
 from socialpub.runtime import Runtime
-from tests.house import OWNER, accept
+from socialpub.web import long_poll
+from socialpub.web.app import App
 from tests.integration.api.client import Client
+from tests.support.appliance import OWNER, accept
 
 
 @pytest.fixture
@@ -87,14 +87,14 @@ def test_many_who_wait_are_one_question(
     client: Client, rt: Runtime, scheduled: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
-    final = waiting._final
+    final = long_poll._final
 
     def counting(reader: object, post_ids: list[str]) -> list[str]:
         if len(post_ids) == 1:
             asked.append(len(asked))
         return final(reader, post_ids)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(waiting, "_final", counting)
+    monkeypatch.setattr(long_poll, "_final", counting)
 
     async def story() -> None:
         callers = [asyncio.create_task(client.sending("GET", f"/posts/{scheduled}?wait=60")) for _ in range(50)]

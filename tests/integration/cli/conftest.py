@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from socialpub import scaffold
 from socialpub.cli import main
-from socialpub.cli.appliance import Appliance
+from socialpub.cli.context import Appliance
+from socialpub.core.settings import init_template
 from socialpub.providers.http import Http
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World, create_app
-from tests.clock import HandClock
-from tests.transport import SandboxTransport
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_transport import SandboxTransport
 
 SANDBOX = "http://sandbox.test"
 NETWORKS = f"""
@@ -43,7 +43,7 @@ class Terminal:
         self.folder = folder
         self.clock = clock
         self.world = world
-        scaffold.create(folder)
+        init_template.create(folder)
         self.config = folder / "config.toml"
         self.config.write_text(f"{self.config.read_text()}\n{NETWORKS}")
         self.parts: dict[str, Any] = {}

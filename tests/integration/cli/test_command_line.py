@@ -82,7 +82,7 @@ def test_the_help_loads_nothing_heavy() -> None:
 
 
 def test_the_worker_loads_no_web_server() -> None:
-    assert not loaded_by("socialpub.worker") & {"starlette", "uvicorn", "jinja2", "rich", "click"}
+    assert not loaded_by("socialpub.worker.process") & {"starlette", "uvicorn", "jinja2", "rich", "click"}
 
 
 def test_the_web_server_loads_no_decoder() -> None:

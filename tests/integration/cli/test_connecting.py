@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from socialpub.app import create_app
 from socialpub.runtime import Runtime
-from tests.browser import Browser
+from socialpub.web.app import create_app
 from tests.integration.cli.conftest import Terminal
 from tests.integration.uploads.caller import Caller
-from tests.transport import SandboxTransport
+from tests.support.consent_browser import Browser
+from tests.support.sandbox_transport import SandboxTransport
 
 HERE = "http://127.0.0.1:8000"
 NOBODY = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"

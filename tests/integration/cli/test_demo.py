@@ -10,22 +10,22 @@ import pytest
 from rich.console import Console
 from starlette.testclient import TestClient
 
-from socialpub import consents
-from socialpub.cli.browser import Form
-from socialpub.cli.demo import _demand_success
-from socialpub.cli.failure import Failure
-from socialpub.cli.film import Film, shoot
+from socialpub.accounts import connect
+from socialpub.cli.demo.command import _demand_success
+from socialpub.cli.demo.consent_click import Form
+from socialpub.cli.demo.processes import Stage
+from socialpub.cli.demo.transcript import LINE, Tour, _laid_out
+from socialpub.cli.demo.video import Film, shoot
+from socialpub.cli.errors import Failure
 from socialpub.cli.sandbox import provider_lines
-from socialpub.cli.stage import Stage
-from socialpub.cli.tour import LINE, Tour, _laid_out
+from socialpub.core.settings.loader import Settings, load
+from socialpub.media import decoder_process
+from socialpub.media.inspect import Limits
 from socialpub.providers.base import Account, Content, MediaFile, Options
 from socialpub.runtime import Runtime, build
 from socialpub.sandbox import World, create_app
-from socialpub.settings import Settings, load
-from socialpub.store import examiner
-from socialpub.store.mediatype import Limits
-from tests.clock import HandClock
-from tests.house import settings_in
+from tests.support.appliance import settings_in
+from tests.support.hand_clock import HandClock
 
 SANDBOX = "http://127.0.0.1:8100"
 OPTIONS: dict[str, Options] = {"x": {}, "tiktok": {"privacyLevel": "SELF_ONLY"}, "pinterest": {"boardId": "1"}}
@@ -59,7 +59,7 @@ def test_the_sandboxs_lines_lead_every_network_to_it(pointed: Settings) -> None:
 def test_the_browser_gives_every_consent_that_a_page_asks_for(house: Runtime, network: str) -> None:
     world = World()
     web = TestClient(create_app(world), base_url=SANDBOX, follow_redirects=False)
-    begun = consents.begin(house, network)
+    begun = connect.begin(house, network)
     form = Form()
     form.feed(web.get(begun.url).text)
     assert form.action
@@ -76,7 +76,7 @@ def test_the_browser_gives_every_consent_that_a_page_asks_for(house: Runtime, ne
 def test_the_film_is_one_that_every_network_takes(house: Runtime, tmp_path: Path) -> None:
     film = tmp_path / "sunset.mp4"
     shoot(film)
-    facts = examiner.examine(film, "video/mp4", Limits()).facts
+    facts = decoder_process.examine(film, "video/mp4", Limits()).facts
     media = MediaFile(0, "video", "video/mp4", film.stat().st_size, film, film.name, facts=facts)
     for name, provider in house.providers.items():
         content = Content("A film", (media,))

@@ -2,7 +2,7 @@
 
 import json
 
-from socialpub.clock import stamp
+from socialpub.core.clock import stamp
 from tests.integration.cli.conftest import Terminal
 
 

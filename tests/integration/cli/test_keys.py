@@ -3,7 +3,7 @@
 import json
 import re
 
-from socialpub import keys
+from socialpub.accounts import api_keys
 from socialpub.runtime import Runtime
 from tests.integration.cli.conftest import Terminal
 
@@ -14,7 +14,7 @@ def test_a_key_is_printed_alone_and_works(terminal: Terminal) -> None:
     assert re.fullmatch(r"spk_\w+_[\w-]{43}\n", made.stdout)
     assert "read and write" in made.stderr
     with terminal.open() as rt:
-        caller = keys.authenticate(rt.reader, made.stdout.strip(), rt.now())
+        caller = api_keys.authenticate(rt.reader, made.stdout.strip(), rt.now())
     assert caller is not None
     assert caller.scope == "write"
 
@@ -36,11 +36,11 @@ def test_a_key_may_be_limited_in_every_way(terminal: Terminal, rt: Runtime) -> N
     )
     assert "only read" in made.stderr
     assert "2027-01-10" in made.stderr
-    caller = keys.authenticate(rt.reader, made.stdout.strip(), rt.now())
+    caller = api_keys.authenticate(rt.reader, made.stdout.strip(), rt.now())
     assert caller is not None
     assert (caller.scope, caller.providers, caller.profiles) == ("read", {"x"}, {profile})
     terminal.clock.forward(90 * 86400)
-    assert keys.authenticate(rt.reader, made.stdout.strip(), rt.now()) is None
+    assert api_keys.authenticate(rt.reader, made.stdout.strip(), rt.now()) is None
 
 
 def test_keys_are_listed_without_their_secrets(terminal: Terminal) -> None:
@@ -57,9 +57,9 @@ def test_keys_are_listed_without_their_secrets(terminal: Terminal) -> None:
 
 def test_a_revoked_key_is_refused_at_once(terminal: Terminal, rt: Runtime) -> None:
     key = terminal("admin", "create-key", "old").stdout.strip()
-    assert keys.authenticate(rt.reader, key, rt.now()) is not None
+    assert api_keys.authenticate(rt.reader, key, rt.now()) is not None
     assert terminal("admin", "revoke-key", key).exit_code == 0, "the whole key is understood, too"
-    assert keys.authenticate(rt.reader, key, rt.now()) is None
+    assert api_keys.authenticate(rt.reader, key, rt.now()) is None
     assert "revoked" in terminal("admin", "list-keys").stdout
 
 

@@ -3,14 +3,14 @@
 import json
 from datetime import timedelta
 
-from socialpub import deliveries, posts
 from socialpub.cli.admin.posts import SIGNS
-from socialpub.posts import Draft
+from socialpub.db.models import State
+from socialpub.publishing import deliveries, posts
+from socialpub.publishing.posts import Draft
 from socialpub.runtime import Runtime
-from socialpub.store.models import State
-from tests.crank import drain
-from tests.house import OWNER, accept
 from tests.integration.cli.conftest import Terminal
+from tests.support.appliance import OWNER, accept
+from tests.support.drain import drain
 
 NOBODY = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from socialpub import revocation
+from socialpub.accounts import revocation
 from tests.integration.cli.conftest import Terminal
 
 NOBODY = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"

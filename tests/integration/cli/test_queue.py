@@ -1,10 +1,10 @@
 """Pause and resume."""
 
-from socialpub import lanes
+from socialpub.publishing import lanes
 from socialpub.runtime import Runtime
-from tests.crank import drain
-from tests.house import accept
 from tests.integration.cli.conftest import Terminal
+from tests.support.appliance import accept
+from tests.support.drain import drain
 
 
 def test_nothing_starts_between_pause_and_resume(terminal: Terminal, rt: Runtime) -> None:

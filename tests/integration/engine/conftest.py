@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from socialpub.runtime import Runtime
-from tests.clock import HandClock
-from tests.house import connect, open_house
-from tests.scripted import Scripted
+from tests.support.appliance import add_profile, open_house
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import Scripted
 
 
 @pytest.fixture
@@ -28,4 +28,4 @@ def rt(tmp_path: Path, clock: HandClock, network: Scripted) -> Iterator[Runtime]
 
 @pytest.fixture
 def profile(rt: Runtime) -> str:
-    return connect(rt)
+    return add_profile(rt)

@@ -6,18 +6,19 @@ from typing import Any
 
 import pytest
 
-from socialpub import claims, deliveries, lanes, posts, profiles, publisher
-from socialpub.posts import Change
+from socialpub.accounts import profiles
+from socialpub.db.models import State
 from socialpub.providers.base import Job, Kind, Outcome, Problem, Published, Tokens
 from socialpub.providers.errors import AppRefused, AuthExpired, RateLimited
 from socialpub.providers.errors import Unavailable as NoAnswer
 from socialpub.providers.http import Answer
+from socialpub.publishing import claim, deliveries, engine, lanes, posts
+from socialpub.publishing.posts import Change
 from socialpub.runtime import Runtime
-from socialpub.store.models import State
-from tests.clock import HandClock
-from tests.crank import drain
-from tests.house import OWNER, accept, message_of, state_of
-from tests.scripted import Scripted
+from tests.support.appliance import OWNER, accept, message_of, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import Scripted
 
 FILM = (("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
 FILM_ONCE = [name for name, _ in FILM]
@@ -134,11 +135,11 @@ def test_a_plan_made_from_what_was_changed_meanwhile_is_not_used(
     clock.forward(11)
     candidate = lanes.next_due(rt.reader, profile, rt.stamp(), rt.owner)
     assert candidate is not None
-    opening = publisher.open_(rt, candidate)
+    opening = engine.open_(rt, candidate)
     clock.jump(-2)
     rt.write(posts.edit, post, Change(frozenset({"options"}), options={"x": {"replySetings": "wrong"}}), OWNER)
     clock.jump(2)
-    assert rt.write(claims.claim, delivery, opening) is None
+    assert rt.write(claim.claim, delivery, opening) is None
     network.problems = [Problem(("providerOptions", "x", "replySetings"), "Unknown key.")]
     drain(rt)
     assert (network.asked, state_of(rt, post)) == ([], State.FAILED)
@@ -235,4 +236,4 @@ def test_posts_that_a_timeline_shows_alike_are_not_read_back_side_by_side(
 
 def drain_once(rt: Runtime) -> None:
     for delivery_id in lanes.due_lanes(rt.reader, rt.stamp(), rt.owner):
-        publisher.work(rt, delivery_id)
+        engine.work(rt, delivery_id)

@@ -2,14 +2,14 @@
 
 import pytest
 
+from socialpub.db.models import State
 from socialpub.providers.base import Again, Done, Job, Kind, Look, Outcome, Published, Refused, Wait
 from socialpub.providers.errors import AppRefused, Rejected, Unavailable
 from socialpub.runtime import Runtime
-from socialpub.store.models import State
-from tests.clock import HandClock
-from tests.crank import drain
-from tests.house import accept, attempts_of, message_of, state_of
-from tests.scripted import Line, Scripted
+from tests.support.appliance import accept, attempts_of, message_of, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import Line, Scripted
 
 SENT = Done({"publish_id": "v1"})
 

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from socialpub import publisher, settlement
-from socialpub.doorbell import HueyDoorbell
-from socialpub.errors import Unavailable
+from socialpub.core.errors import Unavailable
+from socialpub.db.database import Database, Tx
+from socialpub.db.models import State
 from socialpub.providers.base import Job, Kind, Look, Outcome, Published, Refused, Tokens
 from socialpub.providers.errors import AuthExpired
+from socialpub.publishing import engine, settle
 from socialpub.runtime import Runtime
-from socialpub.store.database import Database, Tx
-from socialpub.store.models import State
-from tests.clock import HandClock
-from tests.crank import drain
-from tests.house import accept, attempts_of, open_house, state_of, status_of
-from tests.scripted import Scripted
+from socialpub.worker.wakeup import HueyDoorbell
+from tests.support.appliance import accept, attempts_of, open_house, state_of, status_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import Scripted
 
 FILM = (("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
 FILM_ONCE = [name for name, _ in FILM]
@@ -31,8 +31,8 @@ class FullDisk:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.times = 0
-        self._settle = settlement.settle
-        monkeypatch.setattr(settlement, "settle", self._fail)
+        self._settle = settle.settle
+        monkeypatch.setattr(settle, "settle", self._fail)
 
     def _fail(self, rt: Runtime, tx: Tx, *what: Any) -> Any:
         following = self._settle(rt, tx, *what)
@@ -78,7 +78,7 @@ def test_an_unwritten_outcome_whose_process_dies_is_read_back(
 ) -> None:
     post = accept(rt, profile)
     disk.times = 1
-    publisher.work(rt, rt.reader.value("SELECT id FROM delivery"))
+    engine.work(rt, rt.reader.value("SELECT id FROM delivery"))
     assert state_of(rt, post) is State.RUNNING
     rt.owner.close()
     network.says["recover"] = [Look((Published("1", "https://x.example/1"),))]
@@ -94,15 +94,15 @@ def test_an_unwritten_outcome_whose_process_dies_is_read_back(
 def test_a_settlement_that_fails_for_no_known_reason_does_not_keep_the_lane(
     rt: Runtime, network: Scripted, profile: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settle, left = settlement.settle, [1]
+    real, left = settle.settle, [1]
 
     def fails(*what: Any) -> Any:
         if left[0]:
             left[0] -= 1
             raise ValueError("a bug of ours")
-        return settle(*what)
+        return real(*what)
 
-    monkeypatch.setattr(settlement, "settle", fails)
+    monkeypatch.setattr(settle, "settle", fails)
     network.says["recover"] = [Look((Published("1"),))]
     post, other = accept(rt, profile), accept(rt, profile, body="other")
     drain(rt, clock)
@@ -147,7 +147,7 @@ def test_a_row_in_the_hands_of_another_thread_of_this_process_is_left_alone(
     run = network.run
 
     def meanwhile(step: str, job: Job) -> Outcome:
-        publisher.work(rt, delivery)
+        engine.work(rt, delivery)
         assert rt.owner.works_on(rt.owner.name, delivery)
         return run(step, job)
 
@@ -211,7 +211,7 @@ def test_a_write_after_the_end_is_refused_instead_of_waiting_for_ever(tmp_path: 
 def test_a_new_pair_that_could_not_be_stored_is_not_lost(
     rt: Runtime, network: Scripted, profile: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from socialpub import tokens
+    from socialpub.accounts import tokens
 
     store, left = tokens._store, [1]
 

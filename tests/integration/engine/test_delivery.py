@@ -5,17 +5,17 @@ from datetime import timedelta
 
 import pytest
 
-from socialpub import deliveries, posts
-from socialpub.errors import Conflict
-from socialpub.posts import Change
+from socialpub.core.errors import Conflict
+from socialpub.db.models import State
 from socialpub.providers.base import CannotTell, Held, Kind, Look, More, Published, Refused, Wait
 from socialpub.providers.errors import AppRefused, AuthExpired, NotSent, RateLimited, Rejected, Unavailable
+from socialpub.publishing import deliveries, posts
+from socialpub.publishing.posts import Change
 from socialpub.runtime import Runtime
-from socialpub.store.models import State
-from tests.clock import HandClock
-from tests.crank import drain
-from tests.house import OWNER, accept, attempts_of, connect, message_of, open_house, state_of, status_of
-from tests.scripted import Scripted
+from tests.support.appliance import OWNER, accept, add_profile, attempts_of, message_of, open_house, state_of, status_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import Scripted
 
 
 def test_a_post_that_goes_well_is_published_once(rt: Runtime, network: Scripted, profile: str) -> None:
@@ -43,7 +43,7 @@ def test_a_scheduled_post_never_starts_before_its_time(
 def test_the_post_is_pending_from_the_start_of_its_first_delivery(
     rt: Runtime, network: Scripted, clock: HandClock
 ) -> None:
-    one, two = connect(rt, account_id="one"), connect(rt, account_id="two")
+    one, two = add_profile(rt, account_id="one"), add_profile(rt, account_id="two")
     network.says["create_post"] = [Wait(60, "not yet")]
     post = accept(rt, one, two, at=clock.now() + timedelta(hours=1))
     clock.forward(3601)
@@ -57,7 +57,7 @@ def test_the_post_is_pending_from_the_start_of_its_first_delivery(
 
 
 def test_a_refusal_fails_one_delivery_and_lets_the_others_go_on(rt: Runtime, network: Scripted) -> None:
-    one, two = connect(rt, account_id="one"), connect(rt, account_id="two")
+    one, two = add_profile(rt, account_id="one"), add_profile(rt, account_id="two")
     network.says["create_post"] = [Refused("Shorten the text.")]
     post = accept(rt, one, two)
     drain(rt)
@@ -196,7 +196,7 @@ def test_a_refused_refresh_token_asks_the_owner_to_reconnect(rt: Runtime, networ
 def test_an_app_wide_refusal_holds_the_network_once_and_probes_slowly(
     rt: Runtime, network: Scripted, clock: HandClock
 ) -> None:
-    one, two = connect(rt, account_id="one"), connect(rt, account_id="two")
+    one, two = add_profile(rt, account_id="one"), add_profile(rt, account_id="two")
     network.says["create_post"] = [AppRefused("out of credits", code="CreditsDepleted"), Held("out of credits")]
     held = [accept(rt, one), accept(rt, two), accept(rt, one, body="b"), accept(rt, two, body="c")]
     drain(rt)
@@ -298,7 +298,7 @@ def test_a_worker_that_died_in_its_commit_is_read_back_not_repeated(
 def test_a_row_whose_owner_lives_is_never_taken_however_the_clock_jumps(
     rt: Runtime, network: Scripted, profile: str, clock: HandClock, tmp_path: object
 ) -> None:
-    from socialpub.store.locks import Owner
+    from socialpub.db.locks import Owner
 
     other = Owner(rt.owner.folder, "other-worker")
     accept(rt, profile)
@@ -340,7 +340,7 @@ def test_two_houses_on_one_database_take_each_delivery_once(
 ) -> None:
     second = open_house(rt.settings.data_dir.parent, clock, providers={"x": network})
     try:
-        profiles = [connect(rt, account_id=str(number)) for number in range(4)]
+        profiles = [add_profile(rt, account_id=str(number)) for number in range(4)]
         accepted = [accept(rt, profile, body=f"{profile} {n}") for profile in profiles for n in range(5)]
         for _ in range(30):
             drain(rt)

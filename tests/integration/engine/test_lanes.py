@@ -6,17 +6,17 @@ from datetime import timedelta
 
 import pytest
 
-from socialpub import deliveries, lanes, publisher
+from socialpub.db.locks import Owner
+from socialpub.db.models import State
 from socialpub.providers.base import Held, Job, Kind, More, Outcome, Wait
 from socialpub.providers.errors import AppRefused
+from socialpub.publishing import deliveries, engine, lanes
 from socialpub.runtime import Runtime
-from socialpub.store.locks import Owner
-from socialpub.store.models import State
-from socialpub.sweep import Sweep
-from tests.clock import HandClock
-from tests.crank import drain
-from tests.house import accept, connect, state_of
-from tests.scripted import Scripted
+from socialpub.worker.reconciler import Sweep
+from tests.support.appliance import accept, add_profile, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import Scripted
 
 FILM = (("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
 FILM_ONCE = [name for name, _ in FILM]
@@ -29,7 +29,7 @@ def test_an_upload_that_passes_does_not_end_the_hold_on_the_posts(
     rt: Runtime, network: Scripted, clock: HandClock
 ) -> None:
     network.steps = Scripted(*FILM).steps
-    profiles = [connect(rt, account_id=str(number)) for number in range(4)]
+    profiles = [add_profile(rt, account_id=str(number)) for number in range(4)]
     network.says["create_post"] = [AppRefused("out of credits")] * 3
     held = [accept(rt, profile) for profile in profiles]
     drain(rt)
@@ -56,7 +56,7 @@ def test_an_upload_that_passes_does_not_end_the_hold_on_the_posts(
 def test_posts_that_ask_nothing_neither_end_a_hold_nor_use_up_its_probes(
     rt: Runtime, network: Scripted, clock: HandClock
 ) -> None:
-    lost, sound = connect(rt, account_id="lost"), connect(rt, account_id="sound")
+    lost, sound = add_profile(rt, account_id="lost"), add_profile(rt, account_id="sound")
     network.says["create_post"] = [Held("out of credits"), Held("out of credits")]
     good = accept(rt, sound)
     drain(rt)
@@ -65,7 +65,7 @@ def test_posts_that_ask_nothing_neither_end_a_hold_nor_use_up_its_probes(
                                       (lost,)))  # fmt: skip
     rt.db.write(lambda tx: tx.update("profile", lost, status="disconnected"))
     clock.forward(lanes.PROBE_SECONDS + 1)
-    publisher.work(rt, rt.reader.value("SELECT id FROM delivery WHERE profile_id = ?", (lost,)))
+    engine.work(rt, rt.reader.value("SELECT id FROM delivery WHERE profile_id = ?", (lost,)))
     assert {state_of(rt, post) for post in dead} == {State.FAILED}
     assert rt.reader.value("SELECT count(*) FROM hold") == 1
     drain(rt)
@@ -77,7 +77,7 @@ def test_posts_that_ask_nothing_neither_end_a_hold_nor_use_up_its_probes(
 def test_a_film_goes_on_in_slices_while_its_network_is_held(rt: Runtime, network: Scripted, clock: HandClock) -> None:
     network.steps = Scripted(*FILM).steps
     network.says["upload"] = [AppRefused("not approved"), *[More({"chunk": n}) for n in range(20)], Wait(30, "...")]
-    post = accept(rt, connect(rt))
+    post = accept(rt, add_profile(rt))
     began = clock.now()
     drain(rt, clock)
     assert state_of(rt, post) is State.PUBLISHED
@@ -116,7 +116,7 @@ def test_a_hold_is_logged_when_it_begins_and_when_it_ends(
 
 def drain_once(rt: Runtime) -> None:
     for delivery_id in lanes.due_lanes(rt.reader, rt.stamp(), rt.owner):
-        publisher.work(rt, delivery_id)
+        engine.work(rt, delivery_id)
 
 
 def test_a_long_film_gives_the_worker_back_between_its_slices(

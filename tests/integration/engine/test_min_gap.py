@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from socialpub import publisher
+from socialpub.core.settings.sections import Publishing
+from socialpub.db.models import State
 from socialpub.providers.base import Done, Job, Kind, Look, Outcome, Published, Refused, Wait
 from socialpub.providers.errors import NotSent, Unavailable
+from socialpub.publishing import engine
 from socialpub.runtime import Runtime
-from socialpub.sections import Publishing
-from socialpub.store.models import State
-from tests.clock import HandClock
-from tests.crank import drain
-from tests.house import accept, attempts_of, connect, message_of, open_house, state_of, status_of
-from tests.scripted import Scripted
-from tests.street import Died
+from tests.support.appliance import accept, add_profile, attempts_of, message_of, open_house, state_of, status_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import Died
+from tests.support.scripted_network import Scripted
 
 GAP = timedelta(minutes=15)
 
@@ -87,7 +87,7 @@ def test_what_waits_for_the_gap_says_so_and_has_not_begun(
 
 
 def test_other_profiles_are_not_kept_waiting(rt: Runtime, network: Timed, profile: str) -> None:
-    other = connect(rt, account_id="other")
+    other = add_profile(rt, account_id="other")
     for target in (profile, other):
         accept(rt, target)
     drain(rt)
@@ -143,7 +143,7 @@ def test_a_call_in_which_the_worker_died_counts_as_a_post(
     run = network.run
     network.run = died  # type: ignore[method-assign]
     with pytest.raises(Died):
-        publisher.work(rt, rt.reader.value("SELECT id FROM delivery WHERE post_id = ?", (posts[0],)))
+        engine.work(rt, rt.reader.value("SELECT id FROM delivery WHERE post_id = ?", (posts[0],)))
     network.says["create_post"] = []
     drain(rt, clock)
     assert {state_of(rt, post) for post in posts} == {State.PUBLISHED}
@@ -175,7 +175,7 @@ def test_a_backlog_longer_than_the_patience_ends_and_says_why(tmp_path: Path, cl
         tmp_path / "slow", clock, providers={"x": network}, publishing=Publishing(min_gap=timedelta(hours=30))
     )
     try:
-        profile = connect(rt)
+        profile = add_profile(rt)
         posts = [accept(rt, profile, body=str(number)) for number in range(3)]
         drain(rt, clock)
         assert [state_of(rt, post) for post in posts] == [State.PUBLISHED, State.PUBLISHED, State.FAILED]
@@ -188,7 +188,7 @@ def test_without_a_gap_nothing_waits(tmp_path: Path, clock: HandClock, network: 
     (tmp_path / "plain").mkdir()
     rt = open_house(tmp_path / "plain", clock, providers={"x": network})
     try:
-        profile = connect(rt)
+        profile = add_profile(rt)
         for number in range(3):
             accept(rt, profile, body=str(number))
         drain(rt)

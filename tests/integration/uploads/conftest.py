@@ -3,13 +3,13 @@ from pathlib import Path
 
 import pytest
 
-from socialpub import keys
-from socialpub.app import create_app
+from socialpub.accounts import api_keys
 from socialpub.runtime import Runtime
-from tests.clock import HandClock
-from tests.house import connect, open_house
+from socialpub.web.app import create_app
 from tests.integration.uploads.caller import Caller
-from tests.scripted import Scripted
+from tests.support.appliance import add_profile, open_house
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import Scripted
 
 
 @pytest.fixture
@@ -27,10 +27,10 @@ def rt(tmp_path: Path, clock: HandClock) -> Iterator[Runtime]:
 @pytest.fixture
 def caller(rt: Runtime) -> Iterator[Caller]:
     """Somebody with a key that may write."""
-    with Caller(create_app(rt), rt.write(keys.create, "test")) as caller:
+    with Caller(create_app(rt), rt.write(api_keys.create, "test")) as caller:
         yield caller
 
 
 @pytest.fixture
 def profile(rt: Runtime) -> str:
-    return connect(rt)
+    return add_profile(rt)

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from socialpub import artifacts
-from socialpub.posts import DraftMedia
-from tests.crank import drain
-from tests.house import accept, connect, open_house
+from socialpub.publishing import uploads
+from socialpub.publishing.posts import DraftMedia
 from tests.samples import media
-from tests.scripted import Scripted
+from tests.support.appliance import accept, add_profile, open_house
+from tests.support.drain import drain
+from tests.support.scripted_network import Scripted
 
 DAY = 24 * 3600
 
@@ -25,7 +25,7 @@ def files_of(rt):
 
 
 def status_of(rt, artifact):
-    row = artifacts.find(rt, artifact["artifactId"])
+    row = uploads.find(rt, artifact["artifactId"])
     return row and row["status"]
 
 
@@ -33,10 +33,10 @@ def test_a_reservation_that_is_not_completed_in_a_day_is_removed(rt, clock, call
     empty, filled = caller.reserve(png), caller.reserve(png)
     caller.put(filled, png)
     clock.forward(DAY - 1)
-    assert artifacts.clean(rt) == 0
+    assert uploads.clean(rt) == 0
     assert len(files_of(rt)) == 1
     clock.forward(1)
-    assert artifacts.clean(rt) == 1
+    assert uploads.clean(rt) == 1
     assert files_of(rt) == []
     assert [status_of(rt, empty), status_of(rt, filled)] == [None, None]
     assert caller.complete(filled).status == 400
@@ -45,9 +45,9 @@ def test_a_reservation_that_is_not_completed_in_a_day_is_removed(rt, clock, call
 def test_an_artifact_that_no_post_references_is_removed_after_thirty_days(rt, clock, caller, png):
     artifact = caller.upload(png)
     clock.forward(30 * DAY - 1)
-    assert artifacts.clean(rt) == 0
+    assert uploads.clean(rt) == 0
     clock.forward(1)
-    assert artifacts.clean(rt) == 1
+    assert uploads.clean(rt) == 1
     assert (files_of(rt), status_of(rt, artifact)) == ([], None)
 
 
@@ -55,7 +55,7 @@ def test_an_artifact_that_a_post_needs_is_never_removed(rt, clock, caller, profi
     artifact = caller.upload(png)
     accept(rt, profile, at=clock.now() + timedelta(days=400), media=(DraftMedia(artifact["artifactId"]),))
     clock.forward(399 * DAY)
-    assert artifacts.clean(rt) == 0
+    assert uploads.clean(rt) == 0
     assert status_of(rt, artifact) == "verified"
     assert len(files_of(rt)) == 1
 
@@ -65,17 +65,17 @@ def test_a_rejected_upload_is_remembered_for_a_while(rt, clock, caller):
     caller.put(reservation, b"liar")
     caller.complete(reservation)
     clock.forward(2 * DAY)
-    artifacts.clean(rt)
+    uploads.clean(rt)
     assert status_of(rt, reservation) == "rejected"
     clock.forward(30 * DAY)
-    artifacts.clean(rt)
+    uploads.clean(rt)
     assert status_of(rt, reservation) is None
 
 
 def test_what_became_wanted_after_the_look_stays(rt, clock, caller, profile, png, monkeypatch):
     artifact = caller.upload(png)
     clock.forward(31 * DAY)
-    look = artifacts._change_if_still
+    look = uploads._change_if_still
 
     def late(rt, tx, *args):
         tx.execute(
@@ -83,8 +83,8 @@ def test_what_became_wanted_after_the_look_stays(rt, clock, caller, profile, png
         )
         return look(rt, tx, *args)
 
-    monkeypatch.setattr(artifacts, "_change_if_still", late)
-    assert artifacts.clean(rt) == 0
+    monkeypatch.setattr(uploads, "_change_if_still", late)
+    assert uploads.clean(rt) == 0
     assert status_of(rt, artifact) == "verified"
 
 
@@ -93,7 +93,7 @@ def test_files_that_no_row_names_are_swept(rt, caller, png):
     row = rt.reader.one("SELECT storage_key FROM artifact")
     stray = rt.files.path(row[0]).with_name(f"019aa5c0-0000-7000-8000-0000000000ab-{'0' * 16}.png")
     stray.write_bytes(b"left by a crash between the rename and the row")
-    assert artifacts.clean(rt) == 1
+    assert uploads.clean(rt) == 1
     assert files_of(rt) == [rt.files.path(row[0])]
 
 
@@ -101,7 +101,7 @@ def test_more_than_fits_into_one_write_goes_as_well(rt, clock, caller):
     for _ in range(120):
         caller.reserve(10)
     clock.forward(DAY)
-    artifacts.clean(rt)
+    uploads.clean(rt)
     assert rt.reader.value("SELECT count(*) FROM artifact") == 0
 
 
@@ -119,11 +119,11 @@ def tidy(tmp_path, clock):
 
 @pytest.fixture
 def tidy_caller(tidy):
-    from socialpub import keys
-    from socialpub.app import create_app
+    from socialpub.accounts import api_keys
+    from socialpub.web.app import create_app
     from tests.integration.uploads.caller import Caller
 
-    with Caller(create_app(tidy), tidy.write(keys.create, "test")) as caller:
+    with Caller(create_app(tidy), tidy.write(api_keys.create, "test")) as caller:
         yield caller
 
 
@@ -132,18 +132,18 @@ def test_by_default_media_stay_for_ever(rt, clock, caller, profile, png):
     accept(rt, profile, media=(DraftMedia(artifact["artifactId"]),))
     drain(rt, clock)
     clock.forward(1000 * DAY)
-    assert artifacts.clean(rt) == 0
+    assert uploads.clean(rt) == 0
 
 
 def test_the_bytes_of_settled_posts_go_when_the_owner_wants_that(tidy, clock, tidy_caller, png):
     artifact = tidy_caller.upload(png)
-    profile = connect(tidy)
+    profile = add_profile(tidy)
     post = accept(tidy, profile, media=(DraftMedia(artifact["artifactId"]),))
     drain(tidy, clock)
     clock.forward(7 * DAY - 3600)
-    assert artifacts.clean(tidy) == 0
+    assert uploads.clean(tidy) == 0
     clock.forward(3601)
-    assert artifacts.clean(tidy) == 1
+    assert uploads.clean(tidy) == 1
     assert files_of(tidy) == []
     shown = tidy_caller.get(f"/posts/{post}").data["media"][0]
     assert "url" not in shown
@@ -153,16 +153,16 @@ def test_the_bytes_of_settled_posts_go_when_the_owner_wants_that(tidy, clock, ti
     )
     assert (again.status, again.paths()) == (400, [["media", 0, "artifactId"]])
     assert tidy_caller.complete(artifact).status == 400
-    assert artifacts.clean(tidy) == 0
+    assert uploads.clean(tidy) == 0
 
 
 def test_bytes_that_another_post_still_needs_stay(tidy, clock, tidy_caller, png):
     artifact = tidy_caller.upload(png)
-    profile = connect(tidy)
+    profile = add_profile(tidy)
     use = (DraftMedia(artifact["artifactId"]),)
     accept(tidy, profile, media=use)
     drain(tidy, clock)
     accept(tidy, profile, at=clock.now() + timedelta(days=60), media=use)
     clock.forward(30 * DAY)
-    assert artifacts.clean(tidy) == 0
+    assert uploads.clean(tidy) == 0
     assert len(files_of(tidy)) == 1

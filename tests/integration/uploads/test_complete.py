@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from socialpub import artifacts
-from socialpub.store import examiner
-from socialpub.store.examiner import ExaminerFailed
-from socialpub.store.mediatype import Facts, Refused
+from socialpub.media import decoder_process
+from socialpub.media.decoder_process import ExaminerFailed
+from socialpub.media.inspect import Facts, Refused
+from socialpub.publishing import uploads
 from tests.samples import liars, media
 
 
@@ -35,7 +35,7 @@ def looks(monkeypatch, look):
     async def examine(path, declared, limits, **_):
         return await look(path)
 
-    monkeypatch.setattr(examiner, "examine_async", examine)
+    monkeypatch.setattr(decoder_process, "examine_async", examine)
 
 
 def a_picture(path):
@@ -64,7 +64,7 @@ def test_image_jpg_is_stored_as_image_jpeg(caller, tmp_path):
 def test_a_film_is_an_artifact_too(rt, caller, tmp_path):
     artifact = caller.upload(media.video_mp4(tmp_path / "a.mp4", 0.25).read_bytes(), "video/mp4", "a.mp4")
     assert (artifact["kind"], artifact["mimeType"]) == ("video", "video/mp4")
-    row = artifacts.find(rt, artifact["artifactId"])
+    row = uploads.find(rt, artifact["artifactId"])
     assert '"duration_seconds"' in row["facts"]
 
 
@@ -120,7 +120,7 @@ def test_a_liar_is_rejected_its_bytes_go_and_the_answer_says_why(rt, caller, tmp
     assert reason in refused(caller.complete(reservation))
     assert files_of(rt) == []
     assert reason in refused(caller.complete(reservation)), "it is remembered"
-    assert artifacts.find(rt, reservation["artifactId"])["status"] == "rejected"
+    assert uploads.find(rt, reservation["artifactId"])["status"] == "rejected"
 
 
 def test_a_rejected_artifact_cannot_be_posted(caller, profile):
@@ -227,7 +227,7 @@ def test_no_transaction_is_open_while_the_child_looks(rt, caller, png, monkeypat
 
     looks(monkeypatch, look)
     assert caller.complete(reservation).status == 200
-    assert artifacts.find(rt, reservation["artifactId"])["file_name"] == "written meanwhile"
+    assert uploads.find(rt, reservation["artifactId"])["file_name"] == "written meanwhile"
 
 
 # --- reserving -------------------------------------------------------------------------------------------------------

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from socialpub.errors import Unavailable
-from socialpub.store.files import Files
+from socialpub.core.errors import Unavailable
+from socialpub.media.files import Files
 
 ARTIFACT = "019aa5c0-0000-7000-8000-0000000000ab"
 

@@ -269,9 +269,9 @@ def test_other_content_types_are_a_415_and_so_are_forms_elsewhere(caller):
 
 
 def test_a_key_that_may_only_read_has_its_form_refused_unread(rt, caller, profile, png):
-    from socialpub import keys
+    from socialpub.accounts import api_keys
 
-    caller.key = rt.write(keys.create, "reader", "read")
+    caller.key = rt.write(api_keys.create, "reader", "read")
     assert send(caller, payload(profile, {"fileField": "one"}), file("one", png)).status == 403
     assert caller.taken == 0
 
@@ -301,7 +301,7 @@ def test_a_full_disk_is_a_503_and_leaves_nothing(rt, caller, profile, png, monke
 
 
 def test_a_stop_in_the_middle_of_examining_leaves_nothing_behind_for_good(rt, caller, profile, png, monkeypatch):
-    from socialpub.store import examiner
+    from socialpub.media import decoder_process
 
     async def story():
         looking = asyncio.Event()
@@ -310,7 +310,7 @@ def test_a_stop_in_the_middle_of_examining_leaves_nothing_behind_for_good(rt, ca
             looking.set()
             await asyncio.Event().wait()
 
-        monkeypatch.setattr(examiner, "examine_async", examine)
+        monkeypatch.setattr(decoder_process, "examine_async", examine)
         body = form(payload(profile, {"fileField": "one"}), file("one", png))
         task = asyncio.ensure_future(caller.asking("POST", "/api/v1/posts", body, headers(caller)))
         await looking.wait()

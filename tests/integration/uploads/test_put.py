@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from socialpub import signing
+from socialpub.core import signed_urls
 from tests.integration.uploads.caller import Gone
 from tests.samples import media
 
@@ -237,7 +237,7 @@ def test_a_file_for_which_there_is_no_room_is_refused_before_it_is_sent(rt, call
 
 
 def test_somebody_who_stops_sending_is_let_go(rt, caller, monkeypatch):
-    monkeypatch.setattr("socialpub.api.stream.STALL_SECONDS", 0.01)
+    monkeypatch.setattr("socialpub.web.stream.STALL_SECONDS", 0.01)
     reservation = caller.reserve(100)
 
     async def story():
@@ -245,7 +245,7 @@ def test_somebody_who_stops_sending_is_let_go(rt, caller, monkeypatch):
             await asyncio.Event().wait()
 
         told = reservation["requiredHeaders"]
-        monkeypatch.setattr("socialpub.api.stream.MOST_THROWN_AWAY_SECONDS", 0.01)
+        monkeypatch.setattr("socialpub.web.stream.MOST_THROWN_AWAY_SECONDS", 0.01)
         return await caller.asking("PUT", reservation["uploadUrl"], [b"x", b"y"], told, before_last=never)
 
     assert "Nothing arrived" in problem(caller.run(story()), 400, "invalidRequest")
@@ -266,14 +266,14 @@ def test_every_answer_of_storage_has_a_request_id_and_echoes_the_callers_own(cal
 
 
 def test_a_base_url_with_a_path_is_taken_away_by_the_proxy(tmp_path, clock, png):
-    from socialpub import keys
-    from socialpub.app import create_app
-    from tests.house import open_house
+    from socialpub.accounts import api_keys
+    from socialpub.web.app import create_app
     from tests.integration.uploads.caller import Caller
+    from tests.support.appliance import open_house
 
     (tmp_path / "house").mkdir()
     rt = open_house(tmp_path / "house", clock, base_url="https://home.example.net/social")
-    with Caller(create_app(rt), rt.write(keys.create, "test")) as caller:
+    with Caller(create_app(rt), rt.write(api_keys.create, "test")) as caller:
         reservation = caller.reserve(png)
         assert reservation["uploadUrl"].startswith("https://home.example.net/social/storage/uploads/")
         at_home = {**reservation, "uploadUrl": reservation["uploadUrl"].replace("/social/", "/")}
@@ -292,5 +292,5 @@ def test_what_is_signed_is_told_to_nobody_who_reads_the_log(caller, png, caplog)
     caller.put(reservation, b"")
     signature = reservation["uploadUrl"].rpartition("=")[2]
     told = str([vars(record) for record in caplog.records])
-    assert signing.UPLOADS in told
+    assert signed_urls.UPLOADS in told
     assert signature not in told

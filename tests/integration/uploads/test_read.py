@@ -122,12 +122,13 @@ def test_a_file_that_is_gone_is_a_404(rt, caller, artifact):
 
 
 def test_bytes_that_were_not_verified_are_read_by_nobody(rt, caller, png):
-    from socialpub import artifacts, signing
+    from socialpub.core import signed_urls
+    from socialpub.publishing import uploads
 
     reservation = caller.reserve(png)
     caller.put(reservation, png)
-    key = artifacts.find(rt, reservation["artifactId"])["storage_key"]
-    url = signing.media_url(rt.settings, rt.secrets, key, rt.now())
+    key = uploads.find(rt, reservation["artifactId"])["storage_key"]
+    url = signed_urls.media_url(rt.settings, rt.secrets, key, rt.now())
     assert caller.ask("GET", url).status == 404
 
 
@@ -136,6 +137,6 @@ def test_a_large_file_comes_in_pieces_and_whole(caller, tmp_path, monkeypatch):
     artifact = caller.upload(film, "video/mp4", "a.mp4")
     assert get(caller, artifact).body == film
     # Where the file system cannot say what lies in memory, another thread waits for the disk.
-    monkeypatch.setattr("socialpub.store.files._NOWAIT", None)
+    monkeypatch.setattr("socialpub.media.files._NOWAIT", None)
     assert get(caller, artifact).body == film
     assert get(caller, artifact, range="bytes=262143-786433").body == film[262143:786434]

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 import uvicorn
 
-from socialpub.app import create_app
+from socialpub.web.app import create_app
 
 
 @pytest.fixture

@@ -7,15 +7,15 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from socialpub import consents
-from socialpub.app import App, create_app
+from socialpub.accounts import connect
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from tests.browser import Browser, query_of
-from tests.clock import HandClock
-from tests.house import open_house
+from socialpub.web.app import App, create_app
 from tests.integration.uploads.caller import Caller, Reply
-from tests.street import line_to, providers_of_the_sandbox, sandbox
+from tests.support.appliance import open_house
+from tests.support.consent_browser import Browser, query_of
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import line_to, providers_of_the_sandbox, sandbox
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def is_private(reply: Reply, query: dict[str, str]) -> None:
 def test_the_browser_reads_which_account_was_connected(
     rt: Runtime, caller: Caller, browser: Browser, caplog: pytest.LogCaptureFixture
 ) -> None:
-    begun = consents.begin(rt, "x", "Evening <news>")
+    begun = connect.begin(rt, "x", "Evening <news>")
     back = browser.decides(begun.url)
     with caplog.at_level(logging.DEBUG):
         reply = visit(caller, back)
@@ -78,15 +78,15 @@ def test_the_browser_reads_which_account_was_connected(
     assert "@demo on X is connected" in page
     assert "Evening &lt;news&gt;" in page
     is_private(reply, query_of(back))
-    outcome = consents.outcome(rt, begun.id)
-    assert isinstance(outcome, consents.Finished)
+    outcome = connect.outcome(rt, begun.id)
+    assert isinstance(outcome, connect.Finished)
     assert outcome.profile_id in page
     assert query_of(back)["code"] not in caplog.text
     assert query_of(back)["state"] not in caplog.text
 
 
 def test_a_reload_of_the_page_says_that_all_is_well(rt: Runtime, caller: Caller, browser: Browser) -> None:
-    back = browser.decides(consents.begin(rt, "x").url)
+    back = browser.decides(connect.begin(rt, "x").url)
     visit(caller, back)
     reply = visit(caller, back)
     assert reply.status == 400
@@ -97,14 +97,14 @@ def test_a_reload_of_the_page_says_that_all_is_well(rt: Runtime, caller: Caller,
 def test_the_same_account_again_is_told_as_such_with_what_its_consent_leaves_out(
     rt: Runtime, caller: Caller, browser: Browser
 ) -> None:
-    visit(caller, browser.decides(consents.begin(rt, "x").url))
-    page = visit(caller, browser.decides(consents.begin(rt, "x").url, without=["media.write"])).body.decode()
+    visit(caller, browser.decides(connect.begin(rt, "x").url))
+    page = visit(caller, browser.decides(connect.begin(rt, "x").url, without=["media.write"])).body.decode()
     assert "has new tokens" in page
     assert "media.write is missing" in page
 
 
 def test_a_denied_consent_reads_as_one(rt: Runtime, caller: Caller, browser: Browser) -> None:
-    back = browser.decides(consents.begin(rt, "x").url, decision="deny")
+    back = browser.decides(connect.begin(rt, "x").url, decision="deny")
     reply = visit(caller, back)
     assert reply.status == 400
     assert "did not give X&#39;s consent" in reply.body.decode()
@@ -113,7 +113,7 @@ def test_a_denied_consent_reads_as_one(rt: Runtime, caller: Caller, browser: Bro
 
 
 def test_what_a_network_says_is_shown_as_text(rt: Runtime, caller: Caller) -> None:
-    state = query_of(consents.begin(rt, "x").url)["state"]
+    state = query_of(connect.begin(rt, "x").url)["state"]
     said = urlencode({"state": state, "error": "server_error", "error_description": "<script>alert(1)</script>"})
     page = visit(caller, f"/oauth/x/callback?{said}").body.decode()
     assert "&lt;script&gt;" in page
@@ -121,7 +121,7 @@ def test_what_a_network_says_is_shown_as_text(rt: Runtime, caller: Caller) -> No
 
 
 def test_looking_whether_the_address_exists_spends_no_consent(rt: Runtime, caller: Caller, browser: Browser) -> None:
-    back = browser.decides(consents.begin(rt, "x").url)
+    back = browser.decides(connect.begin(rt, "x").url)
     assert visit(caller, back, "HEAD").status == 200
     assert visit(caller, back).status == 200
 
@@ -142,7 +142,7 @@ def test_a_flood_of_parameters_is_no_answer_of_a_network(caller: Caller) -> None
 def test_whoever_guesses_states_is_slowed_down_and_a_true_answer_still_counts(
     rt: Runtime, caller: Caller, browser: Browser, clock: HandClock, world: World
 ) -> None:
-    back = browser.decides(consents.begin(rt, "x").url)
+    back = browser.decides(connect.begin(rt, "x").url)
     statuses = [visit(caller, f"/oauth/x/callback?state=guess{n}&code=c").status for n in range(31)]
     assert statuses == [400] * 30 + [429]
     assert visit(caller, back).status == 200
@@ -158,15 +158,15 @@ def test_others_are_answered_while_a_network_takes_its_time(
     import threading
 
     asking, answered = threading.Event(), threading.Event()
-    finish = consents.finish
+    finish = connect.finish
 
     def slow(*args: object) -> object:
         asking.set()
         assert answered.wait(10), "nobody else was answered meanwhile"
         return finish(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(consents, "finish", slow)
-    parts = urlsplit(browser.decides(consents.begin(rt, "x").url))
+    monkeypatch.setattr(connect, "finish", slow)
+    parts = urlsplit(browser.decides(connect.begin(rt, "x").url))
 
     async def both() -> tuple[Reply, Reply]:
         first = asyncio.create_task(caller.asking("GET", f"{parts.path}?{parts.query}"))

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from socialpub import keys
-from socialpub.app import create_app
-from socialpub.errors import OwnerError
+from socialpub.accounts import api_keys
+from socialpub.core.errors import OwnerError
 from socialpub.runtime import Runtime
 from socialpub.web import server
+from socialpub.web.app import create_app
 from socialpub.web.server import Server
-from tests.clock import HandClock
-from tests.house import accept, connect, open_house
-from tests.scripted import Scripted
+from tests.support.appliance import accept, add_profile, open_house
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import Scripted
 
 Story = Callable[[Server, str, int], Awaitable[None]]
 
@@ -44,7 +44,7 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def serve(rt: Runtime, story: Story) -> None:
     """Run `story(server, key, port)` against the listening server; it ends with the server stopped."""
-    key = rt.write(keys.create, "test")
+    key = rt.write(api_keys.create, "test")
     serving = Server(create_app(rt))
     sockets = server.listen(rt.settings)
 
@@ -200,4 +200,4 @@ def test_an_address_that_cannot_be_used_is_told_with_the_remedy(rt: Runtime, add
 
 @pytest.fixture
 def profile_post(rt: Runtime) -> str:
-    return accept(rt, connect(rt), at=rt.now() + timedelta(hours=1))
+    return accept(rt, add_profile(rt), at=rt.now() + timedelta(hours=1))

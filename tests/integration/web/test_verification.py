@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.app import create_app
+from socialpub.core.settings.sections import Providers, TikTok
 from socialpub.runtime import Runtime
-from socialpub.sections import Providers, TikTok
-from tests.clock import HandClock
-from tests.house import open_house
+from socialpub.web.app import create_app
 from tests.integration.uploads.caller import Caller
+from tests.support.appliance import open_house
+from tests.support.hand_clock import HandClock
 
 NAME, CONTENT = "tiktokAbC123.txt", "tiktok-developers-site-verification=AbC123"
 

@@ -10,7 +10,7 @@ import pytest
 
 from socialpub.providers.errors import NotSent, Unavailable
 from socialpub.providers.http import Answer, FileBody, FilePart, Http
-from tests.transport import SandboxTransport
+from tests.support.sandbox_transport import SandboxTransport
 
 SECRET = "token-that-nobody-may-read"
 

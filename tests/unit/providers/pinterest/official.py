@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from socialpub.providers.http import Base64File
-from tests.provider_documents import document
+from tests.support.provider_documents import document
 
 FORM_BY_GRANT = {
     "authorization_code": "OauthAccessTokenRequestCode",

@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import SecretStr
 
+from socialpub.core.settings.sections import Pinterest as Section
 from socialpub.providers.base import Account, Content, ImageLimits, Job, MediaFile, Memo, Outcome
 from socialpub.providers.http import Answer
 from socialpub.providers.pinterest import Pinterest
-from socialpub.sections import Pinterest as Section
 from tests.unit.providers.pinterest import official
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.provider_documents import document
+from tests.support.provider_documents import document
 from tests.unit.providers.pinterest import official
 
 PICTURE = {"source_type": "image_base64", "content_type": "image/jpeg", "data": "/9j/4AAQ"}

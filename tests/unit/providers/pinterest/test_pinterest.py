@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from socialpub.core.settings.sections import Pinterest as Section
 from socialpub.providers.base import Account, Content, MediaFile, Problem
 from socialpub.providers.errors import AppRefused, AuthExpired, ProviderError, RateLimited, Rejected, Unavailable
 from socialpub.providers.http import Answer
 from socialpub.providers.pinterest import SANDBOX_API, Pinterest
-from socialpub.sections import Pinterest as Section
-from tests.answering import Answering
+from tests.support.scripted_http import Answering
 
 OWNER = Account("1", "owner")
 BOARD = {"boardId": "2000000000000000001"}

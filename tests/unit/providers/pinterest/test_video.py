@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from socialpub.core.settings.sections import Pinterest as Section
 from socialpub.providers.base import Again, Done, Refused, Wait
 from socialpub.providers.errors import AppRefused, AuthExpired, NotSent, RateLimited, Unavailable
 from socialpub.providers.http import Answer, FilePart
 from socialpub.providers.pinterest import video
-from socialpub.sections import Pinterest as Section
 from tests.unit.providers.pinterest.script import (
     MEDIA,
     NOW,

@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import SecretStr
 
+from socialpub.core.settings.sections import TikTok as Section
 from socialpub.providers.base import Account, Content, ImageLimits, Job, MediaFile, Memo, Outcome, Seen
 from socialpub.providers.http import Answer, FileBody
 from socialpub.providers.tiktok import TikTok
-from socialpub.sections import TikTok as Section
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 API = "https://open.tiktokapis.com"

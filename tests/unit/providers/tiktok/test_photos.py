@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from socialpub.core.settings.sections import TikTok as Section
 from socialpub.providers.base import Again, Done, ImageLimits, MediaFile, More, Refused, Unfit
 from socialpub.providers.errors import AuthExpired, RateLimited, Unavailable
 from socialpub.providers.tiktok import TikTok
-from socialpub.sections import TikTok as Section
 from tests.unit.providers.tiktok.script import DIRECT, DRAFT, Script, as_it_is, envelope, job, ok, page, photo, run
 
 TASK = {"publish_id": "p_pub_url~v2.7000"}

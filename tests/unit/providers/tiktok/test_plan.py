@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from socialpub.core.settings.sections import TikTok as Section
 from socialpub.providers.base import Content, Kind, MediaFile
 from socialpub.providers.tiktok import chunks
-from socialpub.sections import TikTok as Section
 from tests.unit.providers.tiktok.script import ADAPTER, ADDRESS, DIRECT, DRAFT, SECTION, film, photo
 
 

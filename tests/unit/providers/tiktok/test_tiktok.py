@@ -9,12 +9,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from pydantic import SecretStr
 
+from socialpub.core.settings.sections import TikTok as Section
 from socialpub.providers.base import Account, Content, MediaFile, Problem
 from socialpub.providers.errors import AuthExpired, ProviderError, RateLimited, Rejected, Unavailable
 from socialpub.providers.http import Answer
 from socialpub.providers.tiktok import TikTok, oauth
-from socialpub.sections import TikTok as Section
-from tests.answering import Answering
+from tests.support.scripted_http import Answering
 
 OWNER = Account("oid", "owner")
 DIRECT = {"privacyLevel": "SELF_ONLY"}

@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.provider_documents import document
+from tests.support.provider_documents import document
 
 GENERATIONS = ("x.json", "x-2.166.json")
 UNDESCRIBED = ("/2/oauth2/token", "/2/oauth2/revoke")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.provider_documents import document
+from tests.support.provider_documents import document
 from tests.unit.providers.x import official
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from socialpub.providers.x import emoji, links
 from socialpub.providers.x.text import V2, V3, Config, weigh
 from socialpub.providers.x.tlds import TLDS
-from tests.provider_documents import document
+from tests.support.provider_documents import document
 
 
 def conformance(file: str, section: str) -> list[dict[str, Any]]:

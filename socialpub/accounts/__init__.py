@@ -1,0 +1,1 @@
+"""Whose account, whose key: profiles, consents, tokens, API keys."""

@@ -1,0 +1,191 @@
+"""API keys: who calls, and what that caller may see and do (contract section 2).
+
+A key is `spk_<id>_<secret>`: the id finds the row, and of the secret only a digest is stored, so the key is shown once
+and never again. Whether it still holds is asked of the database at every request: a revocation works at once.
+"""
+
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from socialpub.core import crypto, ids
+from socialpub.core.clock import stamp
+from socialpub.core.errors import OwnerError
+from socialpub.db.database import Reader, Row, Tx
+
+if TYPE_CHECKING:
+    from socialpub.runtime import Runtime
+
+SCOPES = ("read", "write")
+PROVIDERS = ("x", "tiktok", "pinterest")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The key behind a request. `providers` and `profiles` are its limits; None means no limit; both must hold."""
+
+    key_id: str
+    scope: str
+    providers: frozenset[str] | None = None
+    profiles: frozenset[str] | None = None
+
+    @property
+    def limited(self) -> bool:
+        return self.providers is not None or self.profiles is not None
+
+    def sees(self, provider: str, profile_id: str) -> bool:
+        """Whether a profile is in this key's scope."""
+        return (self.providers is None or provider in self.providers) and (
+            self.profiles is None or profile_id in self.profiles
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key as its owner sees it: everything but the secret. Instants are stamps."""
+
+    id: str
+    name: str
+    scope: str
+    providers: tuple[str, ...] | None
+    profiles: tuple[str, ...] | None
+    created_at: str
+    expires_at: str | None
+    revoked_at: str | None
+    last_used_at: str | None
+
+
+def create(
+    rt: "Runtime",
+    tx: Tx,
+    name: str,
+    scope: str = "write",
+    providers: Sequence[str] | None = None,
+    profiles: Sequence[str] | None = None,
+    expires_at: datetime | None = None,
+) -> str:
+    """Make a key and return it whole: the only time that it is seen.
+
+    `providers` and `profiles` limit it; None or empty means no limit. Raises OwnerError.
+    """
+    name = name.strip()
+    if not name or len(name) > 100 or not name.isprintable():
+        raise OwnerError("A key needs a name of 1 to 100 printable characters.", "Name the script that will use it.")
+    if scope not in SCOPES:
+        raise OwnerError(f"There is no scope {scope!r}.", f"A key's scope is one of {', '.join(SCOPES)}.")
+    foreign = [provider for provider in providers or () if provider not in rt.providers and provider not in PROVIDERS]
+    if foreign:
+        raise OwnerError(f"There is no provider {foreign[0]!r}.", f"Providers are {', '.join(PROVIDERS)}.")
+    if expires_at is not None and expires_at <= tx.now:
+        raise OwnerError("The key would have expired already.", "Give a time in the future.")
+    key_id, secret = secrets.token_hex(6), crypto.new_api_secret()
+    tx.insert(
+        "api_key",
+        id=key_id,
+        name=name,
+        scope=scope,
+        secret_hash=crypto.digest(secret),
+        providers=_limit(providers),
+        profiles=_limit([_known_profile(tx, profile) for profile in profiles or ()]),
+        created_at=tx.stamp,
+        expires_at=None if expires_at is None else stamp(expires_at),
+    )
+    return f"spk_{key_id}_{secret}"
+
+
+def list_all(reader: Reader) -> list[Key]:
+    """Every key there ever was, oldest first."""
+    rows = reader.all(
+        """SELECT id, name, scope, providers, profiles, created_at, expires_at, revoked_at, last_used_at
+           FROM api_key ORDER BY created_at, id"""
+    )
+    return [_key(row) for row in rows]
+
+
+def revoke(rt: "Runtime", tx: Tx, key_id: str) -> None:
+    """From now on the key is refused. Revoking twice is fine. Raises OwnerError for an unknown id."""
+    if tx.one("SELECT 1 FROM api_key WHERE id = ?", (key_id,)) is None:
+        raise OwnerError(
+            f"There is no key {key_id}.", "`socialpub admin list-keys` shows the ids: the part between spk_ and _."
+        )
+    tx.execute("UPDATE api_key SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", (tx.stamp, key_id))
+
+
+_FIND = "SELECT scope, secret_hash, providers, profiles, expires_at, revoked_at FROM api_key WHERE id = ?"
+
+
+def authenticate(reader: Reader, token: str, now: datetime) -> Caller | None:
+    """Whose key this is; None when it is nobody's, expired or revoked."""
+    prefix, _, rest = token.partition("_")
+    key_id, _, secret = rest.partition("_")
+    if prefix != "spk" or not secret or not secret.isascii():
+        return None
+    row = reader.one(_FIND, (key_id,))
+    if row is None or not crypto.matches(secret, row[1]) or row[5] is not None:
+        return None
+    if row[4] is not None and row[4] <= stamp(now):
+        return None
+    if row[2] is None and row[3] is None:
+        return Caller(key_id, row[0])
+    return Caller(key_id, row[0], _set(row[2]), _set(row[3]))
+
+
+class LastUses:
+    """When each key was last used, collected in memory: one write about once a minute instead of one per request."""
+
+    def __init__(self, rt: "Runtime") -> None:
+        self._rt = rt
+        self._uses: dict[str, datetime] = {}
+
+    def note(self, key_id: str) -> None:
+        self._uses[key_id] = self._rt.clock.now()
+
+    async def flush(self) -> None:
+        """Write down what was collected. What cannot be written now is kept for the next time."""
+        uses, self._uses = self._uses, {}
+        if not uses:
+            return
+        try:
+            await self._rt.write_soon(_record_uses, uses)
+        except Exception:
+            self._uses = {**uses, **self._uses}
+            raise
+
+
+def _record_uses(rt: "Runtime", tx: Tx, uses: dict[str, datetime]) -> None:
+    tx.many("UPDATE api_key SET last_used_at = ? WHERE id = ?", [(stamp(at), key_id) for key_id, at in uses.items()])
+
+
+def _known_profile(tx: Tx, text: str) -> str:
+    profile_id = ids.parse(text)
+    if profile_id is None or tx.one("SELECT 1 FROM profile WHERE id = ?", (profile_id,)) is None:
+        raise OwnerError(f"There is no profile {text}.", "`socialpub admin list-profiles` shows the ids.")
+    return profile_id
+
+
+def _limit(values: Sequence[str] | None) -> str | None:
+    return json.dumps(sorted(set(values))) if values else None
+
+
+def _set(text: str | None) -> frozenset[str] | None:
+    return None if text is None else frozenset(json.loads(text))
+
+
+def _key(row: Row) -> Key:
+    def limit(text: str | None) -> Any:
+        return None if text is None else tuple(json.loads(text))
+
+    return Key(
+        row["id"],
+        row["name"],
+        row["scope"],
+        limit(row["providers"]),
+        limit(row["profiles"]),
+        row["created_at"],
+        row["expires_at"],
+        row["revoked_at"],
+        row["last_used_at"],
+    )

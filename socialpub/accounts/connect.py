@@ -1,0 +1,364 @@
+"""Consents: attempts to connect an account through the network's own page.
+
+A state belongs to one attempt, works once and for ten minutes, and nothing is saved before the network has said whose
+tokens came of it. Every way in which an attempt ends is written down, because whoever began it waits elsewhere.
+"""
+
+import contextlib
+import json
+import logging
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from socialpub.accounts import profiles
+from socialpub.accounts.credentials import Credentials
+from socialpub.core import clock, crypto, ids
+from socialpub.core import logging as logs
+from socialpub.core.errors import NotFound, OwnerError, SocialpubError
+from socialpub.db.database import Reader, Row, Tx
+from socialpub.db.models import Profile, ProfileStatus
+from socialpub.providers.answers import shown
+from socialpub.providers.base import Identity, Provider, Tokens
+from socialpub.providers.errors import ProviderError
+from socialpub.publishing import lanes
+from socialpub.runtime import Runtime
+
+LIFETIME = timedelta(minutes=10)
+LONGEST_EXCHANGE_SECONDS = 300.0
+"""An attempt whose browser came back longer ago than this was cut off: two calls with their deadlines take less."""
+KEPT = timedelta(days=1)
+
+_ERROR_CODE = re.compile(r"[a-z_]{1,40}")
+
+log = logging.getLogger("socialpub.consents")
+
+
+class UnknownState(OwnerError):
+    """What came back belongs to no attempt of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    id: str
+    url: str = field(repr=False)
+    """The network's consent page. It holds the state: for the owner's eyes only."""
+    redirect_uri: str
+    """The address that has to be registered with the app, letter by letter."""
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """An account is connected."""
+
+    profile_id: str
+    missing: tuple[str, ...]
+    """What this grant cannot do, as sentences."""
+    revived: bool
+    """The account was connected before: the same profile has new tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Nothing was saved."""
+
+    message: str
+    hint: str | None
+
+
+# --- beginning -------------------------------------------------------------------------------------------------------
+
+
+def begin(rt: Runtime, provider_name: str, name: str | None = None, profile_id: str | None = None) -> Begun:
+    """Open an attempt to connect an account, with `profile_id` only the very account of that profile.
+
+    Raises OwnerError when the app's credentials are missing or the profile cannot be connected again, NotFound when
+    there is no such profile, InvalidRequest at `name`.
+    """
+    provider = rt.providers[provider_name]
+    missing = getattr(rt.settings.providers, provider_name).missing_keys()
+    if missing:
+        keys = " and ".join(missing)
+        raise OwnerError(
+            f"{provider.label} does not know this appliance's app yet: {keys} in [providers.{provider_name}] "
+            f"{'is' if len(missing) == 1 else 'are'} empty.",
+            f"Register an app with {provider.label}, give it the redirect address "
+            f"{redirect_uri(rt, provider_name)} and write what it shows you into the configuration.",
+        )
+    if name is not None:
+        name = profiles.check_name(name)
+    if profile_id is not None:
+        _must_fit(rt.reader, provider, profile_id)
+    state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
+    begun = Begun(
+        ids.new(int(rt.now().timestamp() * 1000)),
+        provider.oauth.authorize_url(redirect_uri(rt, provider_name), state, verifier),
+        redirect_uri(rt, provider_name),
+        rt.now() + LIFETIME,
+    )
+    rt.write(_open, begun, provider_name, state, verifier, name, profile_id)
+    return begun
+
+
+def redirect_uri(rt: Runtime, provider_name: str) -> str:
+    """Where the network sends the browser back to."""
+    return f"{rt.settings.base_url}/oauth/{provider_name}/callback"
+
+
+def _open(
+    rt: Runtime, tx: Tx, begun: Begun, provider: str, state: str, verifier: str, name: str | None, expected: str | None
+) -> None:
+    tx.insert(
+        "consent",
+        id=begun.id,
+        state_hash=crypto.digest(state),
+        provider=provider,
+        verifier=rt.secrets.seal(verifier),
+        redirect_uri=begun.redirect_uri,
+        name=name,
+        expected_profile_id=expected,
+        created_at=tx.stamp,
+        expires_at=clock.stamp(begun.expires_at),
+    )
+
+
+def _must_fit(reader: Reader | Tx, provider: Provider, profile_id: str) -> Profile:
+    """The profile that is to be connected again. Raises NotFound and OwnerError."""
+    profile = profiles.find(reader, profile_id)
+    if profile is None:
+        raise NotFound("There is no profile with this id.")
+    if profile.provider != provider.name:
+        raise OwnerError(
+            f"The profile “{profile.name}” is no account of {provider.label}.",
+            f"Connect it with: {profiles.reconnect(profile.provider)} --profile {profile_id}",
+        )
+    if profile.status is ProfileStatus.DISCONNECTED:
+        raise OwnerError(
+            f"The profile “{profile.name}” was disconnected, which cannot be undone.",
+            f"Connect the account as a new profile: {profiles.reconnect(provider.name)}",
+        )
+    return profile
+
+
+# --- the browser comes back ------------------------------------------------------------------------------------------
+
+
+def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id: str | None = None) -> Finished:
+    """Make a profile of what the network's page answered; `query` as the browser brought it, decoded.
+
+    With `consent_id` only that attempt is finished. Asks the network, so not from the event loop. Raises OwnerError,
+    which says what went wrong and what to do (`UnknownState` when nothing of ours was meant); then nothing is saved.
+    """
+    provider = rt.providers[provider_name]
+    row = _find(rt.reader, provider, query)
+    if consent_id not in (None, row["id"]):
+        raise OwnerError("This answer belongs to another attempt.", "Use the address that this attempt ended at.")
+    rt.write(_take, row["id"])
+    try:
+        code = _code(provider, query)
+        credentials, identity = _trade(rt, provider, code, row)
+        try:
+            finished = rt.write(_connect, provider, row["id"], identity, credentials)
+        except OwnerError:
+            _take_back(rt, provider, identity, credentials)
+            raise
+    except OwnerError as error:
+        rt.write(_fail, row["id"], error.message, error.hint)
+        logs.event(log, logging.WARNING, "an account could not be connected", provider=provider_name, why=error.message)
+        raise
+    except SocialpubError as error:
+        with contextlib.suppress(SocialpubError):
+            rt.write(_fail, row["id"], error.detail, _again(provider))
+        raise
+    logs.event(log, logging.INFO, "an account was connected", provider=provider_name, profile=finished.profile_id)
+    return finished
+
+
+def _find(reader: Reader, provider: Provider, query: Mapping[str, str]) -> Row:
+    """The attempt that this state belongs to."""
+    state = query.get("state", "")
+    row = reader.one(
+        "SELECT * FROM consent WHERE state_hash = ? AND provider = ?", (crypto.digest(state), provider.name)
+    )
+    if row is not None:
+        return row
+    if not state:
+        # Anybody can make such a link: only what has the form of a code is repeated on a page of ours.
+        error = query.get("error", "")
+        said = f" It says: {error}." if _ERROR_CODE.fullmatch(error) else ""
+        raise UnknownState(f"{provider.label} did not say which attempt this belongs to.{said}", _again(provider))
+    raise UnknownState("This belongs to no attempt that is known here, or to one of long ago.", _again(provider))
+
+
+def _take(rt: Runtime, tx: Tx, consent_id: str) -> None:
+    """Spend the state: whatever becomes of this attempt, it has no second try. Raises OwnerError."""
+    row = tx.one("SELECT * FROM consent WHERE id = ?", (consent_id,))
+    assert row is not None
+    provider = rt.providers[row["provider"]]
+    if row["taken_at"] is not None:
+        if row["profile_id"] is not None:
+            raise OwnerError("This answer has been used already: the account is connected.", "There is nothing to do.")
+        raise OwnerError("This answer has been used already.", _again(provider))
+    if row["finished_at"] is not None:
+        raise OwnerError("This attempt was given up.", _again(provider))
+    if row["expires_at"] <= tx.stamp:
+        raise OwnerError("This attempt was begun more than ten minutes ago.", _again(provider))
+    # The code challenge has been answered in this call; nobody needs the verifier a second time.
+    tx.update("consent", consent_id, taken_at=tx.stamp, verifier=b"")
+
+
+def _code(provider: Provider, query: Mapping[str, str]) -> str:
+    """What can be traded for tokens. Raises OwnerError with what came instead."""
+    error = query.get("error")
+    if error == "access_denied":
+        raise OwnerError(f"You did not give {provider.label}'s consent, so nothing was connected.", _again(provider))
+    if error:
+        said = f"{shown(error)}: {words}" if (words := shown(query.get("error_description"))) else shown(error)
+        raise OwnerError(
+            f"{provider.label} gave no consent. It says: {said}",
+            f"Check [providers.{provider.name}] and the app's page at {provider.label}, then begin again: "
+            f"{profiles.reconnect(provider.name)}",
+        )
+    code = query.get("code")
+    if not code:
+        raise OwnerError(f"{provider.label} sent the browser back without a code.", _again(provider))
+    return code
+
+
+def _trade(rt: Runtime, provider: Provider, code: str, row: Row) -> tuple[Credentials, Identity]:
+    """The tokens, tried: the network has said whose they are. Raises OwnerError."""
+    asked_at = rt.now()
+    try:
+        tokens = provider.oauth.exchange(rt.http, code, row["redirect_uri"], rt.secrets.open(row["verifier"]))
+    except ProviderError as error:
+        raise OwnerError(
+            f"{provider.label} gave no tokens for this consent: {error.message}", profiles.remedy(provider, error)
+        ) from error
+    credentials = _credentials(tokens, asked_at)
+    profiles.check_grant(provider, credentials)
+    identity, credentials = profiles.identify(rt, provider, credentials)
+    return credentials, identity
+
+
+def _credentials(tokens: Tokens, asked_at: datetime) -> Credentials:
+    def ends(seconds: int | None) -> datetime | None:
+        return None if seconds is None else asked_at + timedelta(seconds=seconds)
+
+    return Credentials(
+        tokens.access_token,
+        tokens.refresh_token,
+        ends(tokens.expires_in_seconds),
+        ends(tokens.refresh_expires_in_seconds),
+        tokens.scopes,
+    )
+
+
+def _connect(
+    rt: Runtime, tx: Tx, provider: Provider, consent_id: str, identity: Identity, credentials: Credentials
+) -> Finished:
+    """The profile and the end of the attempt in one transaction."""
+    row = tx.one("SELECT * FROM consent WHERE id = ?", (consent_id,))
+    assert row is not None
+    if row["finished_at"] is not None:
+        raise OwnerError("This attempt was given up.", _again(provider))
+    if row["expected_profile_id"] is not None:
+        expected = _must_fit(tx, provider, row["expected_profile_id"])
+        if expected.account_id != identity.account_id:
+            came = _handle(identity.username, identity.name or identity.account_id)
+            wanted = _handle(expected.username, expected.name)
+            raise OwnerError(
+                f"This was to connect {wanted} again, but {provider.label} answered for {came}.",
+                f"Log in to {provider.label} as {wanted} (a private window helps), then begin again. "
+                f"To connect {came} as well: {profiles.reconnect(provider.name)}",
+            )
+    saved = profiles.save(rt, tx, provider, identity, credentials, row["name"])
+    tx.update(
+        "consent",
+        consent_id,
+        finished_at=tx.stamp,
+        profile_id=saved.profile_id,
+        revived=int(saved.revived),
+        missing=json.dumps(saved.missing, ensure_ascii=False),
+    )
+    return Finished(saved.profile_id, saved.missing, saved.revived)
+
+
+def _take_back(rt: Runtime, provider: Provider, identity: Identity, credentials: Credentials) -> None:
+    """Give back tokens that are not kept, as far as the network allows it.
+
+    Not when their account is connected here: some networks end the whole grant with one of its tokens. And not by a
+    paused copy, which must not end what the original uses.
+    """
+    if profiles.is_connected(rt.reader, provider.name, identity.account_id) or lanes.paused_at(rt.reader):
+        return
+    try:
+        provider.oauth.revoke(rt.http, credentials.access_token, credentials.refresh_token)
+    except ProviderError as error:
+        logs.event(log, logging.INFO, "tokens that are not kept stay valid", provider=provider.name, why=error.message)
+
+
+def _fail(rt: Runtime, tx: Tx, consent_id: str, message: str, hint: str | None) -> None:
+    tx.execute(
+        "UPDATE consent SET finished_at = ?, error = ?, hint = ? WHERE id = ? AND finished_at IS NULL",
+        (tx.stamp, message, hint, consent_id),
+    )
+
+
+def _handle(username: str | None, otherwise: str) -> str:
+    return f"@{username}" if username else f"“{otherwise}”"
+
+
+def _again(provider: Provider) -> str:
+    return f"Begin again: {profiles.reconnect(provider.name)}"
+
+
+# --- whoever began it ------------------------------------------------------------------------------------------------
+
+
+def outcome(rt: Runtime, consent_id: str) -> Finished | Failed | None:
+    """How the attempt ended; None while the browser may still come back."""
+    row = rt.reader.one("SELECT * FROM consent WHERE id = ?", (consent_id,))
+    if row is None:
+        return Failed("This attempt is not known any more.", None)
+    again = _again(rt.providers[row["provider"]])
+    if row["profile_id"] is not None:
+        return Finished(row["profile_id"], tuple(json.loads(row["missing"])), bool(row["revived"]))
+    if row["finished_at"] is not None:
+        return Failed(row["error"], row["hint"])
+    if row["taken_at"] is not None:
+        if clock.after(row["taken_at"], LONGEST_EXCHANGE_SECONDS) < rt.stamp():
+            return Failed("The appliance was interrupted while the account was being connected.", again)
+        return None
+    if row["expires_at"] <= rt.stamp():
+        return Failed("The browser did not come back within ten minutes.", again)
+    return None
+
+
+def give_up(rt: Runtime, tx: Tx, consent_id: str) -> None:
+    """Nobody waits any more: what the browser brings later connects nothing."""
+    _fail(rt, tx, consent_id, "The attempt was given up.", None)
+
+
+def clean(rt: Runtime, tx: Tx) -> int:
+    """Forget attempts of yesterday; how many."""
+    before = clock.stamp(tx.now - KEPT)
+    return tx.execute("DELETE FROM consent WHERE created_at < ?", (before,)).rowcount
+
+
+def read_answer(text: str) -> Mapping[str, str]:
+    """The query of an address that somebody pasted: the whole address, or only what follows the question mark."""
+    from urllib.parse import parse_qsl, urlsplit
+
+    text = text.strip().strip("\"'<>").partition("#")[0]
+    query = urlsplit(text).query if "?" in text else text
+    found: dict[str, Any] = dict(parse_qsl(query, keep_blank_values=True))
+    if "code" not in found and "error" not in found:
+        raise OwnerError(
+            "This is not the address that the browser ended at: it has neither code= nor error= in it.",
+            "Copy the whole address from the browser's address bar, after you have given your consent.",
+        )
+    return found

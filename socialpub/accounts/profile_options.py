@@ -1,0 +1,76 @@
+"""Options stored for a profile: what every post to it says, unless the post says otherwise (contract section 6).
+
+They are read by the network's own reader when they are stored, so that a misspelt key is told here and not at the
+next delivery.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from socialpub.core.errors import FieldError, InvalidRequest, NotFound
+from socialpub.db.database import Tx
+from socialpub.providers.base import Options, Problem, Provider
+from socialpub.runtime import Runtime
+
+
+def read_pairs(pairs: Sequence[str]) -> dict[str, str]:
+    """`KEY=VALUE` texts as a mapping. Raises InvalidRequest for one without `=`, without a key, or given twice."""
+    given: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        key = key.strip()
+        if not equals or not key:
+            raise InvalidRequest.at(pair, message=f"{pair!r} is no KEY=VALUE; KEY= with nothing behind it removes KEY.")
+        if key in given:
+            raise InvalidRequest.at(key, message=f"{key} is given twice.")
+        given[key] = value.strip()
+    return given
+
+
+def set_options(rt: Runtime, tx: Tx, profile_id: str, given: Mapping[str, str]) -> Options:
+    """Store these options beside those that are there; an empty value removes one. The options that are stored then.
+
+    A value is read as JSON where that fits the option and as plain text where not. Raises NotFound, or InvalidRequest
+    with every wrong key.
+    """
+    row = tx.one("SELECT provider, options FROM profile WHERE id = ?", (profile_id,))
+    if row is None:
+        raise NotFound("There is no profile with this id.")
+    provider = rt.providers[row["provider"]]
+    stored: Options = json.loads(row["options"])
+    problems: list[Problem] = []
+    for key, text in given.items():
+        value, wrong = _read(provider, key, text)
+        problems += wrong
+        stored = provider.merge_options(stored, {key: value})
+    options, others = ({}, []) if problems else provider.read_options(stored)
+    problems += others
+    if problems:
+        raise InvalidRequest(
+            " ".join(problem.message for problem in problems),
+            [FieldError(problem.path, problem.message) for problem in problems],
+        )
+    tx.update("profile", profile_id, options=json.dumps(options, ensure_ascii=False), updated_at=tx.stamp)
+    return options
+
+
+def _read(provider: Provider, key: str, text: str) -> tuple[Any, list[Problem]]:
+    """The value meant by `text`, None for "take it away", and what is wrong with it."""
+    value = _value(text)
+    _, problems = provider.read_options({key: value})
+    if problems and value is not None and not isinstance(value, str):
+        # An id made of digits and a title that says "2026" are texts, although they look like numbers.
+        _, problems_of_text = provider.read_options({key: text})
+        if not problems_of_text:
+            return text, []
+    return value, problems
+
+
+def _value(text: str) -> Any:
+    if not text:
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,128 @@
+"""The upkeep of tokens that nobody uses: renewed before the network forgets them, and the owner told in time.
+
+One profile at a time and one per turn, so that what was connected on the same day is not renewed in the same second.
+A paused copy renews nothing: what it spends, the original would miss.
+"""
+
+import logging
+from datetime import datetime, timedelta
+
+from socialpub.accounts import profiles, tokens
+from socialpub.core import clock
+from socialpub.core import logging as logs
+from socialpub.db.database import Row, Tx
+from socialpub.db.models import ProfileStatus
+from socialpub.providers.base import Withdrawn
+from socialpub.providers.errors import ProviderError, RateLimited, Rejected
+from socialpub.publishing import lanes
+from socialpub.runtime import Runtime
+
+SOON = timedelta(days=7)
+"""The owner is told this long before something has to be done."""
+DAY = timedelta(days=1)
+RETRY_SECONDS = 3600.0
+ENDPOINT = "refresh"
+"""Under this name a failed renewal waits in `not_before`."""
+
+log = logging.getLogger("socialpub.upkeep")
+
+
+# --- keeping alive ---------------------------------------------------------------------------------------------------
+
+
+def keep_alive(rt: Runtime) -> str | None:
+    """Renew the tokens of the profile that has waited longest among those that must not wait; its id, or None.
+
+    Talks to a network, which can take two minutes. One that does not answer is asked again after an hour.
+    """
+    profile_id = None if lanes.paused_at(rt.reader) else _next(rt)
+    if profile_id is None:
+        return None
+    try:
+        tokens.renew(rt, profile_id)
+    except Withdrawn:
+        return None
+    except Rejected as refused:
+        # The profile says so itself by now.
+        logs.event(log, logging.WARNING, "an account must be connected again", profile=profile_id, why=refused.message)
+    except ProviderError as error:
+        named = error.retry_after_seconds if isinstance(error, RateLimited) else None
+        rt.write(_ask_later, profile_id, max(RETRY_SECONDS, named or 0.0), error.message)
+        logs.event(log, logging.WARNING, "idle tokens could not be renewed", profile=profile_id, why=error.message)
+    else:
+        logs.event(log, logging.INFO, "idle tokens were renewed", profile=profile_id)
+    return profile_id
+
+
+def _next(rt: Runtime) -> str | None:
+    rows = rt.reader.all(
+        """SELECT id, provider, coalesce(renewed_at, created_at) AS renewed_at, access_expires_at, refresh_expires_at
+            FROM profile WHERE status = ? AND refresh_token IS NOT NULL
+            AND provider NOT IN (SELECT provider FROM hold)
+            AND id NOT IN (SELECT profile_id FROM not_before WHERE endpoint IN ('', ?) AND until > ?)
+            ORDER BY 3, id""",
+        (ProfileStatus.ACTIVE.value, ENDPOINT, rt.stamp()),
+    )
+    return next((row["id"] for row in rows if _must_be_renewed(rt, row, rt.now())), None)
+
+
+def _must_be_renewed(rt: Runtime, row: Row, now: datetime) -> bool:
+    oauth = rt.providers[row["provider"]].oauth
+    idle = now - clock.parse(row["renewed_at"])
+    early = timedelta(seconds=oauth.refresh_early_seconds)
+    if idle >= timedelta(seconds=oauth.idle_refresh_seconds):
+        return True
+    if idle < DAY:
+        return False  # an end that did not move with the last renewal will not move with the next one either
+    # Where access tokens last for weeks their end is looked at too; those that last for hours would be renewed all day.
+    return (early >= DAY and _within(row["access_expires_at"], early, now)) or _within(
+        row["refresh_expires_at"], SOON, now
+    )
+
+
+def _within(stamp: str | None, before: timedelta, now: datetime) -> bool:
+    return stamp is not None and clock.parse(stamp) - now < before
+
+
+def _ask_later(rt: Runtime, tx: Tx, profile_id: str, seconds: float, reason: str) -> None:
+    lanes.rest(tx, profile_id, ENDPOINT, clock.after(tx.stamp, seconds), reason)
+
+
+# --- telling the owner -----------------------------------------------------------------------------------------------
+
+
+def warn(rt: Runtime) -> int:
+    """Log every account that needs its owner soon, each once a day; how many were told."""
+    rows = rt.reader.all(
+        """SELECT id, name, provider, status, reason, expires_at, refresh_token IS NOT NULL AS renewable FROM profile
+            WHERE status <> ? AND (warned_at IS NULL OR warned_at <= ?) ORDER BY created_at, id""",
+        (ProfileStatus.DISCONNECTED.value, clock.stamp(rt.now() - DAY)),
+    )
+    told = 0
+    for row in rows:
+        said = warning(row, rt.now())
+        if said is not None:
+            logs.event(log, logging.WARNING, said, profile=row["id"], name=row["name"], provider=row["provider"])
+            rt.write(_note_warning, row["id"])
+            told += 1
+    return told
+
+
+def warning(row: Row, now: datetime) -> str | None:
+    """What the owner has to do about this profile within a week, and why; None when it can be left alone.
+
+    `row` has provider, status, reason, expires_at, renewable.
+    """
+    remedy = f"Connect the account again: {profiles.reconnect(row['provider'])}"
+    if row["status"] == ProfileStatus.REAUTH_REQUIRED:
+        return f"{row['reason']} Run: {profiles.reconnect(row['provider'])}" if row["reason"] else remedy
+    if row["status"] != ProfileStatus.ACTIVE or not _within(row["expires_at"], SOON, now):
+        return None
+    what = "Its refresh token" if row["renewable"] else "It has no refresh token, and its access token"
+    ends = clock.parse(row["expires_at"])
+    when = f"ended on {ends:%Y-%m-%d %H:%M} UTC" if ends <= now else f"ends on {ends:%Y-%m-%d %H:%M} UTC"
+    return f"{what} {when}. {remedy}"
+
+
+def _note_warning(rt: Runtime, tx: Tx, profile_id: str) -> None:
+    tx.execute("UPDATE profile SET warned_at = ? WHERE id = ?", (tx.stamp, profile_id))

@@ -1,0 +1,138 @@
+"""The end of a profile's tokens: revoked at the network, then erased here.
+
+After an hour they are erased whatever the network says (contract section 3). While publishing is paused nothing is
+revoked: a restored copy must not end what the original still uses.
+"""
+
+import logging
+import threading
+from datetime import timedelta
+
+from socialpub.accounts import profiles, tokens
+from socialpub.core import clock
+from socialpub.core.errors import OwnerError, SocialpubError
+from socialpub.db.database import Tx
+from socialpub.db.models import ProfileStatus
+from socialpub.providers.errors import AppRefused, NotSent, ProviderError, RateLimited, Unavailable
+from socialpub.publishing import lanes
+from socialpub.runtime import Runtime
+
+log = logging.getLogger(__name__)
+
+ERASED_AFTER = timedelta(hours=1)
+FIRST_RETRY_SECONDS = 15.0
+LONGEST_RETRY_SECONDS = 600.0
+ENDPOINT = "revoke"
+"""Under this name a failed revocation waits in `not_before`."""
+
+
+def start(rt: Runtime) -> threading.Thread | None:
+    """Do it on a thread of its own, one at a time: a network that hangs must not hold up whoever calls this.
+
+    The thread, or None when nothing is due or one is at it already.
+    """
+    if not _due(rt) or not _at_work.acquire(blocking=False):
+        return None
+    thread = threading.Thread(target=_work, args=(rt,), name="revocation", daemon=True)
+    thread.start()
+    return thread
+
+
+def revoke_disconnected(rt: Runtime) -> int:
+    """Revoke and erase the tokens of disconnected profiles; how many were erased.
+
+    Talks to the networks, one profile after the other, which can take minutes. A network that does not answer is asked
+    again later, until the hour is over.
+    """
+    paused = lanes.paused_at(rt.reader) is not None
+    erased = 0
+    for profile_id, since in _due(rt):
+        held = tokens.lock(rt, profile_id)
+        if not held.try_acquire():
+            continue  # a refresh is on the wire, and its new pair is the one to revoke
+        try:
+            erased += _end(rt, profile_id, since, ask=not paused)
+        finally:
+            held.release()
+    return erased
+
+
+_at_work = threading.Lock()
+
+
+def _work(rt: Runtime) -> None:
+    try:
+        revoke_disconnected(rt)
+    except SocialpubError as error:
+        log.warning("Tokens of disconnected profiles could not be erased yet: %s", error.detail)
+    finally:
+        _at_work.release()
+
+
+def _due(rt: Runtime) -> list[tuple[str, timedelta]]:
+    """Disconnected profiles with tokens whose turn it is, and how long ago they were disconnected."""
+    now = rt.now()
+    paused = lanes.paused_at(rt.reader) is not None
+    rows = rt.reader.all(
+        """SELECT id, disconnected_at,
+            (SELECT until FROM not_before n WHERE n.profile_id = profile.id AND n.endpoint = ?) AS retry_at
+            FROM profile WHERE status = ? AND (access_token IS NOT NULL OR refresh_token IS NOT NULL)""",
+        (ENDPOINT, ProfileStatus.DISCONNECTED.value),
+    )
+    found = []
+    for row in rows:
+        since = now - clock.parse(row["disconnected_at"])
+        waits = paused or (row["retry_at"] is not None and row["retry_at"] > clock.stamp(now))
+        if not waits or since >= ERASED_AFTER:
+            found.append((row["id"], since))
+    return found
+
+
+def _end(rt: Runtime, profile_id: str, since: timedelta, ask: bool) -> bool:
+    try:
+        if ask:
+            _revoke(rt, profile_id)
+    except (NotSent, Unavailable, RateLimited, AppRefused) as error:
+        if since < ERASED_AFTER:
+            rt.write(_ask_later, profile_id, _patience(since, error), error.message)
+            return False
+        log.warning("The tokens of profile %s are erased without being revoked: %s", profile_id, error.message)
+    except (ProviderError, OwnerError) as error:
+        # The network does not know them any more, or they cannot be read: nobody can use them either way.
+        log.info("The tokens of profile %s could not be revoked: %s", profile_id, error.message)
+    rt.write(_erase, profile_id)
+    return True
+
+
+def _revoke(rt: Runtime, profile_id: str) -> None:
+    profile = profiles.find(rt.reader, profile_id)
+    assert profile is not None
+    oauth = rt.providers[profile.provider].oauth
+    if oauth.revokes_every_grant and profiles.is_connected(rt.reader, profile.provider, profile.account_id):
+        return  # it was connected again meanwhile, and that connection must live
+    access = rt.secrets.open(profile.access_token) if profile.access_token else ""
+    refresh = rt.secrets.open(profile.refresh_token) if profile.refresh_token else None
+    oauth.revoke(rt.http, access, refresh)
+
+
+def _patience(since: timedelta, error: ProviderError) -> float:
+    """As long again as it has lasted so far: few calls to a network that is away for the whole hour."""
+    seconds = min(max(since.total_seconds(), FIRST_RETRY_SECONDS), LONGEST_RETRY_SECONDS)
+    named = error.retry_after_seconds if isinstance(error, RateLimited) else None
+    return max(seconds, named or 0.0)
+
+
+def _ask_later(rt: Runtime, tx: Tx, profile_id: str, seconds: float, reason: str) -> None:
+    lanes.rest(tx, profile_id, ENDPOINT, clock.after(tx.stamp, seconds), reason)
+
+
+def _erase(rt: Runtime, tx: Tx, profile_id: str) -> None:
+    tx.update(
+        "profile",
+        profile_id,
+        access_token=None,
+        refresh_token=None,
+        access_expires_at=None,
+        refresh_expires_at=None,
+    )
+    tx.execute("DELETE FROM not_before WHERE profile_id = ?", (profile_id,))

@@ -1,0 +1,188 @@
+"""Access tokens that work now: one refresh at a time per profile, and never a pair that is half stored.
+
+A refresh spends the old refresh token at the network, so the new pair is on the disk before anybody uses it, and only
+an answer that refuses the refresh token itself makes the owner connect again: an outage or a wrong app secret never
+costs an account.
+"""
+
+from datetime import timedelta
+
+from socialpub.accounts import profiles
+from socialpub.core import clock
+from socialpub.db.database import Tx
+from socialpub.db.locks import FileLock
+from socialpub.db.models import Profile, ProfileStatus
+from socialpub.providers.base import Provider, Withdrawn
+from socialpub.providers.base import Tokens as Answer
+from socialpub.providers.errors import AppRefused, NotSent, Rejected, Unavailable
+from socialpub.publishing import lanes
+from socialpub.runtime import Runtime
+
+
+class Paused(NotSent):
+    """A paused or restored copy refreshes nothing: what it spends, the original would miss."""
+
+
+class NotRenewed(NotSent):
+    """The token endpoint gave no usable answer; the tokens are kept and tried again later."""
+
+
+def fresh(rt: Runtime, profile_id: str) -> str:
+    """The access token to use now, refreshed when it is about to run out.
+
+    Asks the network, so not from the event loop. Raises `Withdrawn` (disconnected), `Rejected` with `reauth` (the owner
+    must connect again; the profile says so), `AppRefused` (the app's credentials), or one that asks to try again later:
+    `Paused`, `NotRenewed`, `NotSent`, `RateLimited`.
+    """
+    profile = _usable(rt, profile_id)
+    token = _access(rt, profile)
+    renew = profile_id in rt.unwritten or _runs_out(rt, profile)
+    return _renew(rt, profile_id, spent=token) if renew else token
+
+
+def refresh(rt: Runtime, profile_id: str, spent: str) -> str:
+    """Another access token, after the network refused `spent` (401). Raises as `fresh` does."""
+    return _renew(rt, profile_id, spent)
+
+
+def renew(rt: Runtime, profile_id: str) -> None:
+    """Another pair now, whether or not the present one still works. Raises as `fresh` does.
+
+    Without a refresh token there is nothing to ask for (`Rejected`), and the access token may well be good: the
+    profile's status stays as it is then.
+    """
+    profile = _usable(rt, profile_id)
+    if profile.refresh_token is None:
+        raise Rejected("The profile has no refresh token: its access token cannot be renewed.", reauth=True)
+    _renew(rt, profile_id, spent=_access(rt, profile))
+
+
+def lock(rt: Runtime, profile_id: str) -> FileLock:
+    """Held by whoever changes a profile's tokens at the network."""
+    folder = rt.settings.run_dir / "profiles"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return FileLock(folder / f"{profile_id}.lock")
+
+
+def _usable(rt: Runtime, profile_id: str) -> Profile:
+    profile = profiles.find(rt.reader, profile_id)
+    if profile is None or profile.status is ProfileStatus.DISCONNECTED or profile.access_token is None:
+        raise Withdrawn("The profile is disconnected.")
+    if profile.status is ProfileStatus.REAUTH_REQUIRED:
+        raise Rejected(profile.reason or "The account must be connected again.", reauth=True)
+    return profile
+
+
+def _access(rt: Runtime, profile: Profile) -> str:
+    assert profile.access_token is not None
+    return rt.secrets.open(profile.access_token)
+
+
+def _runs_out(rt: Runtime, profile: Profile) -> bool:
+    if profile.refresh_token is None or profile.access_expires_at is None:
+        return False  # without the one nothing can be done, without the other the network will tell (401)
+    early = timedelta(seconds=rt.providers[profile.provider].oauth.refresh_early_seconds)
+    return clock.parse(profile.access_expires_at) - rt.now() < early
+
+
+def _renew(rt: Runtime, profile_id: str, spent: str) -> str:
+    with lock(rt, profile_id):
+        profile = _usable(rt, profile_id)
+        token = _access(rt, profile)
+        if token != spent:
+            return token  # somebody else has renewed it while we waited
+        provider = rt.providers[profile.provider]
+        if profile.refresh_token is None:
+            reason = f"{provider.label} no longer accepts the access token, and there is no refresh token."
+            return _give_up(rt, profile, Rejected(f"{reason} Connect the account again.", reauth=True))
+        if lanes.paused_at(rt.reader):
+            raise Paused("Publishing is paused; no token is refreshed meanwhile.")
+        kept = rt.unwritten.get(profile_id)
+        if kept is None or _grant(kept[0]) != _grant(profile):
+            asked_at = rt.stamp()
+            try:
+                answer = _ask(rt, provider, profile_id, rt.secrets.open(profile.refresh_token))
+            except Rejected as refused:
+                return _give_up(rt, profile, refused)
+            # The old refresh token is spent: what the disk does not take now is written at the next try.
+            kept = rt.unwritten[profile_id] = (profile, answer, asked_at)
+        rt.write(_store, provider, *kept)
+        rt.unwritten.pop(profile_id, None)
+        # What was stored counts: an import may have brought another grant, the new one may lack every scope, and a
+        # profile that was disconnected meanwhile keeps the pair only for its revocation.
+        return _access(rt, _usable(rt, profile_id))
+
+
+def _ask(rt: Runtime, provider: Provider, profile_id: str, refresh_token: str) -> Answer:
+    """The answer; what goes wrong is told as what it means for the post that wants the token: nothing was sent yet.
+
+    `Rejected` from here always means that the owner must consent again.
+    """
+    try:
+        try:
+            answer = provider.oauth.refresh(rt.http, refresh_token)
+        except Unavailable:
+            _usable(rt, profile_id)  # it may have taken a minute: nothing is sent for a profile disconnected meanwhile
+            # It may have been spent or not. The same token once more tells: a new pair, or that the owner must consent.
+            answer = provider.oauth.refresh(rt.http, refresh_token)
+    except Unavailable as error:
+        raise NotRenewed(f"The access token could not be renewed: {error.message}", code=error.code) from error
+    except Rejected as refused:
+        if refused.reauth:
+            raise
+        # The app's credentials are wrong, not this account's tokens: every post of this network would meet the same.
+        raise AppRefused(refused.message, code=refused.code, request_id=refused.request_id) from refused
+    if not answer.access_token:
+        raise NotRenewed(f"{provider.label} answered the refresh without an access token.")
+    return answer
+
+
+def _give_up(rt: Runtime, profile: Profile, refused: Rejected) -> str:
+    """`reauthRequired`, unless the tokens are other ones by now: then the access token of those."""
+    if rt.write(_require_reauth, profile, refused.message):
+        raise refused
+    return _access(rt, _usable(rt, profile.id))
+
+
+def _require_reauth(rt: Runtime, tx: Tx, profile: Profile, reason: str) -> bool:
+    known = profiles.find(tx, profile.id)
+    if known is None or _grant(known) != _grant(profile):
+        return False
+    profiles.require_reauth(rt, tx, profile.id, reason)
+    return True
+
+
+def _grant(profile: Profile) -> tuple[bytes | None, bytes | None]:
+    return profile.access_token, profile.refresh_token
+
+
+def _store(rt: Runtime, tx: Tx, provider: Provider, profile: Profile, answer: Answer, asked_at: str) -> None:
+    """Keep the new pair, all of it or nothing. What the network left out keeps its old value."""
+    known = profiles.find(tx, profile.id)
+    if known is None or _grant(known) != _grant(profile):
+        return  # an import was faster; its grant stands
+    refresh_token = rt.secrets.seal(answer.refresh_token) if answer.refresh_token else known.refresh_token
+    access_ends = _ends(asked_at, answer.expires_in_seconds)
+    refresh_ends = _ends(asked_at, answer.refresh_expires_in_seconds) or known.refresh_expires_at
+    scopes = answer.scopes or known.scopes
+    tx.update(
+        "profile",
+        profile.id,
+        access_token=rt.secrets.seal(answer.access_token),
+        refresh_token=refresh_token,
+        access_expires_at=access_ends,
+        refresh_expires_at=refresh_ends,
+        scopes=" ".join(sorted(scopes)),
+        renewed_at=tx.stamp,
+        updated_at=tx.stamp,
+    )
+    if known.status is not ProfileStatus.ACTIVE:
+        return
+    tx.update("profile", profile.id, expires_at=profiles.owner_acts_by(True, access_ends, refresh_ends))
+    if not provider.oauth.can_publish(scopes):
+        missing = " ".join(provider.oauth.missing_scopes(scopes))
+        profiles.require_reauth(rt, tx, profile.id, f"Nothing can be published with the new grant: {missing}")
+
+
+def _ends(asked_at: str, seconds: int | None) -> str | None:
+    return None if seconds is None else clock.after(asked_at, seconds)

@@ -1,0 +1,150 @@
+"""The demo's stage: a folder of its own, the sandbox and the appliance on free ports, and their end.
+
+What an earlier run left in the folder is used again: the same data, and the sandbox remembers its posts.
+"""
+
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from socialpub.cli.child_process import Leashed
+from socialpub.cli.errors import Failure
+from socialpub.cli.sandbox import provider_lines
+
+USUAL_PORTS = {"appliance": 8000, "sandbox": 8100}
+PUBLIC = {"https://x.com/": "x", "https://www.tiktok.com/": "tiktok", "https://www.pinterest.com/": "pinterest"}
+PROOF = {"file_name": "tiktokdemo.txt", "content": "tiktok-developers-site-verification=demo"}
+"""By which the sandbox's TikTok believes whose address it is; the appliance serves it."""
+START_SECONDS = 60.0
+GLANCE_SECONDS = 0.1
+
+
+class Stage:
+    """`url` is the appliance's address, `sandbox_url` the sandbox's. A context: leaving it ends both."""
+
+    def __init__(self, folder: Path) -> None:
+        from socialpub.core.settings import init_template
+        from socialpub.db.locks import FileLock
+
+        self.folder = folder.absolute()
+        self.config = self.folder / "config.toml"
+        self.logs = {name: self.folder / f"{name}.log" for name in USUAL_PORTS}
+        self._processes: dict[str, Leashed] = {}
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = FileLock(self.folder / "demo.lock")
+        if not self._lock.try_acquire():
+            raise Failure(f"A demo is running in {self.folder} already.", "Choose another folder: --folder DIR")
+        if not (self.folder / "data" / "secret.key").exists():
+            self.config.unlink(missing_ok=True)
+            init_template.create(self.folder)
+        ports = {name: _free_port(usual) for name, usual in USUAL_PORTS.items()}
+        self.url = f"http://127.0.0.1:{ports['appliance']}"
+        self.sandbox_url = f"http://127.0.0.1:{ports['sandbox']}"
+        self.config.write_text(
+            "# Written anew by every run of `socialpub demo`.\n"
+            f'base_url = "{self.url}"\nlisten = "127.0.0.1:{ports["appliance"]}"\ndata_dir = "data"\n\n'
+            f"{_with_proof(provider_lines(self.sandbox_url))}"
+        )
+
+    def __enter__(self) -> "Stage":
+        journal = str(self.folder / "sandbox.jsonl")
+        listen = self.sandbox_url.removeprefix("http://")
+        try:
+            self._start("sandbox", "sandbox", "--listen", listen, "--journal", journal)
+            self._start("appliance", "serve", config=self.config, seconds=15.0)
+            self._wait_for("sandbox", f"{self.sandbox_url}/_control/")
+            self._wait_for("appliance", f"{self.url}/readyz")
+            self._set_up_networks()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes.values():
+            process.let_go()
+        for process in self._processes.values():
+            process.end()
+        self._lock.release()
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """The beginnings of addresses that the networks give to posts, and where the same posts lie here."""
+        return {begins: f"{self.sandbox_url}/{name}/" for begins, name in PUBLIC.items()}
+
+    def fallen(self) -> str | None:
+        """The name of a process that has ended although it should stay."""
+        return next((name for name, child in self._processes.items() if child.process.poll() is not None), None)
+
+    def _start(self, name: str, *arguments: str, **how: Any) -> None:
+        with self.logs[name].open("wb") as log:
+            self._processes[name] = Leashed(*arguments, log=log, **how)
+
+    def _set_up_networks(self) -> None:
+        """What an owner does once on TikTok's portal, and what would only keep somebody waiting here."""
+        import httpx2
+
+        quick = {"processing_ticks": 1}
+        # Somebody may like the demo so much that it runs all day.
+        tiktok = {**quick, "posts_per_day": 10_000, "limits": {"video_init": 100, "content_init": 100}}
+        calls: list[tuple[str, dict[str, Any]]] = [
+            ("x/settings", {"processing_ticks": 0}),
+            ("pinterest/settings", quick),
+            ("tiktok/settings", tiktok),
+            ("tiktok/properties", {"prefix": f"{self.url}/storage/media/", **PROOF}),
+        ]
+        with httpx2.Client(trust_env=False, timeout=30) as client:
+            for path, body in calls:
+                answer = client.post(f"{self.sandbox_url}/_control/{path}", json=body)
+                if answer.status_code != 200 or answer.json().get("verified") is False:
+                    raise Failure(
+                        f"The sandbox refused {path}: {answer.text[:200]}", f"Its log: {self.logs['sandbox']}"
+                    )
+
+    def _wait_for(self, name: str, url: str) -> None:
+        import httpx2
+
+        def answers() -> bool:
+            try:
+                return client.get(url).status_code == 200
+            except httpx2.TransportError:
+                return False
+
+        with httpx2.Client(trust_env=False) as client:
+            if not _glance_until(lambda: answers() or self.fallen() is not None) or self.fallen():
+                raise Failure(
+                    f"The {name} did not start. The end of its log:\n{_end_of(self.logs[name])}",
+                    f"The whole log is {self.logs[name]}.",
+                )
+
+
+def _with_proof(lines: str) -> str:
+    """The sandbox's lines, and the file that TikTok's portal asked for."""
+    section = "[providers.tiktok]\n"
+    file = f'verification_file = "{PROOF["file_name"]}"\nverification_content = "{PROOF["content"]}"\n'
+    return lines.replace(section, section + file)
+
+
+def _glance_until(true: Callable[[], bool]) -> bool:
+    """Whether it became true in time. The processes start by themselves; all there is to do is look now and then."""
+    glances = threading.Event()
+    return any(true() or glances.wait(GLANCE_SECONDS) for _ in range(int(START_SECONDS / GLANCE_SECONDS)))
+
+
+def _free_port(usual: int) -> int:
+    """The usual port where it is free, else any: addresses that stay the same are easier to come back to."""
+    for port in (usual, 0):
+        with socket.socket() as sock:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                sock.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return int(sock.getsockname()[1])
+    raise Failure("No port is free on 127.0.0.1.", "Try again in a while.")
+
+
+def _end_of(log: Path) -> str:
+    return "\n".join(log.read_text("utf-8", "replace").splitlines()[-15:])

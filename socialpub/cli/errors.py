@@ -1,0 +1,44 @@
+"""How a command fails: `Error:` says what, `Hint:` what to do about it, and the exit code is 1."""
+
+import sqlite3
+from typing import IO, Any
+
+import click
+
+from socialpub.core.errors import OwnerError, SocialpubError
+
+
+class Failure(click.ClickException):
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(f"Error: {self.message}", err=file is None, file=file)
+        if self.hint:
+            click.echo(f"Hint: {self.hint}", err=file is None, file=file)
+
+
+def as_failure(error: Exception) -> Failure | None:
+    """The failure to show for what a room below raised; None for a mistake of ours, whose traceback is wanted."""
+    match error:
+        case OwnerError():
+            return Failure(error.message, error.hint)
+        case SocialpubError():
+            fields = [field.message for field in error.errors if field.message != error.detail]
+            return Failure("\n- ".join([error.detail, *fields]))
+        case _ if isinstance(error, sqlite3.DatabaseError) or isinstance(error.__context__, sqlite3.DatabaseError):
+            # peewee raises classes of its own, in whose context stands SQLite's.
+            return Failure(
+                f"The database cannot be used: {error}.",
+                "Look at the disk and at who owns the files in data_dir.",
+            )
+        case PermissionError() if error.filename:
+            return Failure(
+                f"{error.filename} may not be used: {error.strerror}.",
+                "Run the command as the user that socialpub runs as.",
+            )
+        case _:
+            return None

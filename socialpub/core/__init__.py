@@ -1,0 +1,1 @@
+"""What everything stands on: time, names, failures, secrets, signatures, log lines, the configuration."""

@@ -1,0 +1,180 @@
+"""Log lines that a person or a machine can read, on stderr, without a secret in them.
+
+Everything that leaves through here is redacted once, where it is written: message, fields and traceback alike. What is
+bound (`request_id`, `post_id`, `delivery_id`) shows up in every line that is written inside, by whomever.
+"""
+
+import json
+import logging
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+from socialpub.core import clock
+from socialpub.core.redaction import MASK, is_secret_name, redact
+from socialpub.core.settings.sections import Logging
+
+LOGGER = "socialpub"
+LONGEST_TEXT = 16_384
+"""Characters of one message, field or traceback; what a caller sends must not fill the disk through its log line."""
+
+_CHATTER = (
+    "uvicorn",
+    "uvicorn.error",
+    "uvicorn.access",
+    "uvicorn.asgi",
+    "huey",
+    "httpx2",
+    "httpcore2",
+    "PIL",
+    "asyncio",
+)
+_DEEPEST = 6
+
+_bound: ContextVar[Mapping[str, Any]] = ContextVar("socialpub_log_fields", default={})  # noqa: B039  never mutated
+
+
+@contextmanager
+def bind(**fields: Any) -> Iterator[None]:
+    """Add `fields` to every line written inside, also by other libraries and by tasks started inside."""
+    token = _bound.set({**_bound.get(), **fields})
+    try:
+        yield
+    finally:
+        _bound.reset(token)
+
+
+def event(logger: logging.Logger, level: int, message: str, /, *, exc_info: Any = None, **fields: Any) -> None:
+    """One line with fields of its own, without those that are None; nothing is done when `level` is not wanted."""
+    if not logger.isEnabledFor(level):
+        return
+    if exc_info is True:
+        exc_info = sys.exc_info()
+    elif isinstance(exc_info, BaseException):
+        exc_info = (type(exc_info), exc_info, exc_info.__traceback__)
+    told = {name: value for name, value in fields.items() if value is not None}
+    # No line shows where in the code it was written, and finding that out costs more than the rest of the line.
+    record = logger.makeRecord(logger.name, level, "", 0, message, (), exc_info, extra={"fields": told})
+    logger.handle(record)
+
+
+def configure(settings: Logging, stream: TextIO | None = None) -> None:
+    """Send the lines of this process to `stream` (stderr) in the wanted format. Calling it again replaces the former.
+
+    uvicorn has to be started with `log_config=None`, or it puts handlers of its own in place.
+    """
+    handler = _Handler(stream or sys.stderr)
+    handler.setFormatter(_JsonFormatter() if settings.format == "json" else _HumanFormatter())
+    root = logging.getLogger()
+    for former in [h for h in root.handlers if isinstance(h, _Handler)]:
+        root.removeHandler(former)
+    root.addHandler(handler)
+    wanted = logging.getLevelNamesMapping()[settings.level.upper()]
+    root.setLevel(max(logging.WARNING, wanted))
+    logging.getLogger(LOGGER).setLevel(wanted)
+    for name in _CHATTER:
+        chatter = logging.getLogger(name)
+        chatter.handlers.clear()
+        chatter.propagate = True
+        chatter.setLevel(logging.NOTSET)  # the root's: warnings and worse
+
+
+class _Handler(logging.StreamHandler[TextIO]):
+    """Ours, so that a second `configure` removes it and nobody else's."""
+
+
+class _Formatter(logging.Formatter):
+    def fields(self, record: logging.LogRecord) -> dict[str, Any]:
+        """Bound fields, then the line's own, cleaned."""
+        own = getattr(record, "fields", None)
+        return {
+            str(name): MASK if is_secret_name(str(name)) else _clean(value)
+            for name, value in {**_bound.get(), **(own if isinstance(own, Mapping) else {})}.items()
+        }
+
+    def text(self, record: logging.LogRecord) -> str:
+        try:
+            message = record.getMessage()
+        except (TypeError, ValueError):  # arguments that do not fit the message: the line still matters
+            message = str(record.msg)
+        return _clean_text(message)
+
+    def trace(self, record: logging.LogRecord) -> str | None:
+        """The redacted traceback. It is not kept on the record: another handler would show it as it was."""
+        parts = []
+        if record.exc_info and record.exc_info[0] is not None:
+            parts.append(self.formatException(record.exc_info))
+        if record.stack_info:
+            parts.append(record.stack_info)
+        # The end of a traceback is what says what happened. Redacted first: a cut could part a secret from its name.
+        return redact("\n".join(parts))[-LONGEST_TEXT:] if parts else None
+
+
+class _JsonFormatter(_Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": _time(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": self.text(record),
+        }
+        # A field never takes the place of the line's own words.
+        line |= {f"field_{name}" if name in line else name: value for name, value in self.fields(record).items()}
+        trace = self.trace(record)
+        if trace is not None:
+            line["exception"] = trace
+        return json.dumps(line, separators=(",", ":"))
+
+
+class _HumanFormatter(_Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = f"{_time(record)} {record.levelname:<7} {_one_line(self.text(record))}"
+        for name, value in self.fields(record).items():
+            if type(value) in (str, int):
+                shown = str(value)
+            else:
+                shown = json.dumps(value, ensure_ascii=False)
+            if isinstance(value, str) and (not value or any(char in value for char in ' "=')):
+                shown = json.dumps(value, ensure_ascii=False)
+            line += f" {_one_line(name)}={_one_line(shown)}"
+        trace = self.trace(record)
+        if trace is not None:
+            line += "\n  " + trace.rstrip().replace("\n", "\n  ")
+        return line
+
+
+def _time(record: logging.LogRecord) -> str:
+    return clock.stamp(datetime.fromtimestamp(record.created, UTC))
+
+
+def _one_line(text: str) -> str:
+    # Whoever chooses a name or a text must not be able to write a line of their own.
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def _clean_text(text: str) -> str:
+    if len(text) > LONGEST_TEXT:
+        # Redacted is what is shown; a secret that the cut goes through still is one, so that part is dropped.
+        text = text[:LONGEST_TEXT].rpartition(" ")[0] + " …"
+    return redact(text)
+
+
+def _clean(value: Any, depth: int = 0) -> Any:
+    """`value` as JSON can hold it, without secrets."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, datetime) and value.tzinfo:
+        return clock.stamp(value)
+    if depth < _DEEPEST and isinstance(value, Mapping):
+        return {
+            str(name): MASK if is_secret_name(str(name)) else _clean(inner, depth + 1) for name, inner in value.items()
+        }
+    if depth < _DEEPEST and isinstance(value, list | tuple | set | frozenset):
+        return [_clean(inner, depth + 1) for inner in value]
+    return _clean_text(value if isinstance(value, str) else str(value))

@@ -1,0 +1,1 @@
+"""The configuration: read once, checked completely, frozen before anything starts."""

@@ -1,0 +1,96 @@
+"""What `socialpub init` lays down: a configuration, a data folder, a key.
+
+All of it or nothing: what is already there is never touched, and what was begun is taken away again when a later part
+fails. A second `secret.key` beside the first one's data would lock the owner out of every stored token.
+"""
+
+import base64
+import os
+import secrets
+from contextlib import ExitStack
+from pathlib import Path
+
+from socialpub.core.errors import OwnerError
+
+KEY_BYTES = 32
+
+CONFIG = """\
+# socialpub's configuration. Every key, its default and what it is for: config.example.toml
+# Each can also be set in the environment, such as SOCIALPUB_BASE_URL or SOCIALPUB_PROVIDERS__X__CLIENT_ID.
+
+base_url = "http://127.0.0.1:8000"     # as callers, browsers and the networks reach this machine
+listen = "127.0.0.1:8000"              # 0.0.0.0:8000 for every interface
+data_dir = "data"                      # database, media and secret.key; relative to this file
+
+# One section per network you publish to: register an app there, allow {base_url}/oauth/<network>/callback
+# as its redirect address, and copy what it shows you. Then: socialpub admin connect-profile x
+
+# [providers.x]                        # console.x.com, an app of type "Web App"
+# client_id = ""
+# client_secret = ""                   # or client_secret_file = "x.secret"
+
+# [providers.tiktok]                   # developers.tiktok.com
+# client_key = ""
+# client_secret = ""
+
+# [providers.pinterest]                # developers.pinterest.com
+# client_id = ""
+# client_secret = ""
+"""
+
+
+class AlreadyThere(OwnerError):
+    """Something that `create` would have to overwrite."""
+
+
+def create(folder: Path) -> list[Path]:
+    """Write `config.toml`, `data/` (mode 0700) and `data/secret.key` (mode 0600) into `folder`, which may be missing.
+
+    An empty data folder (a mounted volume) is taken as it is, with its mode set. Returns the three paths. Raises
+    `AlreadyThere` before anything is touched, `OwnerError` when the disk refuses; then nothing of it is left.
+    """
+    config, data = folder / "config.toml", folder / "data"
+    key = data / "secret.key"
+    for path in (config, key, data / "socialpub.db"):
+        if path.exists() or path.is_symlink():
+            raise _already_there(path)
+    with ExitStack() as undo:
+        try:
+            _make_folder(folder, 0o777, undo)
+            _make_folder(data, 0o700, undo)
+            _write(key, base64.urlsafe_b64encode(secrets.token_bytes(KEY_BYTES)) + b"\n", undo)
+            _write(config, CONFIG.encode(), undo)
+            data.chmod(0o700)
+        except FileExistsError as error:  # made by somebody else since we looked, or a file where a folder belongs
+            raise _already_there(Path(error.filename)) from None
+        except OSError as error:
+            raise OwnerError(
+                f"{error.filename} cannot be written: {error.strerror}.",
+                "Choose a folder that you may write to: socialpub init DIR",
+            ) from None
+        undo.pop_all()
+    return [config, data, key]
+
+
+def _already_there(path: Path) -> AlreadyThere:
+    return AlreadyThere(
+        f"{path} is already there, and init overwrites nothing.",
+        "Choose another folder (socialpub init DIR), or move it away if you want to begin anew.",
+    )
+
+
+def _make_folder(folder: Path, mode: int, undo: ExitStack) -> None:
+    missing = [f for f in (folder, *folder.parents) if not f.is_dir()]
+    for path in reversed(missing):
+        path.mkdir(mode=mode)
+        undo.callback(path.rmdir)
+
+
+def _write(path: Path, content: bytes, undo: ExitStack) -> None:
+    # Exclusive and with its final mode from the first moment: nobody else's file, and never readable by others.
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    undo.callback(path.unlink)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,201 @@
+"""What the owner has decided: read once, checked completely, frozen before anything starts.
+
+The file gives a value, the environment wins over it, and nothing else is asked: no function below reads the environment
+for itself. A wrong configuration is told all its mistakes at once and never the value of a secret.
+"""
+
+import ipaddress
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo
+
+from socialpub.core import durations
+from socialpub.core.errors import OwnerError
+from socialpub.core.settings import env, messages
+from socialpub.core.settings.sections import (
+    BaseUrl,
+    Database,
+    Health,
+    Logging,
+    Media,
+    Metrics,
+    Providers,
+    Publishing,
+    RateLimit,
+    Section,
+    Uploads,
+)
+
+USUAL_FILES = (Path("config.toml"), Path("/etc/socialpub/config.toml"))
+
+LONGEST_NAMED_WAIT = timedelta(hours=24)
+"""The longest wait that a network's rules name: TikTok's and X's windows of a day (providers' pages, rate limits)."""
+
+
+class SettingsError(OwnerError):
+    """The configuration cannot be used; the message lists every mistake."""
+
+
+def _check_listen(value: str) -> str:
+    match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+)):([0-9]{1,5})", value)
+    if match is None or not 1 <= int(match[3]) <= 65535:
+        raise ValueError("is no host and port")
+    if match[1]:
+        ipaddress.IPv6Address(match[1])
+    return value
+
+
+def _read_folder(value: Any, info: ValidationInfo) -> Any:
+    if isinstance(value, str):
+        if not value.strip() or "\0" in value or value.startswith("~"):
+            raise ValueError("must be a path, written out without ~")
+        value = Path(value)
+    if isinstance(value, Path):
+        return Path((info.context or {}).get("folder", Path.cwd())) / value
+    return value
+
+
+class Settings(Section):
+    """The whole configuration. `Settings()` is that of an empty file in the current folder; tests build from there."""
+
+    base_url: BaseUrl = Field(
+        default="http://127.0.0.1:8000", description="an http(s) URL, perhaps with a path, without a query"
+    )
+    listen: Annotated[str, AfterValidator(_check_listen)] = Field(
+        default="127.0.0.1:8000",
+        description='"HOST:PORT" with a port from 1 to 65535; an IPv6 address in brackets; 0.0.0.0 for every interface',
+    )
+    data_dir: Annotated[Path, BeforeValidator(_read_folder)] = Field(
+        default=Path("data"), description="a folder, relative to the configuration file or absolute"
+    )
+    providers: Providers = Providers()
+    publishing: Publishing = Publishing()
+    uploads: Uploads = Uploads()
+    media: Media = Media()
+    rate_limit: RateLimit = RateLimit()
+    metrics: Metrics = Metrics()
+    health: Health = Health()
+    logging: Logging = Logging()
+    database: Database = Database()
+
+    _file: Path | None = PrivateAttr(default=None)
+
+    @property
+    def config_file(self) -> Path | None:
+        """The file this came from; None when it was built by hand."""
+        return self._file
+
+    @property
+    def base_path(self) -> str:
+        """The path part of base_url, `""` when it has none. The proxy takes it away before we see a request."""
+        return urlsplit(self.base_url).path
+
+    @property
+    def listen_host(self) -> str:
+        return self.listen.rpartition(":")[0].strip("[]")
+
+    @property
+    def listen_port(self) -> int:
+        return int(self.listen.rpartition(":")[2])
+
+    @property
+    def secret_key_file(self) -> Path:
+        return self.data_dir / "secret.key"
+
+    @property
+    def database_file(self) -> Path:
+        return self.data_dir / "socialpub.db"
+
+    @property
+    def queue_file(self) -> Path:
+        """Disposable: the doorbell's own file."""
+        return self.data_dir / "queue.db"
+
+    @property
+    def media_dir(self) -> Path:
+        return self.data_dir / "media"
+
+    @property
+    def run_dir(self) -> Path:
+        """Lock files and sockets of the running processes."""
+        return self.data_dir / "run"
+
+    def notes(self) -> list[str]:
+        """What is allowed but probably not meant, as sentences that name the key and the remedy."""
+        found = []
+        if self.publishing.give_up_after < LONGEST_NAMED_WAIT:
+            found.append(
+                f"publishing.give_up_after is {durations.write(self.publishing.give_up_after)}, but a network can ask "
+                f"for a wait of {durations.write(LONGEST_NAMED_WAIT)}: such a delivery fails at once. "
+                'Set it to "24h" or more to let it wait.'
+            )
+        x, tiktok, pinterest = self.providers.x, self.providers.tiktok, self.providers.pinterest
+        for name, key, app_id, secret in (
+            ("x", "client_id", x.client_id, x.client_secret),
+            ("tiktok", "client_key", tiktok.client_key, tiktok.client_secret),
+            ("pinterest", "client_id", pinterest.client_id, pinterest.client_secret),
+        ):
+            if secret and not app_id:
+                found.append(f"providers.{name}.client_secret is set but {key} is empty: copy it from the app's page.")
+            # A public X client has no secret; the other two networks know no such app.
+            if app_id and not secret and name != "x":
+                found.append(f"providers.{name}.{key} is set but client_secret is empty: copy it from the app's page.")
+        return found
+
+
+KEYS = messages.keys_of(Settings)
+"""Every key as a path (`("providers", "x", "client_id")`) with its field."""
+
+
+def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
+    """Find, read and check the configuration.
+
+    The file is `path`, else `$SOCIALPUB_CONFIG`, else the first of `USUAL_FILES`. Raises `SettingsError`, which tells
+    all mistakes at once.
+    """
+    file, text = _read_file(path, environ)
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(
+            f"{file} is not valid TOML: {error}.", 'Text values stand in quotes: key = "value".'
+        ) from None
+    found, variables = env.merge_environment(values, environ, KEYS)
+    found += env.read_secret_files(values, file.parent, environ.get("CREDENTIALS_DIRECTORY"), KEYS)
+    try:
+        settings = Settings.model_validate(values, context={"folder": file.parent})
+    except ValidationError as error:
+        found += [messages.explain(detail, KEYS, variables) for detail in error.errors(include_url=False)]
+    if found:
+        count = "1 mistake" if len(found) == 1 else f"{len(found)} mistakes"
+        raise SettingsError(
+            f"The configuration {file} has {count}:\n" + "\n".join(f"- {line}" for line in dict.fromkeys(found)),
+            "Correct this and start again; config.example.toml explains every key.",
+        )
+    settings._file = file
+    return settings
+
+
+def _read_file(path: Path | None, environ: Mapping[str, str]) -> tuple[Path, str]:
+    named = path or (Path(environ[env.FILE_VARIABLE]) if environ.get(env.FILE_VARIABLE) else None)
+    candidates = [named] if named else list(USUAL_FILES)
+    for file in candidates:
+        try:
+            return file.absolute(), file.read_text("utf-8-sig")
+        except FileNotFoundError:
+            continue
+        except UnicodeDecodeError:
+            raise SettingsError(f"{file} is not UTF-8 text.", "Save it as UTF-8.") from None
+        except OSError as error:
+            raise SettingsError(
+                f"{file} cannot be read: {error.strerror}.", "Give the user that runs socialpub the right to read it."
+            ) from None
+    looked = " or ".join(str(file) for file in candidates)
+    raise SettingsError(f"There is no configuration file at {looked}.", "`socialpub init` makes one.")

@@ -1,0 +1,57 @@
+"""Bring a database to this version's shape, one starter at a time, and refuse one from the future.
+
+Migrations are numbered, append-only, and say why. A history row without a file was written by a newer socialpub: what
+that one changed is unknown here, so this one does not touch the database at all.
+"""
+
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from peewee import SqliteDatabase
+from playhouse.migrations import Runner
+
+from socialpub.core.errors import OwnerError
+from socialpub.db.locks import FileLock
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+@contextmanager
+def exclusive(run_dir: Path) -> Iterator[None]:
+    """Two processes that start together would both apply the same migration."""
+    run_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with FileLock(run_dir / "upgrade.lock"):
+        yield
+
+
+def unknown(applied: Iterable[str]) -> list[str]:
+    """Those of the applied migrations that this version does not know: a newer one made them."""
+    return sorted(set(applied) - _known())
+
+
+def missing(applied: Iterable[str]) -> list[str]:
+    """The migrations that the next start applies."""
+    return sorted(_known() - set(applied))
+
+
+def _known() -> set[str]:
+    return {path.stem for path in MIGRATIONS.glob("[0-9]*.py")}
+
+
+def apply(database: SqliteDatabase) -> list[str]:
+    """Apply what is missing; the names applied. Raises OwnerError for a newer database."""
+    database.connect(reuse_if_open=True)
+    with warnings.catch_warnings():
+        # The runner stores a naive `datetime.now` through sqlite3's deprecated default adapter (Python 3.12).
+        warnings.simplefilter("ignore", DeprecationWarning)
+        runner = Runner(database, str(MIGRATIONS))
+        newer = [row.name for row in runner.status() if row.path is None]
+        if newer:
+            raise OwnerError(
+                f"The database was made by a newer socialpub (it has {', '.join(newer)}, unknown here).",
+                "Install the newer version again, or restore a copy that this version made.",
+            )
+        applied: list[str] = runner.up()
+    return applied

@@ -1,0 +1,20 @@
+"""Which `secret.key` a database belongs to: found out at start, not at the first token that cannot be read."""
+
+from socialpub.core.errors import OwnerError
+from socialpub.db.database import Database, Tx
+
+
+def bind_secret(db: Database, check_value: str) -> None:
+    """Remember the key's check value in a new database; refuse a database that remembers another."""
+    known = db.reader.value("SELECT value FROM appliance WHERE name = 'secret_key'")
+    if known is None:
+        db.write(_remember, check_value)
+    elif known != check_value:
+        raise OwnerError(
+            "The database belongs to another secret.key.",
+            "Put the secret.key back that lay beside this database; without it no stored token can be read.",
+        )
+
+
+def _remember(tx: Tx, check_value: str) -> None:
+    tx.execute("INSERT INTO appliance (name, value) VALUES ('secret_key', ?) ON CONFLICT DO NOTHING", (check_value,))

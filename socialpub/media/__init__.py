@@ -1,0 +1,1 @@
+"""Bytes: kept, examined, brought to a network's measure."""

@@ -1,0 +1,1 @@
+"""Care: copies, the doctor, health."""

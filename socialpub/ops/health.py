@@ -1,0 +1,15 @@
+"""Whether the appliance works: what readiness, the metrics and the doctor all ask."""
+
+from datetime import datetime
+
+from socialpub.core.clock import parse
+from socialpub.db.database import Reader
+
+HEARTBEAT_SECONDS = 30.0
+"""A worker that has not shown itself for so long does not work, whatever its process does."""
+
+
+def heartbeat_age(reader: Reader, now: datetime) -> float | None:
+    """Seconds since the worker last showed itself; None when it never did."""
+    shown = reader.value("SELECT value FROM appliance WHERE name = 'heartbeat'")
+    return None if shown is None else (now - parse(shown)).total_seconds()

@@ -1,0 +1,1 @@
+"""Posts on their way: accepted, taken up, sent, written down."""

@@ -1,0 +1,90 @@
+"""What a network tells only after a post is up: its public id and its address.
+
+A delivery that is published stays published; these two are all that may still be filled in. Asked are deliveries whose
+network has a way to tell (`fill_in`), more and more seldom, for two days.
+"""
+
+import json
+import sqlite3
+from bisect import bisect_right
+from typing import Any
+
+from socialpub.accounts import profiles, tokens
+from socialpub.core.clock import after, parse
+from socialpub.core.errors import OwnerError, SocialpubError
+from socialpub.db.database import Row, Tx
+from socialpub.providers.base import Job, Published, Withdrawn
+from socialpub.providers.errors import ProviderError
+from socialpub.publishing import lanes, posts
+from socialpub.runtime import Runtime
+
+ASK_AFTER_SECONDS = (60.0, 300.0, 900.0, 3600.0, 4 * 3600.0, 12 * 3600.0, 24 * 3600.0, 48 * 3600.0)
+"""Ages of the post at which its network is asked; after a restart the last one passed is asked again."""
+
+
+def ask(rt: Runtime) -> int:
+    """Ask for what is missing and due; how many were filled in. Asks the networks, so not from the event loop."""
+    if lanes.paused_at(rt.reader):
+        return 0
+    able = [name for name, provider in rt.providers.items() if hasattr(provider, "fill_in")]
+    rows = rt.reader.all(
+        f"""SELECT id, post_id, profile_id, provider, published_at, options, memo FROM delivery
+            WHERE state = 'published' AND provider_post_id IS NULL AND published_at > ?
+                AND provider IN ({",".join("?" * len(able))}) ORDER BY published_at""",
+        (after(rt.stamp(), -ASK_AFTER_SECONDS[-1] - 3600), *able),
+    )
+    return sum(_ask(rt, row) for row in rows if _is_due(rt, row))
+
+
+def _is_due(rt: Runtime, row: Row) -> bool:
+    """Whether another of the ages has passed since this process last asked."""
+    passed = bisect_right(ASK_AFTER_SECONDS, (rt.now() - parse(row["published_at"])).total_seconds())
+    known = rt.late_asks.get(row["id"], 0)
+    rt.late_asks[row["id"]] = passed
+    return passed > known
+
+
+def _ask(rt: Runtime, row: Row) -> bool:
+    profile = profiles.find(rt.reader, row["profile_id"])
+    if profile is None:
+        return False
+    provider: Any = rt.providers[row["provider"]]
+    try:
+        job = Job(
+            content=posts.content(rt, rt.reader, row["post_id"]),
+            options=provider.read_options(json.loads(row["options"]))[0],
+            account=posts.account_of(profile),
+            memo=json.loads(row["memo"]),
+            token=tokens.fresh(rt, profile.id),
+            call=lambda method, url, **arguments: rt.http.call(method, url, **arguments),
+            fit=_no_fitting,
+            now=rt.now(),
+            slice_over=lambda: False,
+            open=lambda sealed: rt.secrets.open(sealed.encode()),
+        )
+        told = provider.fill_in(job)
+    except (ProviderError, Withdrawn, SocialpubError, OwnerError):
+        return False  # nothing depends on it; the next age asks again
+    if told is None or told.post_id is None:
+        return False
+    rt.write(_fill_in, row["id"], told)
+    rt.late_asks.pop(row["id"], None)
+    return True
+
+
+def _fill_in(rt: Runtime, tx: Tx, delivery_id: str, told: Published) -> None:
+    try:
+        tx.execute(
+            """UPDATE delivery SET provider_post_id = ?, url = ifnull(url, ?)
+                WHERE id = ? AND state = 'published' AND provider_post_id IS NULL""",
+            (told.post_id, told.url, delivery_id),
+        )
+    except sqlite3.IntegrityError:
+        return  # another delivery holds this id: what is not certain is not said
+    tx.execute(
+        "UPDATE post SET updated_at = ? WHERE id = (SELECT post_id FROM delivery WHERE id = ?)", (tx.stamp, delivery_id)
+    )
+
+
+def _no_fitting(*_: object) -> Any:
+    raise AssertionError("nothing is sent any more")

@@ -1,0 +1,130 @@
+"""Taking a delivery up: who may start what, decided in the write that starts it."""
+
+from socialpub.core.clock import after, parse
+from socialpub.db.database import Tx
+from socialpub.db.models import Delivery, State
+from socialpub.publishing import attempts, deliveries, lanes, post_status, posts
+from socialpub.publishing.attempts import Attempt
+from socialpub.publishing.attempts import Outcome as Told
+from socialpub.publishing.results import Opening, Run
+from socialpub.runtime import Runtime
+
+EQUAL_CONTENT_SECONDS = 15.0
+
+
+def claim(rt: Runtime, tx: Tx, delivery_id: str, opening: Opening | None) -> Delivery | None:
+    """Take a delivery that is due, or that nobody works on any more. None: not due, not allowed,
+    or someone else has it.
+
+    The caller has it in hand (`Owner.take`), so a row that runs under this process's own name was left behind by a
+    thread. When the next step is the commit, the row says so from here on.
+    """
+    row = tx.one(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE id = ?", (delivery_id,))
+    if row is None or lanes.paused_at(tx):
+        return None
+    delivery = Delivery.of(row)
+    if delivery.state.final or _lane_is_busy(tx, delivery):
+        return None
+    if delivery.state is State.RUNNING:
+        if delivery.owner != rt.owner.name and rt.owner.is_alive(delivery.owner or ""):
+            return None
+        _take_over(rt, tx, delivery)
+    elif delivery.run_at > tx.stamp:
+        return None
+    if _ended_by_patience(rt, tx, delivery) or deliveries.stopped(tx, delivery):
+        return None
+    if delivery.plan is None and not delivery.progress.reading_back:
+        if opening is None or not _still_fits(rt, tx, delivery, opening):
+            return None
+        if opening.refused is not None:
+            deliveries.fail(tx, delivery, State.FAILED, opening.refused, Run(tx.stamp))
+            return None
+        delivery.plan = list(opening.plan)
+    if _must_wait(rt, tx, delivery):
+        return None
+    if delivery.started_at is None:
+        delivery.started_at = tx.stamp
+        post_status.begin(tx, delivery.post_id)
+    delivery.state = State.RUNNING
+    delivery.owner = rt.owner.name
+    delivery.run_at = tx.stamp
+    deliveries.announce(tx, delivery)
+    deliveries.store(tx, delivery)
+    return delivery
+
+
+def _still_fits(rt: Runtime, tx: Tx, delivery: Delivery, opening: Opening) -> bool:
+    """Whether the plan was made from what is to be published: a change may have reached the disk meanwhile."""
+    return opening.options == delivery.options and opening.content == posts.content(rt, tx, delivery.post_id)
+
+
+def _lane_is_busy(tx: Tx, delivery: Delivery) -> bool:
+    others = tx.all(
+        "SELECT owner FROM delivery WHERE profile_id = ? AND state = 'running' AND id <> ?",
+        (delivery.profile_id, delivery.id),
+    )
+    # What a dead owner left comes first: it may be past its commit.
+    return bool(others)
+
+
+def _take_over(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
+    """The owner died in the middle of a step."""
+    if delivery.commits_next and delivery.past_commit:
+        deliveries.leave_a_gap(rt, tx, delivery)
+        deliveries.read_back(delivery, "the worker ended while the call was on its way")
+        told, message = Told.UNKNOWN, "The worker ended while the call was on its way; the account is read back."
+    else:
+        told, message = Told.RETRYING, "The worker ended in the middle of this step; it runs again."
+    step = delivery.plan[delivery.step][0] if delivery.plan else "start"
+    attempts.record(tx, delivery.id, Attempt(step, delivery.run_at, told, message))
+    delivery.state = State.QUEUED
+    delivery.owner = None
+    delivery.run_at = tx.stamp
+    deliveries.store(tx, delivery)
+
+
+def _ended_by_patience(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
+    publishing = rt.settings.publishing
+    # What its network, or an equal post, put off was not kept by us: it has the patience of one that started.
+    if delivery.started_at is None and delivery.run_at <= delivery.due_at:
+        if parse(delivery.due_at) + publishing.max_lateness >= tx.now:
+            return False
+        hours = deliveries.hours(publishing.max_lateness)
+        message = (
+            f"Not sent: it could not start within {hours} of its time, because socialpub was down, paused or held."
+        )
+        deliveries.fail(
+            tx, delivery, State.FAILED, f"{message} Create the post again if it should still go out.", Run(tx.stamp)
+        )
+        return True
+    if deliveries.patient_until(rt, delivery) >= tx.now:
+        return False
+    patience = deliveries.hours(publishing.give_up_after)
+    since = "the first start" if delivery.started_at else "its time"
+    deliveries.give_up(tx, delivery, Run(tx.stamp), f"gave up {patience} after {since}")
+    return True
+
+
+def _must_wait(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
+    """Put a delivery off when its network or an equal one comes first; a wait of one blocks nobody else."""
+    rests = lanes.rests_until(tx, delivery)
+    if rests is not None:
+        until, reason = rests
+        if parse(until) > deliveries.patient_until(rt, delivery):
+            deliveries.give_up(tx, delivery, Run(tx.stamp), deliveries.too_long(until, reason))
+        else:
+            _put_off(tx, delivery, until, reason)
+    elif lanes.blocked_by_equal(tx, delivery):
+        until = after(tx.stamp, EQUAL_CONTENT_SECONDS)
+        _put_off(tx, delivery, until, "An equal post to this profile is being read back first.")
+    elif not lanes.may_pass(tx, delivery.provider):
+        pass  # shown from the hold itself; `run_at` stays, so that its release finds it due
+    else:
+        return False
+    return True
+
+
+def _put_off(tx: Tx, delivery: Delivery, until: str, reason: str) -> None:
+    attempt = Attempt(delivery.step_name, tx.stamp, Told.WAITING, reason, next_at=until)
+    attempts.record(tx, delivery.id, attempt)
+    tx.update("delivery", delivery.id, run_at=until)

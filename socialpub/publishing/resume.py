@@ -1,0 +1,93 @@
+"""Going on after a pause, and after a restore: a copy never sends what its original may have sent already.
+
+Whatever was due between the copy and the resume is looked for at the account, from the instant of the copy on. If it
+is there it is published; if it is not, or nobody can tell, its message says so. What is due later goes out as always.
+"""
+
+from dataclasses import dataclass
+
+from socialpub.core.clock import after
+from socialpub.db.database import Tx
+from socialpub.db.models import Delivery, State
+from socialpub.publishing import attempts, deliveries, lanes, post_status
+from socialpub.publishing.attempts import Attempt
+from socialpub.publishing.attempts import Outcome as Told
+from socialpub.runtime import Runtime
+
+MAYBE_SENT = "it was due after this copy was made, and the original may have sent it"
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    too_late: int
+    """Posts that waited longer than `max_lateness` and are not sent."""
+    read_back: int
+    """Deliveries that were due while this copy was not in charge: they are looked for, and never sent."""
+    restored: bool
+    """Whether this was the first time since a restore."""
+
+
+def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
+    """Let deliveries start again. `nothing_was_sent` is the owner's word that the original sent nothing since."""
+    copied_at = lanes.restored_from(tx)
+    read_back = 0
+    if copied_at is not None:
+        for delivery in _due(tx):
+            if not nothing_was_sent:
+                _have_read_back(tx, delivery, copied_at)
+                read_back += 1
+            elif not delivery.past_commit:
+                _begin_anew(tx, delivery)
+        tx.execute("DELETE FROM appliance WHERE name = 'restored_from'")
+    return Resumed(deliveries.resume(rt, tx), read_back, copied_at is not None)
+
+
+def _due(tx: Tx) -> list[Delivery]:
+    rows = tx.all(
+        f"SELECT {Delivery.COLUMNS} FROM delivery WHERE state IN ('queued', 'running') AND due_at <= ?", (tx.stamp,)
+    )
+    return [Delivery.of(row) for row in rows]
+
+
+def _have_read_back(tx: Tx, delivery: Delivery, copied_at: str) -> None:
+    progress = delivery.progress
+    progress.restored = True
+    delivery.state, delivery.owner = State.QUEUED, None  # its owner was a process of the original's
+    delivery.started_at = tx.stamp  # reading back has a patience of its own
+    delivery.run_at = tx.stamp
+    if not _is_watched(delivery):
+        progress.reading_back = True
+        progress.looks = progress.tries = 0
+        progress.since = min(progress.since or copied_at, delivery.committed_at or copied_at)
+        progress.unknown = progress.unknown or MAYBE_SENT
+        delivery.committed_at = delivery.committed_at or copied_at
+        delivery.step = max(delivery.step, _commit_of(delivery))
+        delivery.run_at = after(tx.stamp, deliveries.LOOK_AFTER_SECONDS[0])
+        told = f"{MAYBE_SENT[0].upper()}{MAYBE_SENT[1:]}: the account is read back."
+        attempts.record(
+            tx, delivery.id, Attempt(delivery.step_name, tx.stamp, Told.WAITING, told, next_at=delivery.run_at)
+        )
+    deliveries.store(tx, delivery)
+    post_status.begin(tx, delivery.post_id)
+
+
+def _is_watched(delivery: Delivery) -> bool:
+    """Whether its commit lay behind it when the copy was made: asking how it stands sends nothing."""
+    return delivery.plan is not None and not delivery.progress.reading_back and delivery.step > _commit_of(delivery)
+
+
+def _commit_of(delivery: Delivery) -> int:
+    """Where in the plan the commit stands; 0 when there is no plan yet."""
+    kinds = [kind for _, kind in delivery.plan or ()]
+    return kinds.index("commit") if "commit" in kinds else 0
+
+
+def _begin_anew(tx: Tx, delivery: Delivery) -> None:
+    """What the network was given belongs to the original, or has lapsed: it is sent from the first step on."""
+    if delivery.plan is None:
+        return
+    delivery.plan, delivery.step, delivery.memo = None, 0, {}
+    delivery.progress.tries, delivery.progress.again = 0, {}
+    delivery.state, delivery.owner = State.QUEUED, None
+    delivery.run_at = tx.stamp
+    deliveries.store(tx, delivery)

@@ -1,0 +1,272 @@
+"""Writing down what became of a step: the complete match over every way it can end."""
+
+import json
+import logging
+import random
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from socialpub.core import logging as logs
+from socialpub.core.clock import after, parse
+from socialpub.db.database import Tx
+from socialpub.db.models import Delivery, Progress, State
+from socialpub.providers.base import Again, Done, Held, More, Published, Refused, Unknown, Wait
+from socialpub.publishing import deliveries, lanes, log_entries, post_status
+from socialpub.publishing.attempts import Outcome as Told
+from socialpub.publishing.deliveries import LOOK_AFTER_SECONDS, MOST_COMMITS, OUTCOME_UNKNOWN, STOPPED
+from socialpub.publishing.results import Limited, Missing, Result, Retry, Run, Undecidable
+from socialpub.runtime import Runtime
+
+NOT_SENT_BY_A_COPY = (
+    "Not sent: it was due before this restored copy was resumed, and the account does not show it. "
+    "Create the post again if it should still go out."
+)
+
+
+LOOK_FIRST = "Look at the account before you post it again."
+
+log = logging.getLogger("socialpub.settlement")
+
+
+def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) -> Delivery | None:
+    """Write down what became of a step. The delivery again when it goes on at once, else None."""
+    row = tx.one("SELECT state, owner, progress FROM delivery WHERE id = ?", (delivery.id,))
+    if row is None or State(row["state"]).final:
+        return None
+    if (row["state"], row["owner"]) != (State.RUNNING, rt.owner.name) and not isinstance(result, Published):
+        return None  # the row was taken meanwhile; only a post that is certainly up still counts
+    delivery = _copy(delivery)
+    delivery.progress.stopped = Progress(**json.loads(row["progress"])).stopped
+    committing = delivery.commits_next
+    if committing and isinstance(result, Done | Published | Unknown):
+        deliveries.leave_a_gap(rt, tx, delivery)
+    match result:
+        case Done(memo):
+            _advance(delivery, memo)
+            deliveries.tell(tx, delivery, run, Told.DONE, run.message, step=-1)
+            if committing:
+                _release(tx, delivery.provider)  # a commit that steps follow was taken too
+            return _go_on(rt, tx, delivery)
+        case More(memo):
+            delivery.memo, delivery.progress.tries = memo, 0
+            deliveries.tell(tx, delivery, run, Told.WAITING, "Goes on.")
+            deliveries.requeue(rt, tx, delivery, 0)
+        case Again():
+            _go_back(rt, tx, delivery, result, run)
+        case Wait(seconds, reason, memo):
+            delivery.memo = memo or delivery.memo
+            _clear(delivery, committing)
+            delivery.progress.tries = 0
+            _wait(rt, tx, delivery, run, seconds, Told.WAITING, reason)
+        case Limited():
+            _clear(delivery, committing)
+            seconds = result.seconds if result.seconds is not None else 60 * _backoff(delivery)
+            until = after(tx.stamp, seconds)
+            lanes.rest(tx, delivery.profile_id, result.endpoint, until, result.message)
+            _wait(rt, tx, delivery, run, seconds, Told.WAITING, result.message, result.code)
+        case Held(reason, code):
+            _clear(delivery, committing)
+            probe_at = _hold(tx, delivery.provider, reason, code)
+            if deliveries.stopped(tx, delivery):
+                return None
+            deliveries.tell(tx, delivery, run, Told.HELD, reason, code, probe_at)
+            deliveries.requeue(rt, tx, delivery, 0, ring=False)
+            return None
+        case Retry(message, code):
+            _clear(delivery, committing)
+            seconds = 5 * _backoff(delivery)
+            _wait(rt, tx, delivery, run, seconds, Told.RETRYING, message, code)
+        case Published():
+            _publish(rt, tx, delivery, result, run)
+        case Refused():
+            _refuse(tx, delivery, result, run, committing)
+        case Unknown(message, code):
+            deliveries.tell(tx, delivery, run, Told.UNKNOWN, f"{message} The account is read back.", code)
+            deliveries.read_back(delivery, message)
+            deliveries.requeue(rt, tx, delivery, LOOK_AFTER_SECONDS[0])
+        case Missing(whole):
+            _look_again(rt, tx, delivery, run, whole)
+        case Undecidable(hint):
+            message = deliveries.unknown_message(delivery, hint)
+            deliveries.fail(tx, delivery, State.UNCONFIRMED, message, run, Told.UNKNOWN)
+    _tell_the_hold(tx, delivery, result, run, committing)
+    return None
+
+
+def _copy(delivery: Delivery) -> Delivery:
+    """Settling may fail half-way and be done again: what the caller holds stays as it was."""
+    return replace(delivery, progress=replace(delivery.progress, again=dict(delivery.progress.again)))
+
+
+def _tell_the_hold(tx: Tx, delivery: Delivery, result: Result, run: Run, committing: bool) -> None:
+    """What this run shows of an app that was refused. Only a commit that was answered shows that the app is taken
+    again; a run that shows nothing gives its turn as the probe back."""
+    match result:
+        case Published() | Refused(reauth=False) if committing and (run.answered or isinstance(result, Published)):
+            _release(tx, delivery.provider)
+        case Published() | Refused() | Undecidable():
+            lanes.probe_at(tx, delivery.provider, tx.stamp)
+        case More() | Again() | Wait():
+            lanes.probe_at(tx, delivery.provider, max(tx.stamp, delivery.run_at))
+
+
+def _hold(tx: Tx, provider: str, reason: str, code: str | None) -> str:
+    if not lanes.is_held(tx, provider):
+        # Once: what is held meets the same answer at every probe.
+        said = "the network refuses this app; what is due there is held"
+        tx.after_commit(partial(logs.event, log, logging.WARNING, said, provider=provider, reason=reason, code=code))
+    return lanes.hold(tx, provider, reason, code)
+
+
+def _release(tx: Tx, provider: str) -> None:
+    if lanes.release(tx, provider):
+        said = "the network takes this app again; what was held goes out"
+        tx.after_commit(partial(logs.event, log, logging.INFO, said, provider=provider))
+
+
+def _advance(delivery: Delivery, memo: Mapping[str, Any]) -> None:
+    delivery.memo = dict(memo) or delivery.memo
+    delivery.step += 1
+    delivery.progress.tries = 0
+    # Read back and found to have arrived: what the following steps see decides.
+    delivery.progress.reading_back = False
+    delivery.progress.looks = 0
+    if not delivery.progress.restored:
+        delivery.progress.unknown = None
+
+
+def _go_on(rt: Runtime, tx: Tx, delivery: Delivery) -> Delivery | None:
+    """The next step at once, unless something speaks against it."""
+    if deliveries.stopped(tx, delivery):
+        return None
+    waits = lanes.paused_at(tx) or lanes.rests_until(tx, delivery) or lanes.blocked_by_equal(tx, delivery)
+    if waits or rt.stopping.is_set():
+        deliveries.requeue(rt, tx, delivery, 0)
+        return None
+    delivery.run_at = tx.stamp
+    deliveries.announce(tx, delivery)
+    deliveries.store(tx, delivery)
+    return delivery
+
+
+def _go_back(rt: Runtime, tx: Tx, delivery: Delivery, again: Again, run: Run) -> None:
+    if delivery.progress.restored:
+        hint = f"{again.reason.rstrip('.')}, which the original may have done. {LOOK_FIRST}"
+        message = deliveries.unknown_message(delivery, hint)
+        deliveries.fail(tx, delivery, State.UNCONFIRMED, message, run, Told.UNKNOWN)
+        return
+    count = delivery.progress.again.get(again.reason, 0) + 1
+    if count > again.limit:
+        _refuse(tx, delivery, Refused(again.reason), run, True)
+        return
+    deliveries.tell(tx, delivery, run, Told.RETRYING, again.reason, next_at=after(tx.stamp, again.seconds))
+    delivery.progress.again[again.reason] = count
+    delivery.memo = again.memo
+    delivery.step = [name for name, _ in delivery.plan or ()].index(again.step)
+    delivery.committed_at = None
+    if not deliveries.stopped(tx, delivery):
+        deliveries.requeue(rt, tx, delivery, again.seconds)
+
+
+def _wait(
+    rt: Runtime,
+    tx: Tx,
+    delivery: Delivery,
+    run: Run,
+    seconds: float,
+    told: Told,
+    message: str,
+    code: str | None = None,
+) -> None:
+    """Ask again in `seconds`; a wait that would outlast the patience ends the delivery at once."""
+    until = after(tx.stamp, seconds)
+    if parse(until) > deliveries.patient_until(rt, delivery):
+        deliveries.give_up(tx, delivery, run, deliveries.too_long(until, message), code)
+        return
+    if deliveries.stopped(tx, delivery):
+        return
+    deliveries.tell(tx, delivery, run, told, message, code, until)
+    deliveries.requeue(rt, tx, delivery, seconds)
+
+
+def _publish(rt: Runtime, tx: Tx, delivery: Delivery, post: Published, run: Run) -> None:
+    try:
+        tx.update(
+            "delivery",
+            delivery.id,
+            state=State.PUBLISHED,
+            published_at=tx.stamp,
+            provider_post_id=post.post_id,
+            url=post.url,
+            owner=None,
+        )
+    except sqlite3.IntegrityError:
+        hint = f"The network answered with {post.post_id}, which is another post's. Look at the account."
+        deliveries.fail(tx, delivery, State.UNCONFIRMED, OUTCOME_UNKNOWN + hint, run, Told.UNKNOWN)
+        return
+    deliveries.tell(tx, delivery, run, Told.PUBLISHED, " ".join(delivery.memo.get("notes", ())) or None)
+    tx.execute("UPDATE profile SET posts_count = posts_count + 1 WHERE id = ?", (delivery.profile_id,))
+    log_entries.record(tx, delivery.id, "published")
+    post_status.settle_if_resolved(tx, delivery.post_id)
+
+
+def _refuse(tx: Tx, delivery: Delivery, refused: Refused, run: Run, committing: bool) -> None:
+    if refused.reauth:
+        tx.execute(
+            """UPDATE profile SET status = 'reauthRequired', reason = ?, updated_at = ?
+                WHERE id = ? AND status = 'active'""",
+            (refused.message, tx.stamp, delivery.profile_id),
+        )
+    if refused.rest_seconds:
+        until = after(tx.stamp, refused.rest_seconds)
+        lanes.rest(tx, delivery.profile_id, lanes.ANY_ENDPOINT, until, refused.message)
+    # Of a copy's delivery that was not past its commit yet, the original may have begun another task since.
+    of_another = delivery.progress.restored and delivery.progress.unknown is not None
+    if delivery.past_commit and not committing and (of_another or not refused.verdict):
+        # A refused question is no verdict on the post.
+        message = deliveries.unknown_message(delivery, refused.message)
+        deliveries.fail(tx, delivery, State.UNCONFIRMED, message, run, Told.REFUSED, refused.code)
+    else:
+        deliveries.fail(tx, delivery, State.FAILED, refused.message, run, Told.REFUSED, refused.code)
+
+
+def _look_again(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, whole: bool) -> None:
+    progress = delivery.progress
+    progress.looks += 1
+    progress.tries = 0
+    if progress.looks < len(LOOK_AFTER_SECONDS):
+        seconds = LOOK_AFTER_SECONDS[progress.looks]
+        _wait(rt, tx, delivery, run, seconds, Told.WAITING, "The account does not show the post yet; looking again.")
+        return
+    # Absent: looked long enough, it is not there.
+    if progress.restored and whole:
+        deliveries.fail(tx, delivery, State.FAILED, NOT_SENT_BY_A_COPY, run)
+    elif progress.restored:
+        hint = f"The upload that this copy knows of never ended; the original may have begun another. {LOOK_FIRST}"
+        deliveries.fail(tx, delivery, State.UNCONFIRMED, deliveries.unknown_message(delivery, hint), run, Told.UNKNOWN)
+    elif progress.stopped:
+        deliveries.fail(tx, delivery, State.FAILED, STOPPED, run)
+    elif progress.commits >= MOST_COMMITS:
+        hint = "The account does not show it even after the second call. Look at the account before you post it again."
+        deliveries.fail(tx, delivery, State.UNCONFIRMED, deliveries.unknown_message(delivery, hint), run, Told.UNKNOWN)
+    else:
+        deliveries.tell(tx, delivery, run, Told.DONE, "The account does not have the post; it is sent once more.")
+        progress.reading_back = False
+        progress.looks = 0
+        delivery.committed_at = None
+        deliveries.requeue(rt, tx, delivery, 0)
+
+
+def _clear(delivery: Delivery, committing: bool) -> None:
+    """The commit was refused for now or never left: it certainly did not happen."""
+    if committing:
+        delivery.committed_at = None
+
+
+def _backoff(delivery: Delivery) -> float:
+    """1, 2, 4 … 180, with up to a quarter of jitter on top, never below."""
+    delivery.progress.tries += 1
+    return float(min(2 ** (delivery.progress.tries - 1), 180)) * (1 + random.random() / 4)

@@ -1,1 +1,0 @@
-"""What survives a restart: rows, files, locks. Knows no network and no request."""

@@ -1,0 +1,46 @@
+"""What JSON and multipart have in common once a draft is whole: accept, answer, replay."""
+
+from typing import Any
+
+import orjson
+
+from socialpub.core import signed_urls
+from socialpub.core.errors import NotFound
+from socialpub.db import json_views
+from socialpub.db.database import Reader, Tx
+from socialpub.publishing import idempotency
+from socialpub.publishing.idempotency import Kept
+from socialpub.runtime import Runtime
+from socialpub.web.idempotent import write_once
+from socialpub.web.request import Answer, Request, created
+
+
+async def accept(rt: Runtime, request: Request, fn: Any, *args: Any) -> Answer:
+    """Run the write `fn(rt, tx, *args) -> post id` and answer with the post it made."""
+    post_id = await write_once(rt, request, _keep, fn, *args)
+    return created(show(rt.reader, post_id), location(rt, post_id))
+
+
+def _keep(rt: Runtime, tx: Tx, post_id: str) -> Kept:
+    return Kept(201, post_id, show(idempotency.reader_inside(tx), post_id))
+
+
+def replay(rt: Runtime, kept: Kept) -> Answer:
+    """The first answer again. Where it showed a file, the kept body holds the storage key: it is signed now."""
+    post = orjson.loads(kept.body)
+    for item in post["media"]:
+        if "url" in item:
+            item["url"] = signed_urls.media_url(rt.settings, rt.secrets, item["url"], rt.now())
+    return created(orjson.dumps(post), location(rt, post["id"]))
+
+
+def show(reader: Reader, post_id: str) -> bytes:
+    """The post as the API shows it. Raises NotFound."""
+    shown = json_views.post(reader, post_id)
+    if shown is None:
+        raise NotFound("There is no post with this id.")
+    return shown
+
+
+def location(rt: Runtime, post_id: str) -> str:
+    return f"{rt.settings.base_url}/api/v1/posts/{post_id}"

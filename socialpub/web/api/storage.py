@@ -1,0 +1,173 @@
+"""Storage: bytes in by PUT, bytes out by GET, both by signed URL and without a key.
+
+Whatever the size, memory stays small: pieces go from the connection to the disk and back as they come. Nothing that is
+larger than its reservation, late, or signed for something else is ever kept.
+"""
+
+import asyncio
+from typing import ClassVar
+
+from socialpub.core import ids, signed_urls
+from socialpub.core.errors import Forbidden, InvalidRequest, NotFound, PayloadTooLarge, SocialpubError
+from socialpub.db.database import Row
+from socialpub.media import inspect
+from socialpub.media.files import Stored
+from socialpub.publishing import renditions, uploads
+from socialpub.runtime import Runtime
+from socialpub.web.endpoint import endpoint
+from socialpub.web.ranges import chosen
+from socialpub.web.request import Answer, Header, Request
+from socialpub.web.stream import Stream
+
+PIECE_BYTES = 256 * 1024
+"""Sent at once: large enough to be quick, small enough that others get their turn."""
+
+
+class RangeNotSatisfiable(InvalidRequest):
+    status: ClassVar[int] = 416
+
+
+# --- in --------------------------------------------------------------------------------------------------------------
+
+
+@endpoint(scope=None)
+async def put(rt: Runtime, caller: None, request: Request) -> Answer | None:  # noqa: ARG001
+    """Take the bytes of a reservation. The last PUT that arrived whole counts."""
+    stream = Stream(request)
+    try:
+        return await _take(rt, request, stream)
+    except SocialpubError as error:
+        await stream.refuse(error)
+        return None
+
+
+async def _take(rt: Runtime, request: Request, stream: Stream) -> Answer:
+    row = _reservation(rt, request)
+    _check_announced(row, request)
+    expected_bytes: int = row["declared_bytes"]
+    rt.files.check_room(expected_bytes)
+    with rt.files.receive() as incoming:
+
+        def add(piece: bytes) -> None:
+            if incoming.size_bytes + len(piece) > expected_bytes:
+                raise _too_many(expected_bytes)
+            incoming.write(piece)
+
+        await stream.feed(add)
+        if incoming.size_bytes < expected_bytes:
+            raise _too_few(incoming.size_bytes, expected_bytes)
+        storage_key = rt.files.new_key(row["id"], inspect.canonical(row["declared_type"]) or "")
+        await asyncio.to_thread(incoming.keep, storage_key)
+        replaced = await rt.write_soon(uploads.arrive, row["id"], incoming, storage_key)
+    if replaced is not None:
+        await asyncio.to_thread(rt.files.remove, replaced)
+    return Answer(200, b"", ((b"etag", uploads.etag_of(storage_key).encode()),))
+
+
+def _reservation(rt: Runtime, request: Request) -> Row:
+    """The reservation whose URL this is. Raises Forbidden."""
+    artifact_id = request.path_params["artifactId"]
+    row = uploads.find(rt, artifact_id) if ids.parse(artifact_id) else None
+    # Without a row there is nothing that a signature could have been made for.
+    declared_type = row["declared_type"] if row else ""
+    query = request.query_string.decode("latin-1")
+    signed_urls.check_upload(rt.secrets, artifact_id, declared_type, query, rt.clock.now())
+    if row is None:
+        raise Forbidden("The reservation has expired. Reserve another one.")
+    return row
+
+
+def _check_announced(row: Row, request: Request) -> None:
+    """Compare what the head of the request announces with the reservation, before a byte of the body is asked for."""
+    sent = request.content_type.decode("latin-1")
+    if inspect.canonical(sent) != inspect.canonical(row["declared_type"]):
+        told = f"is {sent[:100]}" if sent else "is missing"
+        message = f"{told}; the upload was reserved as {row['declared_type']}, and requiredHeaders has to be sent"
+        raise InvalidRequest.at("content-type", message=message)
+    uploads.check_open(row["status"])
+    announced = request.content_length
+    if announced is not None and announced > row["declared_bytes"]:
+        raise _too_many(row["declared_bytes"])
+    if announced is not None and announced < row["declared_bytes"]:
+        raise _too_few(announced, row["declared_bytes"])
+
+
+def _too_many(expected_bytes: int) -> PayloadTooLarge:
+    return PayloadTooLarge(f"The upload was reserved for {expected_bytes} bytes, and more are being sent.")
+
+
+def _too_few(got_bytes: int, expected_bytes: int) -> InvalidRequest:
+    return InvalidRequest.at(
+        message=f"The upload was reserved for {expected_bytes} bytes, and only {got_bytes} were sent."
+    )
+
+
+# --- out -------------------------------------------------------------------------------------------------------------
+
+_ALWAYS: tuple[Header, ...] = (
+    (b"accept-ranges", b"bytes"),
+    # Whatever a file claims to be, a browser that opens it runs nothing and asks nobody.
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"sandbox; default-src 'none'"),
+)
+
+
+@endpoint(scope=None)
+async def read(rt: Runtime, caller: None, request: Request) -> Answer | None:  # noqa: ARG001
+    """Give the bytes of a verified artifact, or a range of them."""
+    storage_key = request.path_params["key"]
+    query = request.query_string.decode("latin-1")
+    left_seconds = signed_urls.check_media(rt.secrets, storage_key, query, rt.clock.now())
+    mime_type = uploads.type_of(rt, storage_key) or renditions.type_of(rt, storage_key)
+    if mime_type is None:
+        raise NotFound("This file is not here any more.")
+    try:
+        file = rt.files.open(storage_key)
+    except FileNotFoundError:
+        raise NotFound("This file is not here any more.") from None
+    with file:
+        etag = uploads.etag_of(storage_key).encode()
+        headers = (
+            (b"content-type", mime_type.encode()),
+            (b"etag", etag),
+            (b"cache-control", b"private, max-age=%d" % left_seconds),
+            *_ALWAYS,
+        )
+        await _give(request, file, etag, headers)
+    return None
+
+
+async def _give(request: Request, file: Stored, etag: bytes, headers: tuple[Header, ...]) -> None:
+    if etag in request.headers.get(b"if-none-match", b""):
+        await request.start(304, headers)
+        await request.send(b"", more=False)
+        return
+    wanted = request.headers.get(b"range") if request.method == "GET" else None
+    if wanted is not None and request.headers.get(b"if-range", etag).strip() != etag:
+        wanted = None
+    size = file.size_bytes
+    part = chosen(wanted, size)
+    if part is None:
+        raise RangeNotSatisfiable(
+            f"The file has {size} bytes, and none of them is in the range asked for.",
+            headers=(("content-range", f"bytes */{size}"),),
+        )
+    if wanted is not None and part.partial:
+        headers = (*headers, (b"content-range", b"bytes %d-%d/%d" % (part.start, part.end - 1, size)))
+    headers = (*headers, (b"content-length", b"%d" % (part.end - part.start)))
+    await request.start(206 if part.partial else 200, headers)
+    if request.method == "HEAD":
+        await request.send(b"", more=False)
+        return
+    at = part.start
+    while at < part.end:
+        length = min(PIECE_BYTES, part.end - at)
+        piece = file.at_hand(at, length)
+        if piece is None:
+            piece = await asyncio.to_thread(file.read, at, length)
+        if not piece:
+            raise OSError("a stored file is shorter than it was")
+        at += len(piece)
+        await request.send(piece, more=at < part.end)
+        # A quick reader never makes us wait, and then nobody else would get a turn.
+        await asyncio.sleep(0)

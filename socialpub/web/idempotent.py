@@ -1,0 +1,61 @@
+"""The Idempotency-Key of a request at the door: look up, announce, work, replay (contract 1.11)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from socialpub.publishing import idempotency
+from socialpub.publishing.idempotency import Kept, Ticket
+from socialpub.runtime import Runtime
+from socialpub.web.request import Answer, Request
+
+Show = Callable[[Runtime, Kept], Answer]
+"""How an endpoint answers with what it kept, signed URLs made anew."""
+
+REPLAYED = (b"idempotency-replayed", b"true")
+
+
+async def once(
+    rt: Runtime,
+    request: Request,
+    fingerprint: Callable[[], str],
+    check: Callable[[], None],
+    work: Callable[[], Awaitable[Answer | None]],
+    show: Show,
+) -> Answer | None:
+    """Answer with `work`, or with what it answered before under the same key.
+
+    `check` holds the rules of the body and comes after the look-up: what was accepted yesterday replays even when it
+    could not be accepted today. `work` finds `request.ticket` and keeps its answer with `idempotency.keep`.
+    """
+    key = idempotency.key_of(request.headers.get(b"idempotency-key"))
+    if key is None:
+        check()
+        return await work()
+    assert request.caller is not None
+    ticket = Ticket(request.caller.key_id, key, fingerprint())
+    kept = idempotency.find(rt, rt.reader, ticket, rt.now())
+    if kept is None:
+        check()
+        kept = await rt.write_soon(idempotency.begin, ticket)
+    if kept is not None:
+        return _replay(show(rt, kept))
+    request.ticket = ticket
+    try:
+        return await work()
+    except (Exception, asyncio.CancelledError):
+        await rt.write_soon(idempotency.forget, ticket)
+        raise
+
+
+def _replay(answer: Answer) -> Answer:
+    return answer._replace(headers=(*answer.headers, REPLAYED))
+
+
+async def write_once(
+    rt: Runtime, request: Request, show: Callable[..., Kept], fn: Callable[..., Any], *args: Any
+) -> Any:
+    """Run a write; when the request was announced, keep in the same write what `show(rt, tx, result)` makes of it."""
+    if request.ticket is None:
+        return await rt.write_soon(fn, *args)
+    return await rt.write_soon(idempotency.keep, request.ticket, show, fn, *args)

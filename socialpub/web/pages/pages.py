@@ -1,0 +1,106 @@
+"""The pages that the appliance shows in a browser: the API's reference, and what a problem means.
+
+Served by us alone: no foreign host, no script.
+"""
+
+import re
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from socialpub.accounts.connect import Finished
+from socialpub.core.errors import OwnerError, SocialpubError
+from socialpub.web.pages.problems import Meaning
+from socialpub.web.request import Header
+
+_BACKTICKS = re.compile(r"`([^`]+)`")
+
+HTML = b"text/html; charset=utf-8"
+HEADERS: tuple[Header, ...] = (
+    (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"vary", b"Accept"),
+)
+
+
+def reference(document: dict[str, Any]) -> bytes:
+    """The OpenAPI document as something to read."""
+    return _render("reference.html", document=document, schemas=document["components"]["schemas"])
+
+
+def meaning(kind: type[SocialpubError], told: Meaning) -> bytes:
+    """What a problem means and what to do about it."""
+    return _render("meaning.html", kind=kind, told=told)
+
+
+def failure(error: SocialpubError) -> bytes:
+    """A failure told to a browser, outside of the API."""
+    return _render("failure.html", error=error)
+
+
+def connected(label: str, account: str, name: str, finished: Finished) -> bytes:
+    """An account was connected in this browser."""
+    return _render("connected.html", label=label, account=account, profile_name=name, finished=finished)
+
+
+def not_connected(label: str, error: OwnerError) -> bytes:
+    """Why no account was connected, and what to do."""
+    return _render("not_connected.html", label=label, error=error)
+
+
+def _render(name: str, **values: Any) -> bytes:
+    return _environment().get_template(name).render(**values).encode()
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("socialpub.web.pages"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.filters["kind"] = _kind
+    environment.filters["code"] = _code
+    environment.filters["anchor"] = _anchor
+    return environment
+
+
+def _code(text: str) -> Markup:
+    """What stands between backticks, shown as code."""
+    return Markup(_BACKTICKS.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704  escaped right here
+
+
+def _anchor(name: str) -> str:
+    """A name as the target of a link, which holds no space."""
+    return name.lower().replace(" ", "-")
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    """A schema in a few words."""
+    if "$ref" in schema:
+        return str(schema["$ref"].rpartition("/")[2])
+    if "enum" in schema:
+        return " | ".join(str(value) or '""' for value in schema["enum"])
+    if "const" in schema:
+        return str(schema["const"])
+    if "anyOf" in schema:
+        return " or ".join(_kind(one) for one in schema["anyOf"])
+    kinds = schema.get("type", "any")
+    words = " or ".join(kinds) if isinstance(kinds, list) else str(kinds)
+    if kinds == "array":
+        words = f"array of {_kind(schema.get('items', {}))}"
+    limits = [
+        f"{label} {schema[name]}"
+        for name, label in (
+            ("format", ""),
+            ("minimum", "from"),
+            ("exclusiveMinimum", "above"),
+            ("maximum", "to"),
+            ("minLength", "at least"),
+            ("maxLength", "at most"),
+            ("minItems", "at least"),
+            ("maxItems", "at most"),
+        )
+        if name in schema
+    ]
+    return ", ".join([words, *(limit.strip() for limit in limits)])

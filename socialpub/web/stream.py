@@ -1,0 +1,82 @@
+"""A body that is taken piece by piece, and the answer to one that is refused while it is still on its way.
+
+A connection that is closed while the caller is sending breaks, and the caller may never read why. So the refusal goes
+out first, and then what is on its way is taken and thrown away, for a moment and up to a limit.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from socialpub.core import logging as logs
+from socialpub.core.errors import InvalidRequest, SocialpubError
+from socialpub.web import problems
+from socialpub.web.request import CLOSE, ClientGone, Request
+
+log = logging.getLogger("socialpub.requests")
+
+STALL_SECONDS = 60.0
+"""A sender from whom nothing came for so long has gone without saying so."""
+
+MOST_THROWN_AWAY_BYTES = 8 * 1024 * 1024
+MOST_THROWN_AWAY_SECONDS = 2.0
+
+
+class Stream:
+    """The body of one request."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self._begun = False
+        self._whole = request.content_length == 0
+
+    async def feed(self, sink: Callable[[bytes], None]) -> None:
+        """Hand every piece to `sink`, on the event loop. Raises what `sink` raises, ClientGone, and InvalidRequest
+        when nothing comes any more."""
+        loop = asyncio.get_running_loop()
+        receive = self.request.receive
+        more = self._begun = True
+        try:
+            async with asyncio.timeout(STALL_SECONDS) as patience:
+                renewed_at = loop.time()
+                while more:
+                    piece, more = await receive()
+                    self._whole = not more
+                    sink(piece)
+                    if loop.time() - renewed_at > 1:
+                        renewed_at = loop.time()
+                        patience.reschedule(renewed_at + STALL_SECONDS)
+        except TimeoutError:
+            message = f"Nothing arrived for {STALL_SECONDS:.0f} seconds. Send the request again."
+            raise InvalidRequest.at(message=message) from None
+
+    async def refuse(self, error: SocialpubError) -> None:
+        """Tell `error` at once when the body has not arrived yet; else raise it, as a failure of any request."""
+        request = self.request
+        if self._whole:
+            raise error
+        if error.status >= 500:
+            fields = {"path": request.path, "request_id": request.id.decode()}
+            logs.event(log, logging.WARNING, error.detail, exc_info=error.__cause__, **fields)
+        answer = problems.answer(error, request)
+        headers = (
+            (b"content-type", answer.content_type),
+            (b"content-length", b"%d" % len(answer.body)),
+            *(header for header in answer.headers if header != CLOSE),
+            CLOSE,
+        )
+        await request.start(answer.status, headers)
+        await request.send(answer.body, more=True)
+        if self._begun or request.headers.get(b"expect", b"").lower() != b"100-continue":
+            await self._throw_away()
+        await request.send(b"", more=False)
+
+    async def _throw_away(self) -> None:
+        left, more = MOST_THROWN_AWAY_BYTES, True
+        try:
+            async with asyncio.timeout(MOST_THROWN_AWAY_SECONDS):
+                while more and left > 0:
+                    piece, more = await self.request.receive()
+                    left -= len(piece)
+        except (TimeoutError, ClientGone):
+            return

@@ -1,0 +1,1 @@
+"""The process that delivers: Huey's consumer, the wake-up it answers, and the reconciler beside it."""

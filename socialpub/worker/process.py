@@ -1,0 +1,66 @@
+"""The worker process: Huey's consumer answering the doorbell, and the sweep beside it."""
+
+import logging
+import signal
+
+from huey.consumer import Consumer
+
+from socialpub.core import logging as logs
+from socialpub.core.errors import Unavailable
+from socialpub.publishing import engine
+from socialpub.runtime import Runtime
+from socialpub.worker.reconciler import Sweep
+from socialpub.worker.wakeup import HueyDoorbell
+
+SHUTDOWN_SECONDS = 150.0
+"""Longer than the longest commit: dropping a running one would make its outcome unknown. `serve`, which promises to
+end sooner, leaves what is still in flight to recovery."""
+
+log = logging.getLogger("socialpub.worker")
+
+
+class _Consumer(Consumer):  # type: ignore[misc]
+    """Stops taking up work as soon as it is told to stop, and lets what is running end."""
+
+    def __init__(self, rt: Runtime, doorbell: HueyDoorbell) -> None:
+        self._rt = rt
+        self._bell = doorbell.bell
+        super().__init__(
+            doorbell.huey,
+            workers=rt.settings.publishing.workers,
+            periodic=False,
+            scheduler_interval=60,
+            graceful_signal="TERM",
+            shutdown_timeout=SHUTDOWN_SECONDS,
+        )
+        # Huey would start itself anew, by a path that is not ours; a terminal that hangs up means to end it.
+        self._signal_actions[signal.SIGHUP] = self._signal_actions[signal.SIGTERM]
+
+    def stop(self, graceful: bool = False) -> None:
+        self._rt.stopping.set()
+        for _ in range(self.workers):
+            self._bell.ring()  # whoever waits for a ring looks up and sees that it is over
+        super().stop(graceful=True)
+
+
+def run(rt: Runtime) -> int:
+    """Deliver until told to stop (SIGTERM, SIGINT); the exit code. Wants the main thread."""
+    assert isinstance(rt.doorbell, HueyDoorbell)
+    sweep = Sweep(rt)
+
+    def work(delivery_id: str) -> None:
+        sweep.answered(delivery_id)
+        try:
+            engine.work(rt, delivery_id)
+        except Unavailable as error:
+            logs.event(log, logging.WARNING, "nothing can be taken up; the sweep rings again", reason=error.detail)
+
+    rt.doorbell.answer(work)
+    rt.doorbell.bell.listen()
+    sweep.start()
+    logs.event(log, logging.INFO, "the worker is up", threads=rt.settings.publishing.workers)
+    _Consumer(rt, rt.doorbell).run()
+    rt.stopping.set()
+    sweep.join()
+    logs.event(log, logging.INFO, "the worker has ended")
+    return 0

@@ -1,0 +1,421 @@
+"""Accounts are connected through the networks' own pages, and every other way back connects nothing."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from socialpub.accounts import connect, profiles, revocation, tokens
+from socialpub.accounts.connect import Failed, Finished, UnknownState
+from socialpub.core.errors import InvalidRequest, NotFound, OwnerError
+from socialpub.db.models import State
+from socialpub.providers.base import Identity
+from socialpub.providers.base import Tokens as Grant
+from socialpub.providers.errors import NotSent, Rejected, Unavailable
+from socialpub.providers.http import Http
+from socialpub.publishing import deliveries
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from tests.support.appliance import accept, add_profile, open_house, state_of
+from tests.support.consent_browser import Browser, query_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import Line, line_to, providers_of_the_sandbox, sandbox
+from tests.support.scripted_network import Scripted
+
+NETWORKS = ("x", "tiktok", "pinterest")
+ONE_LESS = {"x": "media.write", "tiktok": "video.upload"}
+NOTHING_LEFT = {"x": ("tweet.write",), "tiktok": ("video.publish", "video.upload"), "pinterest": ("pins:write",)}
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def world(clock: HandClock) -> World:
+    return sandbox(clock)
+
+
+@pytest.fixture
+def street(world: World) -> Iterator[tuple[Line, Http]]:
+    line, http = line_to(world)
+    yield line, http
+    http.close()
+
+
+@pytest.fixture
+def rt(tmp_path: Path, clock: HandClock, street: tuple[Line, Http]) -> Iterator[Runtime]:
+    rt = open_house(tmp_path, clock, http=street[1], networks=providers_of_the_sandbox())
+    yield rt
+    rt.close()
+
+
+@pytest.fixture
+def browser(world: World) -> Browser:
+    if hasattr(world.pinterest, "account_named") and world.pinterest.account_named("studio") is None:
+        world.pinterest.add_account("studio")
+    return Browser(world)
+
+
+def rows(rt: Runtime) -> list[Any]:
+    return rt.reader.all("SELECT * FROM profile ORDER BY created_at, id")
+
+
+def connected(rt: Runtime, browser: Browser, network: str = "x", account: str = "demo", **how: Any) -> Finished:
+    begun = connect.begin(rt, network, **how)
+    return connect.finish(rt, network, query_of(browser.decides(begun.url, account)))
+
+
+# --- the way it should go --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_an_account_is_connected_by_its_owners_consent(rt: Runtime, browser: Browser, network: str) -> None:
+    begun = connect.begin(rt, network, "News")
+    assert connect.outcome(rt, begun.id) is None
+    back = browser.decides(begun.url)
+    assert back.startswith(f"http://127.0.0.1:8000/oauth/{network}/callback?")
+    finished = connect.finish(rt, network, query_of(back))
+    assert finished == connect.outcome(rt, begun.id)
+    (profile,) = rows(rt)
+    assert (profile["id"], profile["name"], profile["status"]) == (finished.profile_id, "News", "active")
+    assert profile["provider"] == network
+    assert not finished.missing
+    assert not finished.revived
+    assert tokens.fresh(rt, finished.profile_id)
+    assert rt.reader.value("SELECT verifier FROM consent") == b"", "nobody needs it a second time"
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_the_same_account_again_revives_its_profile_and_what_was_scheduled_for_it(
+    rt: Runtime, browser: Browser, network: str, clock: HandClock
+) -> None:
+    first = connected(rt, browser, network)
+    rt.write(profiles.require_reauth, first.profile_id, "The tokens are refused.")
+    again = connected(rt, browser, network)
+    assert (again.profile_id, again.revived) == (first.profile_id, True)
+    (profile,) = rows(rt)
+    assert (profile["status"], profile["reason"]) == ("active", None)
+
+
+def test_what_was_scheduled_for_an_account_goes_out_once_it_is_connected_again(
+    rt: Runtime, browser: Browser, world: World, clock: HandClock
+) -> None:
+    first = connected(rt, browser)
+    post = accept(rt, first.profile_id, body="Good evening", at=clock.now().replace(hour=18))
+    rt.write(profiles.require_reauth, first.profile_id, "The tokens are refused.")
+    connected(rt, browser)
+    drain(rt, clock)
+    assert state_of(rt, post) is State.PUBLISHED
+    assert [one.text for one in world.x.posts] == ["Good evening"]
+
+
+def test_a_disconnected_account_comes_back_as_a_new_profile(rt: Runtime, browser: Browser) -> None:
+    first = connected(rt, browser)
+    rt.write(profiles.disconnect, first.profile_id)
+    second = connected(rt, browser)
+    assert second.profile_id != first.profile_id
+    assert not second.revived
+    with pytest.raises(OwnerError, match="disconnected"):
+        connect.begin(rt, "x", profile_id=first.profile_id)
+
+
+# --- the ways it may go wrong ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_saying_no_connects_nothing_and_says_so_to_whoever_waits(rt: Runtime, browser: Browser, network: str) -> None:
+    begun = connect.begin(rt, network)
+    with pytest.raises(OwnerError, match="did not give") as refused:
+        connect.finish(rt, network, query_of(browser.decides(begun.url, decision="deny")))
+    assert f"socialpub admin connect-profile {network}" in str(refused.value.hint)
+    assert connect.outcome(rt, begun.id) == Failed(refused.value.message, refused.value.hint)
+    assert rows(rt) == []
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_an_answer_works_once(rt: Runtime, browser: Browser, network: str) -> None:
+    begun = connect.begin(rt, network)
+    query = query_of(browser.decides(begun.url))
+    finished = connect.finish(rt, network, query)
+    with pytest.raises(OwnerError, match="used already: the account is connected"):
+        connect.finish(rt, network, query)
+    assert connect.outcome(rt, begun.id) == finished, "a reload of the page changes nothing"
+    assert len(rows(rt)) == 1
+
+
+def test_an_answer_that_comes_after_ten_minutes_is_too_late(rt: Runtime, browser: Browser, clock: HandClock) -> None:
+    begun = connect.begin(rt, "x")
+    clock.forward(599)
+    query = query_of(browser.decides(begun.url))
+    assert connect.outcome(rt, begun.id) is None
+    clock.forward(1)
+    with pytest.raises(OwnerError, match="more than ten minutes"):
+        connect.finish(rt, "x", query)
+    outcome = connect.outcome(rt, begun.id)
+    assert isinstance(outcome, Failed)
+    assert "did not come back" in outcome.message
+    assert rows(rt) == []
+
+
+def test_an_answer_that_nobody_here_asked_for_connects_nothing(rt: Runtime, browser: Browser, world: World) -> None:
+    begun = connect.begin(rt, "x")
+    query = query_of(browser.decides(begun.url))
+    for state in ("", "somebody-else's", query["state"][:-1]):
+        with pytest.raises(UnknownState):
+            connect.finish(rt, "x", {**query, "state": state})
+    with pytest.raises(UnknownState):
+        connect.finish(rt, "x", {"code": query["code"]})
+    with pytest.raises(UnknownState, match="access_denied"):
+        connect.finish(rt, "x", {"error": "access_denied"})
+    with pytest.raises(UnknownState) as crafted:
+        connect.finish(rt, "x", {"error": "Call 555-0100 now"})
+    assert "555" not in crafted.value.message
+    assert world.x.counts["token"] == 0
+    assert connect.outcome(rt, begun.id) is None, "the attempt itself still waits"
+    assert connect.finish(rt, "x", query)
+
+
+def test_an_answer_for_one_network_is_none_for_another(rt: Runtime, browser: Browser) -> None:
+    query = query_of(browser.decides(connect.begin(rt, "x").url))
+    with pytest.raises(UnknownState):
+        connect.finish(rt, "tiktok", query)
+    assert connect.finish(rt, "x", query)
+
+
+def test_an_attempt_takes_only_its_own_answer(rt: Runtime, browser: Browser) -> None:
+    mine, other = connect.begin(rt, "x"), connect.begin(rt, "x")
+    query = query_of(browser.decides(other.url))
+    with pytest.raises(OwnerError, match="another attempt"):
+        connect.finish(rt, "x", query, mine.id)
+    assert connect.finish(rt, "x", query, other.id)
+    assert connect.outcome(rt, mine.id) is None
+
+
+def test_an_attempt_that_was_given_up_connects_nothing(rt: Runtime, browser: Browser, world: World) -> None:
+    begun = connect.begin(rt, "x")
+    query = query_of(browser.decides(begun.url))
+    rt.write(connect.give_up, begun.id)
+    with pytest.raises(OwnerError, match="given up"):
+        connect.finish(rt, "x", query)
+    assert world.x.counts["token"] == 0
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_another_account_than_the_expected_one_is_refused_and_its_tokens_are_given_back(
+    rt: Runtime, browser: Browser, world: World, network: str
+) -> None:
+    first = connected(rt, browser, network)
+    before = dict(rows(rt)[0])
+    begun = connect.begin(rt, network, profile_id=first.profile_id)
+    with pytest.raises(OwnerError) as refused:
+        connect.finish(rt, network, query_of(browser.decides(begun.url, "studio")))
+    said = refused.value.message.lower()
+    assert "demo" in said
+    assert "studio" in said
+    assert [dict(row) for row in rows(rt)] == [before]
+    assert world.networks[network].counts["revoke"] >= 1
+    assert connect.outcome(rt, begun.id) == Failed(refused.value.message, refused.value.hint)
+    again = connected(rt, browser, network, profile_id=first.profile_id)
+    assert again.profile_id == first.profile_id
+
+
+def test_a_wrong_account_that_is_connected_itself_keeps_its_grant(rt: Runtime, browser: Browser, world: World) -> None:
+    demo, studio = connected(rt, browser), connected(rt, browser, account="studio")
+    with pytest.raises(OwnerError, match="@studio"):
+        connected(rt, browser, account="studio", profile_id=demo.profile_id)
+    assert world.x.counts["revoke"] == 0, "one token taken back may end the whole grant"
+    assert tokens.fresh(rt, studio.profile_id)
+
+
+def test_a_paused_copy_gives_nothing_back(rt: Runtime, browser: Browser, world: World) -> None:
+    demo = connected(rt, browser)
+    rt.write(deliveries.pause)
+    with pytest.raises(OwnerError, match="@studio"):
+        connected(rt, browser, account="studio", profile_id=demo.profile_id)
+    assert world.x.counts["revoke"] == 0
+
+
+@pytest.mark.parametrize("network", ONE_LESS)
+def test_a_consent_that_leaves_something_out_is_told_at_once(rt: Runtime, browser: Browser, network: str) -> None:
+    begun = connect.begin(rt, network)
+    back = browser.decides(begun.url, without=[ONE_LESS[network]])
+    finished = connect.finish(rt, network, query_of(back))
+    assert len(finished.missing) == 1
+    assert ONE_LESS[network] in finished.missing[0]
+    assert connect.outcome(rt, begun.id) == finished
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_a_consent_that_leaves_nothing_to_publish_with_is_refused(rt: Runtime, browser: Browser, network: str) -> None:
+    begun = connect.begin(rt, network)
+    back = browser.decides(begun.url, without=NOTHING_LEFT[network])
+    with pytest.raises(OwnerError, match="nothing could be published"):
+        connect.finish(rt, network, query_of(back))
+    assert rows(rt) == []
+
+
+def test_a_code_that_came_too_late_means_beginning_again(rt: Runtime, browser: Browser, clock: HandClock) -> None:
+    begun = connect.begin(rt, "x")
+    query = query_of(browser.decides(begun.url))
+    clock.forward(31)
+    with pytest.raises(OwnerError, match="gave no tokens") as refused:
+        connect.finish(rt, "x", query)
+    assert "connect-profile x" in str(refused.value.hint)
+    assert query["code"] not in refused.value.message
+    assert isinstance(connect.outcome(rt, begun.id), Failed)
+
+
+def test_nothing_is_saved_when_the_account_cannot_be_asked_for(rt: Runtime, browser: Browser, world: World) -> None:
+    begun = connect.begin(rt, "x")
+    world.x.next("me").fails_with(503)
+    with pytest.raises(OwnerError, match="did not say whose") as refused:
+        connect.finish(rt, "x", query_of(browser.decides(begun.url)))
+    assert "Try again" in str(refused.value.hint)
+    assert rows(rt) == []
+
+
+def test_an_appliance_that_died_at_the_exchange_is_told_as_interrupted(
+    rt: Runtime, browser: Browser, clock: HandClock
+) -> None:
+    begun = connect.begin(rt, "x")
+    rt.write(connect._take, begun.id)
+    clock.forward(300)
+    assert connect.outcome(rt, begun.id) is None
+    clock.forward(1)
+    outcome = connect.outcome(rt, begun.id)
+    assert isinstance(outcome, Failed)
+    assert "interrupted" in outcome.message
+
+
+@pytest.mark.parametrize(
+    ("error", "hint"),
+    [
+        (Rejected("The code is spent.", status=400, reauth=True), "connect-profile x"),
+        (Rejected("The secret is wrong.", status=401), r"\[providers.x\]"),
+        (NotSent("api.x.com could not be reached"), "Try again"),
+        (Unavailable("X did not answer in time."), "Try again"),
+    ],
+)
+def test_an_exchange_that_fails_says_what_to_do(rt: Runtime, error: Exception, hint: str) -> None:
+    network = Scripted()
+    network.oauth.answers = [error]  # type: ignore[list-item]
+    rt.providers["x"] = network
+    begun = connect.begin(rt, "x")
+    state = begun.url.rpartition("state=")[2]
+    with pytest.raises(OwnerError) as refused:
+        connect.finish(rt, "x", {"state": state, "code": "the-code"})
+    import re
+
+    assert re.search(hint, str(refused.value.hint))
+    assert connect.outcome(rt, begun.id) == Failed(refused.value.message, refused.value.hint)
+
+
+def test_a_profile_that_is_disconnected_while_it_is_connected_again_stays_so(rt: Runtime) -> None:
+    network = Scripted()
+    rt.providers["x"] = network
+    profile = add_profile(rt)
+
+    def disconnected_meanwhile(http: object, token: str, scopes: frozenset[str]) -> Identity:
+        rt.write(profiles.disconnect, profile)
+        return Identity("acct", "demo", None, None)
+
+    network.oauth.identify = disconnected_meanwhile  # type: ignore[method-assign]
+    network.oauth.answers = [Grant("access-1", "refresh-1", 7200)]
+    begun = connect.begin(rt, "x", profile_id=profile)
+    with pytest.raises(OwnerError, match="disconnected"):
+        connect.finish(rt, "x", {"state": begun.url.rpartition("state=")[2], "code": "c"})
+    assert [row["status"] for row in rows(rt)] == ["disconnected"]
+
+
+# --- beginning -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("network", "key"), [("x", "client_id"), ("tiktok", "client_key"), ("pinterest", "client_id")])
+def test_without_the_apps_credentials_the_owner_is_told_where_they_go(
+    tmp_path: Path, clock: HandClock, network: str, key: str
+) -> None:
+    bare = open_house(tmp_path, clock)
+    try:
+        with pytest.raises(OwnerError) as refused:
+            connect.begin(bare, network)
+    finally:
+        bare.close()
+    assert f"{key} and client_secret in [providers.{network}]" in refused.value.message
+    assert f"http://127.0.0.1:8000/oauth/{network}/callback" in str(refused.value.hint)
+
+
+def test_what_cannot_be_begun_is_told_before_anybody_opens_a_browser(rt: Runtime, browser: Browser) -> None:
+    profile = connected(rt, browser).profile_id
+    with pytest.raises(NotFound):
+        connect.begin(rt, "x", profile_id="019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f")
+    with pytest.raises(OwnerError, match="no account of TikTok"):
+        connect.begin(rt, "tiktok", profile_id=profile)
+    with pytest.raises(InvalidRequest):
+        connect.begin(rt, "x", "two\nlines")
+
+
+def test_neither_state_nor_verifier_can_be_read_in_the_database(rt: Runtime, browser: Browser) -> None:
+    begun = connect.begin(rt, "x")
+    state = query_of(begun.url)["state"]
+    row = rt.reader.one("SELECT * FROM consent")
+    assert row is not None
+    assert state.encode() not in b"".join(bytes(value) for value in row if isinstance(value, bytes))
+    assert state not in repr([value for value in row if isinstance(value, str)])
+    assert len(rt.secrets.open(row["verifier"])) == 64
+    assert state not in repr(begun)
+
+
+def test_attempts_are_forgotten_after_a_day(rt: Runtime, clock: HandClock) -> None:
+    begun = connect.begin(rt, "x")
+    clock.forward(86_400)
+    assert rt.write(connect.clean) == 0
+    clock.forward(1)
+    assert rt.write(connect.clean) == 1
+    assert isinstance(connect.outcome(rt, begun.id), Failed)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://127.0.0.1:8000/oauth/x/callback?state=s%201&code=a%2Bb*!",
+        " '?state=s%201&code=a%2Bb*!#_=_' \n",
+        "state=s%201&code=a%2Bb*!",
+    ],
+)
+def test_a_pasted_address_is_read_whole_or_in_part(text: str) -> None:
+    assert connect.read_answer(text) == {"state": "s 1", "code": "a+b*!"}
+
+
+@pytest.mark.parametrize("text", ["", "hello", "http://127.0.0.1:8000/oauth/x/callback", "state=s1"])
+def test_a_pasted_text_that_is_no_address_of_the_kind_is_told(text: str) -> None:
+    with pytest.raises(OwnerError, match="not the address"):
+        connect.read_answer(text)
+
+
+# --- going -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_a_disconnected_accounts_tokens_are_given_back_where_the_network_takes_them(
+    rt: Runtime, browser: Browser, world: World, network: str
+) -> None:
+    profile = connected(rt, browser, network).profile_id
+    rt.write(profiles.disconnect, profile)
+    assert revocation.revoke_disconnected(rt) == 1
+    assert world.networks[network].counts["revoke"] >= 1
+    (row,) = rows(rt)
+    assert (row["access_token"], row["refresh_token"]) == (None, None)
+
+
+def test_a_revocation_does_not_end_what_was_connected_again_meanwhile(
+    rt: Runtime, browser: Browser, world: World
+) -> None:
+    first = connected(rt, browser, "tiktok").profile_id
+    rt.write(profiles.disconnect, first)
+    connected(rt, browser, "tiktok")
+    assert revocation.revoke_disconnected(rt) == 1
+    assert world.tiktok.counts["revoke"] == 0

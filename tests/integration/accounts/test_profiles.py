@@ -1,0 +1,407 @@
+"""Accounts come, get new tokens, get defaults, and go."""
+
+import json
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from socialpub.accounts import credentials, profile_options, profiles, revocation, tokens
+from socialpub.accounts.credentials import Credentials
+from socialpub.core import clock as clocks
+from socialpub.core.errors import InvalidRequest, NotFound, OwnerError
+from socialpub.providers.base import Identity, Tokens
+from socialpub.providers.errors import AppRefused, AuthExpired, NotSent, RateLimited, Rejected, Unavailable
+from socialpub.publishing import deliveries
+from socialpub.runtime import Runtime
+from tests.support.appliance import add_profile, open_house
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import Scripted, ScriptedOAuth
+
+GRANT = Credentials("access-a", "refresh-a")
+
+
+class Desk(ScriptedOAuth):
+    """A network that says who is who, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.who: Identity | Exception = Identity(
+            "7", "seven", "Seven", "https://x.example/7.png", {"subscription_type": "Premium"}
+        )
+        self.expired: set[str] = set()
+        self.revoked: list[tuple[str, str | None]] = []
+        self.on_revoke: Exception | None = None
+
+    def identify(self, http: object, access_token: str, scopes: frozenset[str]) -> Identity:
+        if access_token in self.expired:
+            raise AuthExpired("X no longer accepts the access token.")
+        if isinstance(self.who, Exception):
+            raise self.who
+        return self.who
+
+    def revoke(self, http: object, access_token: str, refresh_token: str | None) -> None:
+        self.revoked.append((access_token, refresh_token))
+        if self.on_revoke is not None:
+            raise self.on_revoke
+
+    def missing_scopes(self, scopes: frozenset[str]) -> list[str]:
+        return [
+            f"The scope {one} is missing." for one in ("tweet.write", "media.write") if scopes and one not in scopes
+        ]
+
+    def can_publish(self, scopes: frozenset[str]) -> bool:
+        return not scopes or "tweet.write" in scopes
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+@pytest.fixture
+def rt(tmp_path: Path, clock: HandClock, desk: Desk) -> Iterator[Runtime]:
+    network = Scripted()
+    network.oauth = desk
+    house = open_house(tmp_path, clock, providers={"x": network})
+    yield house
+    house.close()
+
+
+def row(rt: Runtime, profile_id: str) -> Any:
+    return rt.reader.one("SELECT * FROM profile WHERE id = ?", (profile_id,))
+
+
+def access_of(rt: Runtime, profile_id: str) -> str | None:
+    sealed = row(rt, profile_id)["access_token"]
+    return None if sealed is None else rt.secrets.open(sealed)
+
+
+# --- connecting ------------------------------------------------------------------------------------------------------
+
+
+def test_an_account_is_connected_under_the_name_that_it_bears(rt: Runtime) -> None:
+    imported = profiles.import_account(rt, "x", GRANT)
+    found = row(rt, imported.profile_id)
+    assert (found["account_id"], found["name"], found["username"]) == ("7", "Seven", "seven")
+    assert (found["status"], found["picture_url"]) == ("active", "https://x.example/7.png")
+    assert json.loads(found["facts"]) == {"subscription_type": "Premium"}
+    assert not imported.revived
+    assert tokens.fresh(rt, imported.profile_id) == "access-a"
+
+
+def test_the_owner_may_choose_the_name(rt: Runtime) -> None:
+    imported = profiles.import_account(rt, "x", GRANT, "  News ")
+    assert row(rt, imported.profile_id)["name"] == "News"
+    rt.write(profiles.rename, imported.profile_id, "Old news")
+    assert row(rt, imported.profile_id)["name"] == "Old news"
+    for wrong in ("", "   ", "two\nlines", "x" * 201):
+        with pytest.raises(InvalidRequest):
+            rt.write(profiles.rename, imported.profile_id, wrong)
+    with pytest.raises(NotFound):
+        rt.write(profiles.rename, "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f", "Nobody")
+
+
+def test_the_same_account_again_gives_its_profile_new_tokens(rt: Runtime, clock: HandClock) -> None:
+    first = profiles.import_account(rt, "x", GRANT, "News")
+    rt.write(profiles.require_reauth, first.profile_id, "X refuses the tokens.")
+    clock.forward(60)
+    again = profiles.import_account(rt, "x", Credentials("access-b"))
+    assert again.profile_id == first.profile_id
+    assert again.revived
+    found = row(rt, first.profile_id)
+    assert (found["status"], found["reason"], found["name"]) == ("active", None, "News")
+    assert access_of(rt, first.profile_id) == "access-b"
+    assert found["refresh_token"] is None, "the new grant stands alone: the old refresh token belongs to another one"
+    assert found["created_at"] < found["updated_at"] == rt.stamp()
+
+
+def test_an_account_that_was_disconnected_comes_back_as_a_new_profile(rt: Runtime) -> None:
+    first = profiles.import_account(rt, "x", GRANT)
+    rt.write(profiles.disconnect, first.profile_id)
+    second = profiles.import_account(rt, "x", GRANT)
+    assert second.profile_id != first.profile_id
+    assert not second.revived
+    assert [one["status"] for one in profiles.list_all(rt.reader)] == ["disconnected", "active"]
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        AuthExpired("X no longer accepts the access token."),
+        Rejected("X refused.", status=403),
+        NotSent("api.x.com could not be reached"),
+        Unavailable("X did not answer in time."),
+        RateLimited("X asks to wait."),
+        AppRefused("X has suspended the app."),
+    ],
+)
+def test_nothing_is_saved_before_the_network_said_whose_tokens_these_are(
+    rt: Runtime, desk: Desk, failure: Exception
+) -> None:
+    desk.who = failure
+    with pytest.raises(OwnerError) as refused:
+        profiles.import_account(rt, "x", Credentials("access-a"))
+    assert refused.value.hint
+    assert "access-a" not in str(refused.value)
+    assert profiles.list_all(rt.reader) == []
+
+
+def test_an_access_token_that_has_run_out_is_renewed_before_the_account_is_asked_for(
+    rt: Runtime, desk: Desk, clock: HandClock
+) -> None:
+    desk.expired = {"access-a"}
+    desk.answers = [Tokens("access-b", "refresh-b", 7200)]
+    imported = profiles.import_account(rt, "x", GRANT)
+    assert access_of(rt, imported.profile_id) == "access-b"
+    assert desk.refreshes == ["refresh-a"]
+    assert row(rt, imported.profile_id)["access_expires_at"] == clocks.after(rt.stamp(), 7200)
+
+    desk.who = Identity("8", "eight", None, None)
+    desk.answers = [Tokens("access-d", "refresh-d", 7200)]
+    told = Credentials("access-c", "refresh-c", expires_at=clock.now() - timedelta(seconds=1))
+    assert access_of(rt, profiles.import_account(rt, "x", told).profile_id) == "access-d"
+
+
+def test_a_paused_appliance_spends_no_refresh_token_for_an_import(rt: Runtime, desk: Desk) -> None:
+    rt.write(deliveries.pause)
+    desk.expired = {"access-a"}
+    with pytest.raises(OwnerError, match="paused"):
+        profiles.import_account(rt, "x", GRANT)
+    assert desk.refreshes == []
+
+
+def test_a_missing_scope_is_told_at_once_and_accepted_while_one_way_of_publishing_remains(rt: Runtime) -> None:
+    imported = profiles.import_account(rt, "x", Credentials("access-a", scopes=frozenset({"tweet.write"})))
+    assert imported.missing == ("The scope media.write is missing.",)
+    with pytest.raises(OwnerError, match="nothing could be published"):
+        profiles.import_account(rt, "x", Credentials("access-b", scopes=frozenset({"media.write"})))
+    assert access_of(rt, imported.profile_id) == "access-a"
+
+
+@pytest.mark.parametrize(
+    ("refresh", "refresh_ends", "shown"),
+    [(None, False, "access"), ("refresh-a", False, None), ("refresh-a", True, "refresh")],
+    ids=["no refresh token", "its end is unknown", "its end is known"],
+)
+def test_expires_at_is_when_the_owner_must_act(
+    rt: Runtime, clock: HandClock, refresh: str | None, refresh_ends: bool, shown: str | None
+) -> None:
+    ends = {"access": clock.now() + timedelta(hours=2), "refresh": clock.now() + timedelta(days=180)}
+    grant = Credentials("access-a", refresh, ends["access"], ends["refresh"] if refresh_ends else None)
+    imported = profiles.import_account(rt, "x", grant)
+    assert row(rt, imported.profile_id)["expires_at"] == (clocks.stamp(ends[shown]) if shown else None)
+
+
+# --- credentials -----------------------------------------------------------------------------------------------------
+
+
+def test_credentials_are_read_as_the_network_wrote_them() -> None:
+    read = credentials.read(
+        '{"accessToken": " at-1\\n", "refreshToken": "rt-1", "expiresAt": "2026-11-21T13:00:00+01:00",'
+        ' "refreshExpiresAt": "2027-05-21T12:00:00.5Z", "scope": "tweet.read,tweet.write  users.read"}'
+    )
+    assert (read.access_token, read.refresh_token) == ("at-1", "rt-1")
+    assert read.expires_at is not None
+    assert clocks.stamp(read.expires_at) == "2026-11-21T12:00:00.000Z"
+    assert read.refresh_expires_at is not None
+    assert clocks.stamp(read.refresh_expires_at) == "2027-05-21T12:00:00.500Z"
+    assert read.scopes == {"tweet.read", "tweet.write", "users.read"}
+    assert credentials.read('{"accessToken": "at-1"}') == Credentials("at-1")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "not JSON"),
+        ("[]", "no JSON object"),
+        ("{}", "accessToken is missing"),
+        ('{"accessToken": 5}', "accessToken must be a text, not a number"),
+        ('{"accessToken": ""}', "accessToken must not be empty"),
+        ('{"accessToken": "two words"}', "accessToken holds spaces"),
+        ('{"accessToken": "a", "refreshToken": null}', "refreshToken must be a text, not null"),
+        ('{"accessToken": "a", "refreshToken": ""}', "leave it out"),
+        ('{"access_token": "a"}', "did you mean accessToken?"),
+        ('{"accessToken": "a", "refreshtoken": "b"}', "did you mean refreshToken?"),
+        ('{"accessToken": "a", "expires_in": 7200}', "unknown key expires_in"),
+        ('{"accessToken": "a", "expiresAt": "2026-11-21T12:00:00"}', "with an offset"),
+        ('{"accessToken": "a", "expiresAt": "1795262400"}', "with an offset"),
+        ('{"accessToken": "a", "expiresAt": 1795262400}', "expiresAt must be a text"),
+        ('{"accessToken": "a", "expiresAt": "0001-01-01T00:00:00+01:00"}', "with an offset"),
+        ('{"accessToken": "a", "refreshExpiresAt": "2026-11-21T12:00:00Z"}', "without a refreshToken"),
+        ('{"accessToken": "a", "scope": ["tweet.read"]}', "scope must be a text"),
+    ],
+)
+def test_wrong_credentials_name_the_field_and_the_form(text: str, said: str) -> None:
+    with pytest.raises(OwnerError) as refused:
+        credentials.read(text)
+    assert said in refused.value.message
+    assert '"accessToken"' in str(refused.value.hint)
+
+
+def test_all_mistakes_are_told_at_once_and_no_token_with_them() -> None:
+    with pytest.raises(OwnerError) as refused:
+        credentials.read('{"accessToken": "secret words", "scope": 1, "expiresAt": 2}')
+    assert "3 mistakes" in refused.value.message
+    assert "secret" not in refused.value.message
+
+
+# --- going -----------------------------------------------------------------------------------------------------------
+
+
+def test_disconnecting_twice_is_once(rt: Runtime, clock: HandClock) -> None:
+    profile = add_profile(rt)
+    rt.write(profiles.disconnect, profile)
+    at = row(rt, profile)["disconnected_at"]
+    clock.forward(10)
+    rt.write(profiles.disconnect, profile)
+    assert row(rt, profile)["disconnected_at"] == at
+    with pytest.raises(NotFound):
+        rt.write(profiles.disconnect, "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f")
+
+
+def test_the_tokens_of_a_disconnected_profile_are_revoked_and_erased(rt: Runtime, desk: Desk) -> None:
+    stays, goes = add_profile(rt, account_id="1"), add_profile(rt, account_id="2")
+    rt.write(profiles.disconnect, goes)
+    assert revocation.revoke_disconnected(rt) == 1
+    assert desk.revoked == [("access-0", "refresh-0")]
+    assert row(rt, goes)["access_token"] is row(rt, goes)["refresh_token"] is None
+    assert access_of(rt, stays) == "access-0"
+    assert revocation.revoke_disconnected(rt) == 0
+
+
+@pytest.mark.parametrize("verdict", [Rejected("X does not know the token.", status=400), AuthExpired("401")])
+def test_tokens_that_the_network_does_not_know_any_more_are_erased_at_once(
+    rt: Runtime, desk: Desk, verdict: Exception
+) -> None:
+    profile = add_profile(rt)
+    rt.write(profiles.disconnect, profile)
+    desk.on_revoke = verdict
+    assert revocation.revoke_disconnected(rt) == 1
+    assert access_of(rt, profile) is None
+
+
+def test_a_network_that_does_not_answer_is_asked_again_with_patience_and_the_hour_ends_it(
+    rt: Runtime, desk: Desk, clock: HandClock
+) -> None:
+    profile = add_profile(rt)
+    rt.write(profiles.disconnect, profile)
+    desk.on_revoke = Unavailable("X did not answer in time.")
+    for _ in range(360):
+        assert revocation.revoke_disconnected(rt) == 0
+        clock.forward(10)
+    assert 5 <= len(desk.revoked) <= 20, "neither forgotten nor a hammer"
+    assert access_of(rt, profile) == "access-0"
+    assert revocation.revoke_disconnected(rt) == 1
+    assert access_of(rt, profile) is None
+    assert rt.reader.value("SELECT count(*) FROM not_before") == 0
+
+
+def test_a_revocation_waits_as_long_as_the_network_says(rt: Runtime, desk: Desk, clock: HandClock) -> None:
+    rt.write(profiles.disconnect, add_profile(rt))
+    desk.on_revoke = RateLimited("X asks to wait.", retry_after_seconds=900)
+    revocation.revoke_disconnected(rt)
+    clock.forward(899)
+    revocation.revoke_disconnected(rt)
+    assert len(desk.revoked) == 1
+    clock.forward(1)
+    desk.on_revoke = None
+    assert revocation.revoke_disconnected(rt) == 1
+
+
+def test_a_paused_appliance_revokes_nothing_but_erases_after_the_hour(
+    rt: Runtime, desk: Desk, clock: HandClock
+) -> None:
+    profile = add_profile(rt)
+    rt.write(profiles.disconnect, profile)
+    rt.write(deliveries.pause)
+    assert revocation.revoke_disconnected(rt) == 0
+    clock.forward(3600)
+    assert revocation.revoke_disconnected(rt) == 1
+    assert desk.revoked == []
+    assert access_of(rt, profile) is None
+
+
+def test_a_revocation_waits_for_a_refresh_that_is_on_the_wire(rt: Runtime, desk: Desk) -> None:
+    profile = add_profile(rt)
+    rt.write(profiles.disconnect, profile)
+    with tokens.lock(rt, profile):
+        assert revocation.revoke_disconnected(rt) == 0
+    assert desk.revoked == []
+    assert revocation.revoke_disconnected(rt) == 1
+
+
+def test_a_network_that_hangs_at_a_revocation_holds_nobody_up(rt: Runtime, desk: Desk) -> None:
+    profile = add_profile(rt)
+    assert revocation.start(rt) is None, "nothing is due"
+    rt.write(profiles.disconnect, profile)
+    answers = threading.Event()
+    desk.revoke = lambda *_: answers.wait(10) or None  # type: ignore[method-assign]
+    thread = revocation.start(rt)
+    assert thread is not None
+    assert revocation.start(rt) is None, "one is at it already"
+    answers.set()
+    thread.join(10)
+    assert access_of(rt, profile) is None
+
+
+# --- defaults --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def real_house(tmp_path: Path, clock: HandClock) -> Iterator[Runtime]:
+    """With the real reader of X's options."""
+    house = open_house(tmp_path, clock)
+    yield house
+    house.close()
+
+
+def options_of(rt: Runtime, profile_id: str) -> Any:
+    return json.loads(row(rt, profile_id)["options"])
+
+
+def test_options_are_stored_under_their_own_names_and_taken_away_again(real_house: Runtime) -> None:
+    rt = real_house
+    profile = add_profile(rt)
+    given = profile_options.read_pairs(
+        ["reply_settings=following", "madeWithAi=true", "communityId = 1234567890123456789"]
+    )
+    expected = {"replySettings": "following", "madeWithAi": True, "communityId": "1234567890123456789"}
+    assert rt.write(profile_options.set_options, profile, given) == expected
+    assert options_of(rt, profile) == expected
+    rt.write(
+        profile_options.set_options, profile, {"replySettings": "verified", "made_with_ai": "", "communityId": "null"}
+    )
+    assert options_of(rt, profile) == {"replySettings": "verified"}
+    rt.write(profile_options.set_options, profile, {"paidPartnership": ""})
+    assert options_of(rt, profile) == {"replySettings": "verified"}
+
+
+def test_a_wrong_option_is_told_with_every_other_one_and_nothing_is_stored(real_house: Runtime) -> None:
+    rt = real_house
+    profile = add_profile(rt)
+    with pytest.raises(InvalidRequest) as refused:
+        rt.write(
+            profile_options.set_options,
+            profile,
+            {"replySetings": "following", "madeWithAi": "maybe", "paidPartnership": "true"},
+        )
+    assert [error.path[-1] for error in refused.value.errors] == ["replySetings", "madeWithAi"]
+    assert "replySettings" in refused.value.errors[0].message
+    assert options_of(rt, profile) == {}
+    with pytest.raises(NotFound):
+        rt.write(profile_options.set_options, "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f", {"madeWithAi": "true"})
+
+
+@pytest.mark.parametrize("pairs", [["replySettings"], ["=x"], ["a=1", "a=2"]])
+def test_a_pair_must_be_a_key_and_a_value_once(pairs: list[str]) -> None:
+    with pytest.raises(InvalidRequest):
+        profile_options.read_pairs(pairs)

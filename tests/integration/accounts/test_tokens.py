@@ -1,0 +1,295 @@
+"""Tokens are renewed once, kept whole, and given up only when the network itself refuses them."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from socialpub.accounts import profiles, tokens
+from socialpub.accounts.credentials import Credentials
+from socialpub.core import clock as clocks
+from socialpub.db.database import Tx
+from socialpub.providers.base import Identity, Tokens, Withdrawn
+from socialpub.providers.errors import AppRefused, NotSent, RateLimited, Rejected, Unavailable
+from socialpub.publishing import deliveries
+from socialpub.runtime import Runtime
+from tests.support.appliance import add_profile, open_house
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import Scripted
+
+TWO_HOURS = 7200
+REFUSED = Rejected("X does not accept the authorization any more.", status=400, reauth=True, code="invalid_request")
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def network() -> Scripted:
+    return Scripted()
+
+
+@pytest.fixture
+def rt(tmp_path: Path, clock: HandClock, network: Scripted) -> Iterator[Runtime]:
+    house = open_house(tmp_path, clock, providers={"x": network})
+    yield house
+    house.close()
+
+
+@pytest.fixture
+def profile(rt: Runtime) -> str:
+    """Connected with a pair whose access token lasts two hours."""
+    return add_profile(rt, access_expires_at=clocks.after(rt.stamp(), TWO_HOURS))
+
+
+def stored(rt: Runtime, profile_id: str) -> tuple[str | None, str | None]:
+    profile = profiles.find(rt.reader, profile_id)
+    assert profile is not None
+    access, refresh = (rt.secrets.open(one) if one else None for one in (profile.access_token, profile.refresh_token))
+    return access, refresh
+
+
+def row(rt: Runtime, profile_id: str) -> Any:
+    return rt.reader.one("SELECT * FROM profile WHERE id = ?", (profile_id,))
+
+
+def test_a_token_with_time_left_is_used_without_asking_anybody(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
+    clock.forward(TWO_HOURS - 300)
+    assert tokens.fresh(rt, profile) == "access-0"
+    assert network.oauth.refreshes == []
+
+
+def test_a_token_that_runs_out_is_renewed_and_the_new_pair_is_stored_before_it_is_used(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
+    network.oauth.answers = [Tokens("access-1", "refresh-1", TWO_HOURS, scopes=frozenset({"tweet.write"}))]
+    clock.forward(TWO_HOURS - 299)
+    asked_at = rt.stamp()
+    assert tokens.fresh(rt, profile) == "access-1"
+    assert stored(rt, profile) == ("access-1", "refresh-1")
+    assert row(rt, profile)["access_expires_at"] == clocks.after(asked_at, TWO_HOURS)
+    assert row(rt, profile)["scopes"] == "tweet.write"
+    assert row(rt, profile)["expires_at"] is None, "X never tells when a refresh token ends"
+    assert row(rt, profile)["updated_at"] == asked_at
+    assert tokens.fresh(rt, profile) == "access-1"
+    assert network.oauth.refreshes == ["refresh-0"]
+
+
+def test_the_end_of_the_refresh_token_is_shown_when_the_network_tells_it(
+    rt: Runtime, network: Scripted, profile: str
+) -> None:
+    network.oauth.answers = [Tokens("access-1", "refresh-1", 86400, refresh_expires_in_seconds=30 * 86400)]
+    tokens.refresh(rt, profile, spent="access-0")
+    assert row(rt, profile)["expires_at"] == clocks.after(rt.stamp(), 30 * 86400)
+
+
+@pytest.mark.parametrize("left_out", [None, ""])
+def test_a_refresh_token_that_the_answer_leaves_out_stays(
+    rt: Runtime, network: Scripted, profile: str, left_out: str | None
+) -> None:
+    network.oauth.answers = [Tokens("access-1", left_out, TWO_HOURS)]
+    assert tokens.refresh(rt, profile, spent="access-0") == "access-1"
+    assert stored(rt, profile) == ("access-1", "refresh-0")
+
+
+def test_an_answer_without_an_access_token_overwrites_nothing(rt: Runtime, network: Scripted, profile: str) -> None:
+    network.oauth.answers = [Tokens("", "refresh-1")]
+    with pytest.raises(tokens.NotRenewed):
+        tokens.refresh(rt, profile, spent="access-0")
+    assert stored(rt, profile) == ("access-0", "refresh-0")
+
+
+def test_two_workers_that_need_a_token_at_once_refresh_once(rt: Runtime, network: Scripted, profile: str) -> None:
+    both_are_at_it = threading.Barrier(2, timeout=10)
+    arrived = threading.Event()
+    refresh = network.oauth.refresh
+
+    def slow_refresh(http: object, refresh_token: str) -> Tokens:
+        assert arrived.wait(10), "the second one never came"
+        return refresh(http, refresh_token)
+
+    network.oauth.refresh = slow_refresh  # type: ignore[method-assign]
+    got: list[str] = []
+
+    def use(last: bool) -> None:
+        both_are_at_it.wait()
+        if last:
+            arrived.set()
+        got.append(tokens.refresh(rt, profile, spent="access-0"))
+
+    threads = [threading.Thread(target=use, args=(last,)) for last in (False, True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert got == ["access-1", "access-1"]
+    assert network.oauth.refreshes == ["refresh-0"], "a spent refresh token may cost the whole account"
+
+
+def test_after_a_401_a_token_that_was_renewed_meanwhile_is_used(rt: Runtime, network: Scripted, profile: str) -> None:
+    assert tokens.refresh(rt, profile, spent="an older one") == "access-0"
+    assert network.oauth.refreshes == []
+
+
+def test_an_unanswered_refresh_is_tried_once_more_with_the_same_token(
+    rt: Runtime, network: Scripted, profile: str
+) -> None:
+    network.oauth.answers = [Unavailable("X did not answer in time."), Tokens("access-1", "refresh-1", TWO_HOURS)]
+    assert tokens.refresh(rt, profile, spent="access-0") == "access-1"
+    assert network.oauth.refreshes == ["refresh-0", "refresh-0"]
+
+
+@pytest.mark.parametrize(
+    "outage",
+    [
+        NotSent("api.x.com could not be reached"),
+        Unavailable("X did not answer in time."),
+        RateLimited("X asks to wait.", retry_after_seconds=60),
+    ],
+)
+def test_an_outage_never_costs_the_account(
+    rt: Runtime, network: Scripted, profile: str, outage: NotSent | Unavailable | RateLimited
+) -> None:
+    network.oauth.answers = [outage, outage]
+    with pytest.raises((NotSent, RateLimited)):
+        tokens.refresh(rt, profile, spent="access-0")
+    assert row(rt, profile)["status"] == "active"
+    assert stored(rt, profile) == ("access-0", "refresh-0")
+
+
+def test_an_unanswered_refresh_is_no_unanswered_post(rt: Runtime, network: Scripted, profile: str) -> None:
+    """Whoever asks for a token before the commit has not sent the commit: its outcome is not unknown."""
+    network.oauth.answers = [Unavailable("no answer"), Unavailable("no answer")]
+    with pytest.raises(NotSent):
+        tokens.refresh(rt, profile, spent="access-0")
+
+
+def test_wrong_app_credentials_hold_the_network_and_keep_every_account(
+    rt: Runtime, network: Scripted, profile: str
+) -> None:
+    network.oauth.answers = [Rejected("X does not know the app.", status=401, code="invalid_client")]
+    with pytest.raises(AppRefused) as refused:
+        tokens.refresh(rt, profile, spent="access-0")
+    assert refused.value.code == "invalid_client"
+    assert row(rt, profile)["status"] == "active"
+    assert stored(rt, profile) == ("access-0", "refresh-0")
+
+
+def test_a_refused_refresh_token_asks_for_the_owner_once(rt: Runtime, network: Scripted, profile: str) -> None:
+    network.oauth.answers = [REFUSED]
+    for _ in range(2):
+        with pytest.raises(Rejected) as refused:
+            tokens.refresh(rt, profile, spent="access-0")
+        assert refused.value.reauth
+    assert row(rt, profile)["status"] == "reauthRequired"
+    assert row(rt, profile)["reason"] == REFUSED.message
+    assert network.oauth.refreshes == ["refresh-0"], "a token that was refused is not sent again"
+
+
+def test_without_a_refresh_token_a_refused_access_token_asks_for_the_owner(rt: Runtime, network: Scripted) -> None:
+    profile = add_profile(rt, refresh_token=None)
+    assert tokens.fresh(rt, profile) == "access-0"
+    with pytest.raises(Rejected) as refused:
+        tokens.refresh(rt, profile, spent="access-0")
+    assert refused.value.reauth
+    assert row(rt, profile)["status"] == "reauthRequired"
+
+
+def test_new_tokens_that_came_while_the_old_ones_were_refused_win(rt: Runtime, network: Scripted, profile: str) -> None:
+    def reconnected_meanwhile(http: object, refresh_token: str) -> Tokens:
+        profiles.import_account(rt, "x", Credentials("imported", "imported-refresh"))
+        raise REFUSED
+
+    network.oauth.refresh = reconnected_meanwhile  # type: ignore[method-assign]
+    assert tokens.refresh(rt, profile, spent="access-0") == "imported"
+    assert row(rt, profile)["status"] == "active"
+
+
+def test_an_import_during_a_refresh_is_not_overwritten(rt: Runtime, network: Scripted, profile: str) -> None:
+    def imported_meanwhile(http: object, refresh_token: str) -> Tokens:
+        profiles.import_account(rt, "x", Credentials("imported", "imported-refresh"))
+        return Tokens("access-1", "refresh-1", TWO_HOURS)
+
+    network.oauth.refresh = imported_meanwhile  # type: ignore[method-assign]
+    assert tokens.refresh(rt, profile, spent="access-0") == "imported"
+    assert stored(rt, profile) == ("imported", "imported-refresh")
+
+
+def test_a_crash_between_the_answer_and_the_store_leaves_the_old_pair_whole(
+    rt: Runtime, network: Scripted, profile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(rt: Runtime, tx: Tx, *args: object) -> None:
+        tx.update("profile", profile, access_token=b"half of it")
+        raise KeyError("the process is gone")
+
+    with monkeypatch.context() as crash:
+        crash.setattr(tokens, "_store", dies)
+        with pytest.raises(KeyError):
+            tokens.refresh(rt, profile, spent="access-0")
+    assert stored(rt, profile) == ("access-0", "refresh-0")
+    rt.unwritten.clear()
+    # Back up, the network says that the token is spent: that is told, and nothing else is tried.
+    network.oauth.answers = [REFUSED]
+    with pytest.raises(Rejected):
+        tokens.refresh(rt, profile, spent="access-0")
+    assert row(rt, profile)["status"] == "reauthRequired"
+
+
+def test_a_grant_that_lost_every_way_of_publishing_asks_for_the_owner(
+    rt: Runtime, network: Scripted, profile: str
+) -> None:
+    network.oauth.can_publish = lambda scopes: "tweet.write" in scopes  # type: ignore[method-assign]
+    network.oauth.missing_scopes = lambda scopes: ["tweet.write is missing."]  # type: ignore[method-assign]
+    network.oauth.answers = [Tokens("access-1", "refresh-1", TWO_HOURS, scopes=frozenset({"users.read"}))]
+    with pytest.raises(Rejected, match=r"tweet\.write is missing") as refused:
+        tokens.refresh(rt, profile, spent="access-0")
+    assert refused.value.reauth
+    assert stored(rt, profile) == ("access-1", "refresh-1")
+
+
+def test_a_paused_appliance_refreshes_nothing(rt: Runtime, network: Scripted, profile: str, clock: HandClock) -> None:
+    rt.write(deliveries.pause)
+    assert tokens.fresh(rt, profile) == "access-0"
+    clock.forward(TWO_HOURS)
+    with pytest.raises(tokens.Paused):
+        tokens.fresh(rt, profile)
+    assert network.oauth.refreshes == []
+    rt.write(deliveries.resume)
+    assert tokens.fresh(rt, profile) == "access-1"
+
+
+def test_a_disconnected_profile_has_no_token_for_anybody(rt: Runtime, network: Scripted, profile: str) -> None:
+    rt.write(profiles.disconnect, profile)
+    for ask in (lambda: tokens.fresh(rt, profile), lambda: tokens.refresh(rt, profile, "access-0")):
+        with pytest.raises(Withdrawn):
+            ask()
+    assert network.oauth.refreshes == []
+
+
+def test_a_pair_that_comes_after_a_disconnect_is_kept_for_its_revocation_alone(
+    rt: Runtime, network: Scripted, profile: str
+) -> None:
+    def disconnected_meanwhile(http: object, refresh_token: str) -> Tokens:
+        rt.write(profiles.disconnect, profile)
+        return Tokens("access-1", "refresh-1", TWO_HOURS)
+
+    network.oauth.refresh = disconnected_meanwhile  # type: ignore[method-assign]
+    with pytest.raises(Withdrawn):
+        tokens.refresh(rt, profile, spent="access-0")
+    assert row(rt, profile)["status"] == "disconnected"
+    assert stored(rt, profile) == ("access-1", "refresh-1")
+
+
+def test_tokens_lie_sealed_in_the_database(rt: Runtime, network: Scripted) -> None:
+    network.oauth.identify = lambda http, token, scopes: Identity("7", "seven", None, None)  # type: ignore[method-assign]
+    imported = profiles.import_account(rt, "x", Credentials("plain-access", "plain-refresh"))
+    found = row(rt, imported.profile_id)
+    assert b"plain" not in bytes(found["access_token"]) + bytes(found["refresh_token"])
+    assert "plain" not in repr(profiles.find(rt.reader, imported.profile_id))
+    assert "plain" not in repr(Credentials("plain-access", "plain-refresh"))

@@ -1,0 +1,108 @@
+"""`backup`, `verify-backup`, `restore`, and the `resume` that follows."""
+
+from datetime import timedelta
+
+from socialpub.core.settings.loader import load as load_settings
+from socialpub.publishing import settle
+from tests.integration.cli.conftest import Terminal
+from tests.support.appliance import accept, message_of, state_of
+from tests.support.drain import drain
+
+
+def elsewhere(terminal: Terminal) -> Terminal:
+    """Another appliance on the same street, with nothing in its data_dir."""
+    other = Terminal(terminal.folder.parent / "other", terminal.clock, terminal.world)
+    (other.folder / "data" / "secret.key").unlink()
+    return other
+
+
+def test_a_copy_is_written_read_and_put_back(terminal: Terminal) -> None:
+    profile = terminal.connect()
+    with terminal.open() as rt:
+        accept(rt, profile)
+    copy = str(terminal.folder / "house.copy")
+    written = terminal("backup", copy)
+    assert (written.exit_code, written.stdout) == (0, f"{copy}\n")
+    assert "1 post, 0 media files." in written.stderr
+    assert "secret.key is not in it" in written.stderr
+    again = terminal("backup", copy)
+    assert again.exit_code == 1
+    assert "exists already" in again.stderr
+    assert "Hint: " in again.stderr
+    verified = terminal("verify-backup", copy)
+    assert (verified.exit_code, verified.stdout) == (0, f"{copy} is whole.\n")
+
+    other = elsewhere(terminal)
+    refused = other("restore", copy)
+    assert refused.exit_code == 1
+    assert "does not hold secret.key" in refused.stderr
+    key = (terminal.folder / "data" / "secret.key").read_bytes()
+    (other.folder / "data" / "secret.key").write_bytes(key)
+    restored = other("restore", copy)
+    assert (restored.exit_code, restored.stdout) == (0, f"{other.folder / 'data'}\n"), restored.output
+    assert "paused" in restored.stderr
+    assert "admin resume --nothing-was-sent" in restored.stderr
+    assert "exists already" in other("restore", copy).stderr
+
+
+def test_verifying_needs_no_configuration(terminal: Terminal) -> None:
+    copy = str(terminal.folder / "house.copy")
+    assert terminal("backup", copy, "--with-secret").exit_code == 0
+    terminal.config.unlink()
+    assert terminal("verify-backup", copy).exit_code == 0
+    with (terminal.folder / "house.copy").open("r+b") as file:
+        file.seek(9000)
+        file.write(b"!")
+    damaged = terminal("verify-backup", copy)
+    assert damaged.exit_code == 1
+    assert "damaged or cut short" in damaged.stderr
+
+
+def test_after_a_restore_resume_says_what_becomes_of_what_was_due(terminal: Terminal) -> None:
+    profile = terminal.connect()
+    copy = str(terminal.folder / "house.copy")
+    with terminal.open() as rt:
+        for minutes in (1, 2):
+            post = accept(rt, profile, at=terminal.clock.now() + timedelta(minutes=minutes))
+    assert "secret.key." in terminal("backup", copy, "--with-secret").stderr
+    other = elsewhere(terminal)
+    assert other("restore", copy).exit_code == 0
+    terminal.clock.forward(600)
+    resumed = other("admin", "resume")
+    assert "2 deliveries were due since the copy was made: the accounts are read back" in resumed.stderr
+    with other.open() as rt:
+        drain(rt, terminal.clock)
+        assert message_of(rt, post) == settle.NOT_SENT_BY_A_COPY
+    assert terminal.world.x.posts == []
+
+
+def test_the_owners_word_sends_it(terminal: Terminal) -> None:
+    profile = terminal.connect()
+    copy = str(terminal.folder / "house.copy")
+    with terminal.open() as rt:
+        post = accept(rt, profile, at=terminal.clock.now() + timedelta(minutes=1))
+    terminal("backup", copy, "--with-secret")
+    other = elsewhere(terminal)
+    other("restore", copy)
+    terminal.clock.forward(600)
+    resumed = other("admin", "resume", "--nothing-was-sent")
+    assert resumed.exit_code == 0
+    assert "read back" not in resumed.stderr
+    with other.open() as rt:
+        drain(rt, terminal.clock)
+        assert state_of(rt, post) == "published"
+    other("admin", "pause")
+    ordinary = other("admin", "resume", "--nothing-was-sent")
+    assert "changes nothing" in ordinary.stderr
+    assert len(terminal.world.x.posts) == 1
+
+
+def test_a_data_dir_that_does_not_exist_yet_is_made(terminal: Terminal) -> None:
+    copy = str(terminal.folder / "house.copy")
+    terminal("backup", copy, "--with-secret")
+    other = elsewhere(terminal)
+    other.config.write_text(other.config.read_text().replace('data_dir = "data"', 'data_dir = "far/away"'))
+    restored = other("restore", copy)
+    assert restored.exit_code == 0, restored.output
+    assert load_settings(other.config, {}).secret_key_file.is_file()
+    assert other("doctor").exit_code == 1, "no worker has run there"

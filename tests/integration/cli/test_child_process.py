@@ -1,0 +1,51 @@
+"""A child ends with its parent: nobody is left behind who still publishes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from socialpub.cli.child_process import Leashed
+
+
+def listens(child: Leashed) -> str:
+    """Its first line, once it is up."""
+    assert child.process.stdout is not None
+    return child.process.stdout.readline().decode()
+
+
+def test_a_child_that_is_let_go_stops_cleanly() -> None:
+    child = Leashed("sandbox", "--listen", "127.0.0.1:0", log=subprocess.PIPE)
+    assert listens(child).startswith("http://127.0.0.1:")
+    assert child.end() == 0
+    for stream in (child.process.stdout, child.process.stderr):
+        assert stream is not None
+        stream.close()
+
+
+PARENT = """
+import os, signal, subprocess, sys
+from socialpub.cli.child_process import Leashed
+child = Leashed("sandbox", "--listen", "127.0.0.1:0", "--journal", sys.argv[1], log=subprocess.PIPE)
+child.process.stdout.readline()
+print(child.process.pid, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_child_whose_parent_was_killed_ends_by_itself(tmp_path: Path) -> None:
+    parent = subprocess.run(
+        [sys.executable, "-c", PARENT, str(tmp_path / "journal")], stdout=subprocess.PIPE, text=True, check=False
+    )
+    assert parent.returncode == -9
+    # `pidfd` becomes readable when the process has ended; the child is nobody's that we could wait for.
+    import os
+    import select
+
+    try:
+        handle = os.pidfd_open(int(parent.stdout))
+    except ProcessLookupError:
+        return
+    try:
+        assert select.select([handle], [], [], 15)[0], "the child goes on without its parent"
+    finally:
+        os.close(handle)

@@ -1,0 +1,63 @@
+"""What a network tells only after a post is up."""
+
+from socialpub.db.models import State
+from socialpub.providers.base import Job, Published
+from socialpub.providers.errors import Unavailable
+from socialpub.publishing import backfill
+from socialpub.runtime import Runtime
+from tests.support.appliance import accept, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import Scripted
+
+
+def told(rt: Runtime) -> tuple[str | None, str | None]:
+    row = rt.reader.one("SELECT provider_post_id, url FROM delivery")
+    assert row is not None
+    return row[0], row[1]
+
+
+def test_an_id_that_is_told_late_is_filled_in_and_nothing_else_changes(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
+    answers: list[Published | Exception | None] = [
+        None,
+        Unavailable("timed out"),
+        Published("99", "https://t.example/99"),
+    ]
+    jobs: list[Job] = []
+
+    def fill_in(job: Job) -> Published | None:
+        jobs.append(job)
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    network.fill_in = fill_in  # type: ignore[attr-defined]
+    network.says["create_post"] = [Published(None)]
+    post = accept(rt, profile)
+    drain(rt)
+    assert (state_of(rt, post), told(rt)) == (State.PUBLISHED, (None, None))
+    for seconds in (30, 40, 1, 300, 1000):
+        clock.forward(seconds)
+        backfill.ask(rt)
+    assert len(jobs) == 3, "asked at its ages, not every time"
+    assert (state_of(rt, post), told(rt)) == (State.PUBLISHED, ("99", "https://t.example/99"))
+    assert [row[0] for row in rt.reader.all("SELECT type FROM log_entry ORDER BY n")] == ["pending", "published"]
+    clock.forward(7200)
+    backfill.ask(rt)
+    assert len(jobs) == 3
+
+
+def test_an_id_that_another_delivery_holds_is_not_adopted(
+    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+) -> None:
+    network.fill_in = lambda job: Published("1")  # type: ignore[attr-defined]
+    network.says["create_post"] = [Published("1"), Published(None)]
+    accept(rt, profile, body="one")
+    late = accept(rt, profile, body="two")
+    drain(rt)
+    clock.forward(61)
+    backfill.ask(rt)
+    assert rt.reader.value("SELECT provider_post_id FROM delivery WHERE post_id = ?", (late,)) is None

@@ -1,0 +1,497 @@
+"""Copies (contract section 7): whole or refused, of one instant, and put back without a trace when they fail."""
+
+import errno
+import os
+import sqlite3
+import tarfile
+import threading
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from socialpub.core.errors import OwnerError
+from socialpub.core.settings.loader import Settings
+from socialpub.ops import archive, backup, restore
+from socialpub.publishing import deliveries, idempotency, lanes, uploads
+from socialpub.publishing.idempotency import Ticket
+from socialpub.publishing.posts import DraftMedia
+from socialpub.runtime import Runtime, build
+from tests.samples import media
+from tests.support import copies
+from tests.support.appliance import accept, add_profile, open_house
+from tests.support.copies import copy_of, put_back
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import artifact
+from tests.support.scripted_network import Scripted
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def rt(tmp_path: Path, clock: HandClock) -> Iterator[Runtime]:
+    (tmp_path / "original").mkdir()
+    rt = open_house(tmp_path / "original", clock, providers={"x": Scripted()})
+    yield rt
+    rt.close()
+
+
+@pytest.fixture
+def picture(rt: Runtime, tmp_path: Path) -> str:
+    """A post with a picture; its artifact."""
+    artifact_id = artifact(rt, media.png(tmp_path / "a.png"), "image/png")
+    accept(rt, add_profile(rt), media=(DraftMedia(artifact_id),))
+    return artifact_id
+
+
+def files_in(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def file_of(rt: Runtime, artifact_id: str) -> Path:
+    row = uploads.find(rt, artifact_id)
+    assert row is not None
+    return rt.files.path(row["storage_key"])
+
+
+# --- taking ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_was_copied_comes_back_as_it_was(rt: Runtime, picture: str, tmp_path: Path, clock: HandClock) -> None:
+    copy = copy_of(rt, tmp_path)
+    assert copy.stat().st_mode & 0o777 == 0o600
+    settings = put_back(copy, tmp_path / "new" / "deep", clock)
+    assert files_in(settings.data_dir) == files_in_a_house(file_of(rt, picture))
+    assert settings.data_dir.stat().st_mode & 0o777 == 0o700
+    assert settings.secret_key_file.stat().st_mode & 0o777 == 0o600
+    assert settings.secret_key_file.read_bytes() == rt.settings.secret_key_file.read_bytes()
+    other = build(settings, clock=clock)
+    try:
+        assert file_of(other, picture).read_bytes() == file_of(rt, picture).read_bytes()
+        assert other.reader.value("SELECT count(*) FROM post") == 1
+    finally:
+        other.close()
+
+
+def files_in_a_house(picture: Path) -> list[str]:
+    folder = picture.parent.name
+    return ["media", f"media/{folder}", f"media/{folder}/{picture.name}", "secret.key", "socialpub.db"]
+
+
+def test_a_copy_made_while_somebody_writes_is_of_one_instant(rt: Runtime, tmp_path: Path, clock: HandClock) -> None:
+    profiles = add_profile(rt), add_profile(rt, account_id="other")
+    enough, begun = threading.Event(), threading.Event()
+
+    def write() -> None:
+        while not enough.is_set():
+            accept(rt, *profiles, body="x" * 2000)
+            begun.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        assert begun.wait(30)
+        copies = []
+        for number in range(5):
+            before = rt.reader.value("SELECT count(*) FROM post")
+            copies.append((tmp_path / f"{number}.copy", before))
+            backup.write(rt, copies[-1][0], with_secret=True)
+    finally:
+        enough.set()
+        writer.join()
+    for number, (copy, before) in enumerate(copies):
+        found = backup.verify(copy)
+        assert found.posts >= before
+        settings = put_back(copy, tmp_path / f"house{number}", clock)
+        with closing(sqlite3.connect(settings.database_file)) as database:
+            assert database.execute("SELECT count(*) FROM delivery").fetchone() == (2 * found.posts,)
+            assert database.execute("SELECT count(*) FROM log_entry").fetchone() == (2 * found.posts,)
+            assert database.execute("SELECT sum(posts) FROM audience_count").fetchone() == (found.posts,)
+
+
+def test_a_copy_of_much_takes_little_memory(rt: Runtime, picture: str, tmp_path: Path, clock: HandClock) -> None:
+    media.pad(file_of(rt, picture), 48 << 20)
+    tracemalloc.start()
+    try:
+        copy = copy_of(rt, tmp_path)
+        backup.verify(copy)
+        put_back(copy, tmp_path / "new", clock)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 << 20
+
+
+def test_media_that_come_and_go_meanwhile_leave_no_loose_end(
+    rt: Runtime, picture: str, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unused = artifact(rt, media.png(tmp_path / "b.png"), "image/png")
+    copy_database = backup._copy_database
+
+    def meanwhile(rt: Runtime, target: Path) -> None:
+        copy_database(rt, target)
+        clock.forward(40 * 86400)
+        assert uploads.clean(rt) == 1
+        artifact(rt, media.png(tmp_path / "c.png"), "image/png")
+
+    monkeypatch.setattr(backup, "_copy_database", meanwhile)
+    copy = tmp_path / "house.copy"
+    told = backup.write(rt, copy, with_secret=True)
+    assert (told.media_files, told.media_missing) == (1, 0)
+    assert backup.verify(copy) == told
+    other = build(put_back(copy, tmp_path / "new", clock), clock=clock)
+    try:
+        gone = uploads.find(other, unused)
+        assert gone is not None
+        assert (gone["storage_key"], gone["removed_at"]) == (None, told.copied_at)
+        assert file_of(other, picture).is_file()
+        assert other.reader.value("SELECT count(*) FROM artifact") == 2
+    finally:
+        other.close()
+
+
+def test_a_file_that_was_lost_before_is_told_and_stops_no_copy(rt: Runtime, picture: str, tmp_path: Path) -> None:
+    file_of(rt, picture).unlink()
+    told = backup.write(rt, tmp_path / "house.copy")
+    assert (told.media_files, told.media_missing) == (0, 1)
+    assert backup.verify(tmp_path / "house.copy") == told
+
+
+def test_secret_key_is_in_a_copy_only_when_it_is_wanted(rt: Runtime, picture: str, tmp_path: Path) -> None:
+    assert "secret.key" not in copies.members_of(copy_of(rt, tmp_path, with_secret=False))
+    key = rt.settings.secret_key_file.read_bytes()
+    assert key not in (tmp_path / "house.copy").read_bytes()
+
+
+def test_nothing_is_overwritten_by_a_copy(rt: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("mine")
+    loose = tmp_path / "loose"
+    loose.symlink_to(tmp_path / "nowhere")
+    for target in (taken, loose):
+        with pytest.raises(OwnerError, match="exists already"):
+            backup.write(rt, target)
+    late = tmp_path / "late"
+    seal = archive.Archive.seal
+
+    def meanwhile(self: archive.Archive) -> None:
+        seal(self)
+        late.write_text("quicker")
+
+    monkeypatch.setattr(archive.Archive, "seal", meanwhile)
+    with pytest.raises(OwnerError, match="exists already"):
+        backup.write(rt, late)
+    assert (taken.read_text(), late.read_text()) == ("mine", "quicker")
+    assert files_in(tmp_path / "original") and not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_a_disk_that_knows_no_links_is_good_enough(
+    rt: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(self: Path, target: Path) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(Path, "hardlink_to", refuses)
+    backup.verify(copy_of(rt, tmp_path))
+    with pytest.raises(OwnerError, match="exists already"):
+        copy_of(rt, tmp_path)
+
+
+def test_a_full_disk_leaves_nothing_behind(rt: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = files_in(tmp_path)
+
+    def full(self: archive.Archive, name: str, path: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(archive.Archive, "add_file", full)
+    with pytest.raises(OwnerError, match="No space left") as failure:
+        backup.write(rt, tmp_path / "house.copy")
+    assert failure.value.hint
+    assert files_in(tmp_path) == before
+
+
+def test_a_folder_that_does_not_exist_is_told(rt: Runtime, tmp_path: Path) -> None:
+    with pytest.raises(OwnerError, match="nowhere"):
+        backup.write(rt, tmp_path / "nowhere" / "house.copy")
+
+
+# --- whole or not ----------------------------------------------------------------------------------------------------
+
+
+def places(size: int) -> list[int]:
+    """Bytes all over a file, and every kind of place at its end."""
+    return sorted({*range(0, size, 6007), *range(512), *range(size - 12_000, size, 37), *range(size - 600, size)})
+
+
+def test_a_copy_cut_short_anywhere_is_refused(rt: Runtime, picture: str, tmp_path: Path) -> None:
+    whole = copy_of(rt, tmp_path).read_bytes()
+    cut = tmp_path / "cut"
+    for length in places(len(whole)):
+        cut.write_bytes(whole[:length])
+        with pytest.raises(archive.Unsound):
+            backup.verify(cut)
+    cut.write_bytes(whole + b"\0")
+    with pytest.raises(archive.Unsound, match="damaged or cut short"):
+        backup.verify(cut)
+
+
+def test_a_byte_changed_anywhere_is_seen(rt: Runtime, picture: str, tmp_path: Path) -> None:
+    copy = copy_of(rt, tmp_path)
+    whole = bytearray(copy.read_bytes())
+    for place in places(len(whole)):
+        whole[place] ^= 1
+        copy.write_bytes(whole)
+        with pytest.raises(archive.Unsound):
+            backup.verify(copy)
+        whole[place] ^= 1
+    copy.write_bytes(whole)
+    backup.verify(copy)
+
+
+def strange(name: str, kind: bytes = tarfile.REGTYPE, link: str = "", size: int = 0) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname, info.size = kind, link, size
+    return info
+
+
+KEY = "media/ab/01890000-0000-7000-8000-0000000000ab-0123456789abcdef.png"
+STRANGE = [
+    strange("../escaped", size=3),
+    strange("/tmp/escaped", size=3),
+    strange("media/../../escaped", size=3),
+    strange("media/ab/../../../escaped", size=3),
+    strange("media", tarfile.DIRTYPE),
+    strange("config.toml", size=3),
+    strange("run/upgrade.lock", size=3),
+    strange("socialpub.db-wal", size=3),
+    strange(KEY, tarfile.SYMTYPE, "/etc/passwd"),
+    strange(KEY, tarfile.LNKTYPE, "secret.key"),
+    strange(KEY, tarfile.CHRTYPE),
+    strange(KEY, tarfile.BLKTYPE),
+    strange(KEY, tarfile.FIFOTYPE),
+    strange(KEY, tarfile.DIRTYPE),
+    strange(KEY, size=3),  # no row names it
+    strange("socialpub.db", size=3),
+    strange("secret.key", size=3),
+    strange("sha256/" + "0" * 64),
+]
+
+
+@pytest.mark.parametrize("member", STRANGE, ids=[f"{info.name}-{info.type.decode()}" for info in STRANGE])
+def test_members_that_no_copy_holds_are_refused_and_touch_nothing(
+    rt: Runtime, picture: str, tmp_path: Path, clock: HandClock, member: tarfile.TarInfo
+) -> None:
+    copy = copies.forged(copy_of(rt, tmp_path), tmp_path / "forged", member, changed={})
+    before = files_in(tmp_path)
+    with pytest.raises(archive.Unsound, match="is no copy that socialpub made"):
+        backup.verify(copy)
+    with pytest.raises(archive.Unsound, match="is no copy that socialpub made"):
+        put_back(copy, tmp_path / "new", clock)
+    assert files_in(tmp_path) == before
+
+
+@pytest.mark.parametrize("lacking", ["socialpub.db", "secret.key"])
+def test_a_copy_that_lacks_a_part_is_refused(rt: Runtime, picture: str, tmp_path: Path, lacking: str) -> None:
+    copy = copies.forged(copy_of(rt, tmp_path), tmp_path / "forged", without=lacking, changed={})
+    with pytest.raises(archive.Unsound, match="it lacks"):
+        backup.verify(copy)
+
+
+def test_a_file_of_another_kind_is_no_copy(rt: Runtime, tmp_path: Path) -> None:
+    for name, content in (("empty", b""), ("zeros", b"\0" * 20480), ("text", b"hello" * 9000)):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(archive.Unsound, match="is no copy"):
+            backup.verify(tmp_path / name)
+    with tarfile.open(tmp_path / "tar", "w") as tar:
+        tar.add(tmp_path / "text", "text")
+    with pytest.raises(archive.Unsound, match="is no copy"):
+        backup.verify(tmp_path / "tar")
+    for path in (tmp_path, tmp_path / "missing"):
+        with pytest.raises(OwnerError, match="cannot be read"):
+            backup.verify(path)
+
+
+def test_a_database_damaged_before_it_was_copied_is_found(rt: Runtime, picture: str, tmp_path: Path) -> None:
+    copy = copy_of(rt, tmp_path)
+    for damaged in (b"no database at all" * 100, b""):
+        forged = copies.forged(copy, tmp_path / "forged", changed={"socialpub.db": damaged})
+        with pytest.raises(OwnerError, match=r"The database in .* cannot be read"):
+            backup.verify(forged)
+    with tarfile.open(copy) as tar:
+        content = tar.extractfile("socialpub.db")
+        assert content is not None
+        whole = bytearray(content.read())
+    for page in range(4096 * 20, len(whole), 4096):
+        whole[page : page + 64] = b"\xff" * 64
+    forged = copies.forged(copy, tmp_path / "forged", changed={"socialpub.db": bytes(whole)})
+    with pytest.raises(OwnerError, match=r"The database in .* (is damaged|cannot be read)"):
+        backup.verify(forged)
+
+
+def test_a_copy_of_a_newer_version_is_refused_saying_so(rt: Runtime, tmp_path: Path, clock: HandClock) -> None:
+    rt.db.write(
+        lambda tx: (
+            tx.execute(
+                "INSERT INTO schema_migration (name, applied) VALUES ('0999_from_the_future', ?)", (tx.stamp,)
+            ).rowcount
+        )
+    )
+    copy = copy_of(rt, tmp_path)
+    with pytest.raises(OwnerError, match=r"newer socialpub .*0999_from_the_future"):
+        put_back(copy, tmp_path / "new", clock)
+    assert not (tmp_path / "new").exists()
+    info = b'{"format": 2, "copied_at": "?", "secret_key": "?", "holds_secret": true}'
+    with pytest.raises(OwnerError, match="newer socialpub"):
+        backup.verify(copies.forged(copy, tmp_path / "forged", changed={"socialpub-copy.json": info}))
+
+
+# --- putting back ----------------------------------------------------------------------------------------------------
+
+
+def test_what_is_restored_is_paused_and_knows_since_when_it_may_be_wrong(
+    rt: Runtime, picture: str, tmp_path: Path, clock: HandClock
+) -> None:
+    rt.db.write(lambda tx: tx.execute("INSERT INTO appliance VALUES ('heartbeat', ?)", (tx.stamp,)).rowcount)
+    copied_at = rt.stamp()
+    copy = copy_of(rt, tmp_path)
+    clock.forward(3600)
+    other = build(put_back(copy, tmp_path / "new", clock), clock=clock)
+    try:
+        assert lanes.paused_at(other.reader) == other.stamp()
+        assert lanes.restored_from(other.reader) == copied_at
+        assert other.reader.value("SELECT 1 FROM appliance WHERE name = 'heartbeat'") is None
+        # A copy of this one, which was never resumed, knows no more than it does.
+        clock.forward(3600)
+        second = tmp_path / "second.copy"
+        backup.write(other, second, with_secret=True)
+    finally:
+        other.close()
+    third = build(put_back(second, tmp_path / "newer", clock), clock=clock)
+    try:
+        assert lanes.restored_from(third.reader) == copied_at
+    finally:
+        third.close()
+
+
+@pytest.mark.parametrize(
+    "there", ["socialpub.db", "socialpub.db-wal", "socialpub.db-journal", "media/ab/file.png", "media/incoming/a.part"]
+)
+def test_nothing_is_overwritten_by_a_restore(rt: Runtime, tmp_path: Path, clock: HandClock, there: str) -> None:
+    copy = copy_of(rt, tmp_path)
+    path = tmp_path / "new" / "data" / there
+    path.parent.mkdir(parents=True)
+    path.write_text("mine")
+    before = files_in(tmp_path)
+    with pytest.raises(OwnerError, match="exists already"):
+        put_back(copy, tmp_path / "new", clock)
+    assert files_in(tmp_path) == before
+    assert path.read_text() == "mine"
+
+
+def test_empty_folders_are_no_media(rt: Runtime, picture: str, tmp_path: Path, clock: HandClock) -> None:
+    copy = copy_of(rt, tmp_path)
+    (tmp_path / "new" / "data" / "media" / "incoming").mkdir(parents=True)
+    settings = put_back(copy, tmp_path / "new", clock)
+    assert settings.database_file.is_file()
+
+
+def test_a_matching_secret_key_may_lie_there(rt: Runtime, tmp_path: Path, clock: HandClock) -> None:
+    copy = copy_of(rt, tmp_path, with_secret=False)
+    with pytest.raises(OwnerError, match=r"does not hold secret\.key") as failure:
+        put_back(copy, tmp_path / "new", clock)
+    assert str(tmp_path / "new" / "data" / "secret.key") in str(failure.value.message)
+    assert not (tmp_path / "new").exists()
+    key = tmp_path / "new" / "data" / "secret.key"
+    key.parent.mkdir(parents=True)
+    key.write_bytes(rt.settings.secret_key_file.read_bytes())
+    inode = key.stat().st_ino
+    settings = put_back(copy, tmp_path / "new", clock)
+    assert key.stat().st_ino == inode
+    build(settings, clock=clock).close()
+
+
+@pytest.mark.parametrize("with_secret", [True, False])
+def test_a_copy_of_another_secret_key_is_refused_saying_so(
+    rt: Runtime, tmp_path: Path, clock: HandClock, with_secret: bool
+) -> None:
+    copy = copy_of(rt, tmp_path, with_secret=with_secret)
+    key = tmp_path / "new" / "data" / "secret.key"
+    key.parent.mkdir(parents=True)
+    key.write_text("b" * 43)
+    before = files_in(tmp_path)
+    with pytest.raises(OwnerError, match=r"belongs to another secret\.key") as failure:
+        put_back(copy, tmp_path / "new", clock)
+    assert failure.value.hint
+    assert files_in(tmp_path) == before
+    assert key.read_text() == "b" * 43
+
+
+@pytest.mark.parametrize("breaks", ["secret.key", "media", "socialpub.db"])
+def test_a_restore_that_fails_half_way_leaves_nothing(
+    rt: Runtime, picture: str, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch, breaks: str
+) -> None:
+    copy = copy_of(rt, tmp_path)
+    before = files_in(tmp_path)
+    put_in_place, rename = archive.put_in_place, Path.rename
+
+    def put(source: Path, target: Path) -> None:
+        if target.name == breaks:
+            raise OSError(errno.EIO, "Input/output error")
+        put_in_place(source, target)
+
+    def move(self: Path, target: Path) -> Path:
+        if target.name == breaks:
+            raise OSError(errno.EIO, "Input/output error")
+        return rename(self, target)
+
+    monkeypatch.setattr(archive, "put_in_place", put)
+    monkeypatch.setattr(Path, "rename", move)
+    with pytest.raises(OwnerError, match="Input/output error"):
+        put_back(copy, tmp_path / "new", clock)
+    assert files_in(tmp_path) == before
+    monkeypatch.undo()
+    put_back(copy, tmp_path / "new", clock)
+
+
+def test_a_house_that_appears_meanwhile_is_not_overwritten(
+    rt: Runtime, picture: str, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = copy_of(rt, tmp_path)
+    settings = Settings(data_dir=tmp_path / "new")
+    pause = restore._pause
+
+    def meanwhile(database: Path, copied_at: str, now: str) -> None:
+        pause(database, copied_at, now)
+        settings.database_file.write_text("mine")
+
+    monkeypatch.setattr(restore, "_pause", meanwhile)
+    with pytest.raises(OwnerError, match=r"socialpub\.db exists already"):
+        restore.restore(copy, settings, clock)
+    assert files_in(settings.data_dir) == ["socialpub.db"]
+    assert settings.database_file.read_text() == "mine"
+
+
+def test_a_request_that_still_ran_in_the_original_counts_as_a_first_one(
+    rt: Runtime, tmp_path: Path, clock: HandClock
+) -> None:
+    ticket = Ticket("key", "once", "fingerprint")
+    rt.write(idempotency.begin, ticket)
+    copy = copy_of(rt, tmp_path)
+    other = build(put_back(copy, tmp_path / "new", clock), clock=clock)
+    try:
+        assert other.write(idempotency.begin, ticket) is None
+    finally:
+        other.close()
+
+
+def test_a_pause_of_the_original_stays_its_own(rt: Runtime, tmp_path: Path, clock: HandClock) -> None:
+    rt.write(deliveries.pause)
+    copy = copy_of(rt, tmp_path)
+    assert backup.verify(copy).posts == 0
+    assert lanes.restored_from(rt.reader) is None
+    assert os.listdir(tmp_path)  # noqa: PTH208  # the copy lies there

@@ -1,0 +1,374 @@
+"""Every finding of the doctor, shown the broken thing (contract section 7)."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from socialpub.core.clock import stamp
+from socialpub.core.settings.loader import Settings
+from socialpub.core.settings.loader import load as load_settings
+from socialpub.core.settings.sections import Pinterest, Providers, TikTok, X
+from socialpub.ops import doctor
+from socialpub.ops.finding import Finding, Level
+from socialpub.providers.errors import NotSent, Unavailable
+from socialpub.providers.http import Answer, Http
+from socialpub.publishing import deliveries, lanes
+from socialpub.runtime import Runtime
+from tests.support.appliance import accept, add_profile, open_house, settings_in
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import Scripted
+
+NETWORKS = Providers(
+    x=X.model_validate({"client_id": "app"}),
+    tiktok=TikTok.model_validate({"client_key": "app", "client_secret": "secret"}),
+)
+
+
+class Line(Http):
+    """Answers every bare question with `says`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.says: dict[str, Answer | Exception] = {}
+        self.asked: list[str] = []
+
+    def call(self, method: str, url: str, **_: object) -> Answer:
+        self.asked.append(url)
+        answer = self.says.get(url, Answer(404))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def line() -> Line:
+    return Line()
+
+
+@pytest.fixture
+def rt(tmp_path: Path, clock: HandClock, line: Line) -> Iterator[Runtime]:
+    networks = {"x": Scripted(), "tiktok": Scripted(), "pinterest": Scripted()}
+    rt = open_house(tmp_path, clock, providers=networks, networks=NETWORKS, http=line)
+    rt.db.write(lambda tx: tx.execute("INSERT INTO appliance VALUES ('heartbeat', ?)", (tx.stamp,)).rowcount)
+    yield rt
+    rt.close()
+
+
+def the(found: list[Finding], subject: str, level: Level = Level.PROBLEM) -> Finding:
+    """The one finding of this kind; a problem says what to do about it."""
+    (finding,) = [finding for finding in found if (finding.subject, finding.level) == (subject, level)]
+    assert finding.remedy or level is not Level.PROBLEM
+    return finding
+
+
+def problems(found: list[Finding]) -> list[str]:
+    return [finding.subject for finding in found if finding.level is Level.PROBLEM]
+
+
+def inside(rt: Runtime) -> list[Finding]:
+    return list(doctor.look_at(rt))
+
+
+def outside(settings: Settings) -> list[Finding]:
+    return doctor.look_at_premises(settings)[0]
+
+
+def goes_on(settings: Settings) -> bool:
+    return doctor.look_at_premises(settings)[1]
+
+
+# --- the premises ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def settings(tmp_path: Path, clock: HandClock) -> Settings:
+    """Those of a house that has been opened before."""
+    open_house(tmp_path, clock).close()
+    settings = settings_in(tmp_path)
+    settings.data_dir.chmod(0o700)
+    return settings
+
+
+def test_a_house_in_order_has_no_problem(settings: Settings) -> None:
+    found = outside(settings)
+    assert problems(found) == []
+    assert {finding.subject for finding in found} == {
+        "configuration", "data_dir", "secret.key", "libmagic", "base_url"
+    }  # fmt: skip
+    assert "127.0.0.1" in the(found, "base_url", Level.NOTE).message
+    assert goes_on(settings)
+
+
+def test_looking_changes_nothing(settings: Settings) -> None:
+    before = {path: path.stat().st_mtime_ns for path in settings.data_dir.rglob("*") if path.is_file()}
+    outside(settings)
+    assert {path: path.stat().st_mtime_ns for path in settings.data_dir.rglob("*") if path.is_file()} == before
+
+
+def test_a_house_without_a_database_is_left_without_one(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+    found = outside(settings)
+    assert problems(found) == []
+    assert "yet" in the(found, "database", Level.NOTE).message
+    assert "cannot be looked at" in the(found, "the rest", Level.NOTE).message
+    assert not goes_on(settings)
+    assert [path.name for path in settings.data_dir.iterdir()] == ["secret.key"]
+
+
+def test_a_missing_folder_is_told(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path / "nowhere")
+    assert "does not exist" in the(outside(settings), "data_dir").message
+    assert not goes_on(settings)
+
+
+def test_a_folder_that_cannot_be_written_is_told(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, _: path != settings.media_dir)
+    assert str(settings.media_dir) in the(outside(settings), "data_dir").message
+    assert not goes_on(settings)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_file_that_a_command_of_roots_left_behind_is_told(settings: Settings) -> None:
+    os.chown(settings.data_dir, 12345, 12345)
+    os.chown(settings.media_dir, 12345, 12345)
+    found = [finding for finding in outside(settings) if finding.level is Level.PROBLEM]
+    assert f"{settings.database_file} belongs to root" in found[0].message
+    assert found[0].remedy == f"chown -R 12345 {settings.data_dir}"
+    assert not any(str(settings.media_dir) + " belongs" in finding.message for finding in found)
+
+
+def test_a_folder_that_others_can_look_into_is_a_note(settings: Settings) -> None:
+    settings.data_dir.chmod(0o755)
+    found = outside(settings)
+    assert the(found, "permissions", Level.NOTE).remedy == f"chmod 700 {settings.data_dir}"
+    assert problems(found) == []
+
+
+def test_a_secret_key_that_others_can_read_is_told(settings: Settings) -> None:
+    settings.secret_key_file.chmod(0o644)
+    assert the(outside(settings), "permissions").remedy == f"chmod 600 {settings.secret_key_file}"
+    assert goes_on(settings)
+
+
+def test_a_configuration_with_a_secret_that_others_can_read_is_told(tmp_path: Path, settings: Settings) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('data_dir = "data"\n[providers.x]\nclient_id = "a"\nclient_secret = "very-secret"\n')
+    file.chmod(0o644)
+    finding = the(outside(load_settings(file, {})), "permissions")
+    assert finding.remedy == f"chmod 600 {file}"
+    assert "very-secret" not in str(finding)
+    file.chmod(0o640)
+    assert problems(outside(load_settings(file, {}))) == []
+
+
+def test_a_missing_secret_key_is_told(settings: Settings) -> None:
+    settings.secret_key_file.unlink()
+    assert "is missing" in the(outside(settings), "secret.key").message
+    assert not goes_on(settings)
+
+
+def test_a_secret_key_of_another_house_is_told(settings: Settings) -> None:
+    settings.secret_key_file.write_text("b" * 43)
+    assert "another secret.key" in the(outside(settings), "secret.key").message
+    assert not goes_on(settings)
+
+
+@pytest.mark.parametrize("how", ["garbage", "a page"])
+def test_a_damaged_database_is_told(settings: Settings, how: str) -> None:
+    content = bytearray(settings.database_file.read_bytes())
+    if how == "garbage":
+        content = bytearray(b"no database " * 1000)
+    for page in range(4096 * 30, len(content), 4096):
+        content[page : page + 64] = b"\xff" * 64
+    settings.database_file.write_bytes(content)
+    finding = the(outside(settings), "database")
+    assert "is damaged" in finding.message
+    assert "restore" in str(finding.remedy)
+    assert not goes_on(settings)
+
+
+def test_a_database_of_a_newer_version_is_told(settings: Settings) -> None:
+    with closing(sqlite3.connect(settings.database_file)) as database, database:
+        database.execute("INSERT INTO schema_migration (name, applied) VALUES ('0999_future', '2030-01-01')")
+    assert "newer socialpub (it has 0999_future" in the(outside(settings), "database").message
+    assert not goes_on(settings)
+
+
+def test_a_database_of_an_older_version_is_left_as_it_is(settings: Settings) -> None:
+    with closing(sqlite3.connect(settings.database_file)) as database, database:
+        database.execute("DELETE FROM schema_migration WHERE name = '0002_consent'")
+    found = outside(settings)
+    assert "0002_consent" in the(found, "database", Level.NOTE).message
+    assert problems(found) == []
+    assert not goes_on(settings)
+
+
+def test_a_database_that_nobody_else_may_read_is_told(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    hurried = settings.model_copy(
+        update={"database": settings.database.model_copy(update={"busy_timeout": timedelta(milliseconds=1)})}
+    )
+    with closing(sqlite3.connect(settings.database_file, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = exclusive")
+        other.execute("BEGIN EXCLUSIVE")
+        other.execute("UPDATE appliance SET value = value")
+        assert "locked" in the(outside(hurried), "database").message
+        other.execute("ROLLBACK")
+
+
+def test_file_types_that_cannot_be_recognised_are_told(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: Path) -> str:
+        raise ImportError("failed to find libmagic")
+
+    monkeypatch.setattr("socialpub.media.inspect.name_of", fails)
+    assert "libmagic" in the(outside(settings), "libmagic").message
+
+
+@pytest.mark.parametrize(
+    ("base_url", "level"),
+    [
+        ("http://127.0.0.1:8000", Level.NOTE),
+        ("http://localhost:8000", Level.NOTE),
+        ("http://[::1]:8000", Level.NOTE),
+        ("https://localhost", Level.NOTE),
+        ("http://192.168.1.5:8000", Level.PROBLEM),
+        ("http://posts.example", Level.PROBLEM),
+        ("https://posts.example/socialpub", Level.OK),
+    ],
+)
+def test_base_url_is_https_or_stays_on_this_machine(settings: Settings, base_url: str, level: Level) -> None:
+    assert the(outside(settings.model_copy(update={"base_url": base_url})), "base_url", level)
+
+
+# --- inside ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_house_that_works_has_no_problem(rt: Runtime, line: Line) -> None:
+    add_profile(rt)
+    found = inside(rt)
+    assert problems(found) == []
+    assert {finding.subject for finding in found} == {"database", "disk", "clock", "worker", "profile", "network"}
+    assert line.asked == ["https://api.x.com", "https://open.tiktokapis.com"], "the one without an app is left alone"
+
+
+def test_a_database_that_somebody_keeps_locked_is_told(rt: Runtime) -> None:
+    rt.db.busy_seconds = 0.01
+    rt.db._connection.execute("PRAGMA busy_timeout = 10")
+    with closing(sqlite3.connect(rt.db.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert "locked" in the(inside(rt), "database").message
+        other.execute("ROLLBACK")
+    assert problems(inside(rt)) == []
+
+
+def test_a_disk_below_its_floor_is_told(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(rt.files), "free_bytes", lambda _: 499_999_999)
+    assert "499 MB are free" in the(inside(rt), "disk").message
+
+
+def test_a_clock_that_went_back_is_told(rt: Runtime, clock: HandClock) -> None:
+    accept(rt, add_profile(rt))
+    clock.jump(-600)
+    assert stamp(clock.now()) in the(inside(rt), "clock").message
+
+
+def test_a_clock_that_was_never_set_is_told(tmp_path: Path, rt: Runtime, clock: HandClock) -> None:
+    clock.jump(-20 * 365 * 86400)
+    assert "2006" in the(inside(rt), "clock").message
+
+
+def test_a_clock_that_a_network_contradicts_is_told(rt: Runtime, line: Line) -> None:
+    line.says["https://api.x.com"] = Answer(404, {"date": "Mon, 12 Oct 2026 09:01:00 GMT"})
+    line.says["https://open.tiktokapis.com"] = Answer(404, {"date": "nonsense"})
+    assert problems(inside(rt)) == []
+    line.says["https://api.x.com"] = Answer(404, {"date": "Mon, 12 Oct 2026 09:03:00 GMT"})
+    assert "X says that it is 2026-10-12T09:03" in the(inside(rt), "clock").message
+
+
+def test_a_worker_that_never_ran_is_told(rt: Runtime) -> None:
+    rt.db.write(lambda tx: tx.execute("DELETE FROM appliance WHERE name = 'heartbeat'").rowcount)
+    assert "never run" in the(inside(rt), "worker").message
+
+
+def test_a_worker_that_is_gone_and_what_it_leaves_lying_are_told(rt: Runtime, clock: HandClock) -> None:
+    accept(rt, add_profile(rt))
+    clock.forward(121)
+    first, second = [finding for finding in inside(rt) if finding.level is Level.PROBLEM]
+    assert "not shown itself for 121 seconds" in first.message
+    assert "1 delivery is overdue" in second.message
+    rt.write(deliveries.pause)
+    found = inside(rt)
+    assert "not shown itself" in the(found, "worker").message, "paused, nothing is overdue"
+    assert the(found, "paused", Level.NOTE).remedy == "Go on with: socialpub admin resume"
+
+
+def test_a_copy_that_was_not_resumed_is_noted(rt: Runtime) -> None:
+    rt.write(deliveries.pause)
+    rt.db.write(lambda tx: tx.execute("INSERT INTO appliance VALUES ('restored_from', ?)", (tx.stamp,)).rowcount)
+    assert "copy of 2026-10-12" in the(inside(rt), "paused", Level.NOTE).message
+
+
+def test_a_network_that_refuses_the_app_is_told(rt: Runtime) -> None:
+    rt.db.write(lambda tx: lanes.hold(tx, "x", "The app has no credits left.", "402"))
+    finding = the(inside(rt), "network")
+    assert "no credits left" in finding.message
+    assert "2026-10-12T09:15" in str(finding.remedy)
+
+
+def test_a_profile_that_must_be_connected_again_is_told(rt: Runtime) -> None:
+    add_profile(rt, status="reauthRequired", reason="X refuses the refresh token.")
+    add_profile(rt, account_id="gone", status="disconnected")
+    finding = the(inside(rt), "profile")
+    assert finding.message == "x profile (X) must be connected again: X refuses the refresh token."
+    assert finding.remedy == "socialpub admin connect-profile x"
+
+
+@pytest.mark.parametrize(("days", "words"), [(6, "can publish until"), (-1, "could publish until"), (8, None)])
+def test_a_profile_whose_owner_must_act_soon_is_told(
+    rt: Runtime, clock: HandClock, days: int, words: str | None
+) -> None:
+    add_profile(rt, expires_at=stamp(clock.now() + timedelta(days=days)))
+    if words is None:
+        assert problems(inside(rt)) == []
+    else:
+        assert words in the(inside(rt), "profile").message
+
+
+def test_missing_credentials_of_a_network_in_use_are_told(tmp_path: Path, clock: HandClock, line: Line) -> None:
+    (tmp_path / "other").mkdir()
+    rt = open_house(
+        tmp_path / "other",
+        clock,
+        networks=Providers(x=X(client_id="public"), pinterest=Pinterest(client_id="half")),
+        http=line,
+    )
+    try:
+        rt.db.write(lambda tx: tx.execute("INSERT INTO appliance VALUES ('heartbeat', ?)", (tx.stamp,)).rowcount)
+        add_profile(rt, "x")
+        assert problems(inside(rt)) == [], "an X app may have no secret, and nobody uses Pinterest"
+        add_profile(rt, "pinterest")
+        finding = the(inside(rt), "credentials")
+        assert "client_secret" in finding.message
+        assert finding.remedy == "Fill in [providers.pinterest] from the app's page."
+    finally:
+        rt.close()
+
+
+def test_a_network_that_cannot_be_reached_is_told(rt: Runtime, line: Line) -> None:
+    line.says["https://api.x.com"] = NotSent("api.x.com could not be reached: no such host.")
+    line.says["https://open.tiktokapis.com"] = Unavailable("It did not answer in time.")
+    found = inside(rt)
+    assert problems(found) == [], "nobody uses it yet"
+    add_profile(rt)
+    found = inside(rt)
+    assert "could not be reached" in the(found, "network").message
+    assert "no usable answer" in the(found, "network", Level.NOTE).message

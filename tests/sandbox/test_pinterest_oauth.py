@@ -1,0 +1,128 @@
+"""Consent and tokens on the sandbox's Pinterest, and its two environments."""
+
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from httpx2 import Response
+from starlette.testclient import TestClient
+
+from socialpub.sandbox import World
+from tests.sandbox.pinterest_caller import Pinner, refusal
+from tests.support.hand_clock import HandClock
+
+BACK = "http://127.0.0.1:8000/oauth/pinterest/callback"
+SCOPES = "user_accounts:read,boards:read,boards:write,pins:read,pins:write"
+ASKED = {"client_id": "app", "redirect_uri": BACK, "response_type": "code", "scope": SCOPES, "state": "s1"}
+
+
+def decide(web: TestClient, decision: str = "allow", account: str = "demo") -> dict[str, str]:
+    return returned(web.post("/pinterest/oauth/", data=ASKED | {"account": account, "decision": decision}))
+
+
+def returned(answer: Response) -> dict[str, str]:
+    assert answer.status_code == 302, answer.text
+    return {name: values[0] for name, values in parse_qs(urlsplit(answer.headers["location"]).query).items()}
+
+
+def exchange(web: TestClient, code: str, auth: Any = ("app", "secret"), base: str = "v5", **changes: str) -> Response:
+    form = {"grant_type": "authorization_code", "code": code, "redirect_uri": BACK, "continuous_refresh": "true"}
+    return web.post(f"/pinterest/{base}/oauth/token", data=form | changes, auth=auth)
+
+
+def refresh(web: TestClient, token: str, base: str = "v5") -> Response:
+    form = {"grant_type": "refresh_token", "refresh_token": token}
+    return web.post(f"/pinterest/{base}/oauth/token", data=form, auth=("app", "secret"))
+
+
+def test_consent_leads_to_tokens(web: TestClient, clock: HandClock) -> None:
+    page = web.get("/pinterest/oauth/", params=ASKED).text
+    assert "@demo" in page
+    assert "checkbox" not in page, "scopes are given all or none"
+    back = decide(web)
+    assert back["state"] == "s1"
+    tokens = exchange(web, back["code"]).json()
+    assert (tokens["expires_in"], tokens["refresh_token_expires_in"]) == (2592000, 5184000)
+    assert tokens["refresh_token_expires_at"] == int(clock.now().timestamp()) + 5184000
+    assert tokens["scope"] == SCOPES.replace(",", " ")
+    header = {"authorization": f"Bearer {tokens['access_token']}"}
+    assert web.get("/pinterest/v5/user_account", headers=header).json()["username"] == "demo"
+
+
+def test_saying_no_and_approving_at_once(world: World, web: TestClient) -> None:
+    assert decide(web, "deny") == {"error": "access_denied", "state": "s1"}
+    world.pinterest.auto_approve, world.pinterest.auto_scopes = "studio", "boards:read"
+    code = returned(web.get("/pinterest/oauth/", params=ASKED))["code"]
+    assert exchange(web, code).json()["scope"] == "boards:read"
+    world.pinterest.auto_deny = True
+    assert returned(web.get("/pinterest/oauth/", params=ASKED))["error"] == "access_denied"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"client_id": "unknown"},
+        {"redirect_uri": BACK + "/"},
+        {"redirect_uri": "http://box.example/callback"},
+        {"response_type": "token"},
+        {"scope": "pins:read boards:read"},
+        {"scope": ""},
+    ],
+)
+def test_the_consent_page_refuses_what_does_not_match(world: World, web: TestClient, changes: dict[str, str]) -> None:
+    world.pinterest.add_app("app", "secret", [BACK])
+    world.pinterest.strict_apps = True
+    answer = web.get("/pinterest/oauth/", params=ASKED | changes)
+    assert answer.status_code == 400
+    assert "location" not in answer.headers
+
+
+def test_a_code_works_once_for_ten_minutes_and_for_its_own_app_and_address(web: TestClient, clock: HandClock) -> None:
+    once, late, other, elsewhere = (decide(web)["code"] for _ in range(4))
+    assert exchange(web, once).status_code == 200
+    assert refusal(exchange(web, once)) == (401, 2)
+    assert refusal(exchange(web, other, auth=("other", "secret"))) == (401, 2)
+    assert refusal(exchange(web, elsewhere, redirect_uri=BACK + "/")) == (401, 2)
+    clock.forward(600)
+    assert refusal(exchange(web, late)) == (401, 2)
+
+
+def test_a_registered_app_needs_its_own_secret(world: World, web: TestClient) -> None:
+    world.pinterest.add_app("app", "secret", [BACK])
+    assert refusal(exchange(web, decide(web)["code"], auth=("app", "wrong"))) == (401, 2)
+    assert refusal(web.post("/pinterest/v5/oauth/token", data={"grant_type": "password"}, auth=("app", "secret"))) == (
+        400,
+        1,
+    )
+
+
+def test_the_two_environments_do_not_know_each_others_tokens(world: World, web: TestClient) -> None:
+    real, trial = (
+        exchange(web, decide(web)["code"]).json(),
+        exchange(web, decide(web)["code"], base="sandbox/v5").json(),
+    )
+    for tokens, own, other in ((real, "v5", "sandbox/v5"), (trial, "sandbox/v5", "v5")):
+        header = {"authorization": f"Bearer {tokens['access_token']}"}
+        assert web.get(f"/pinterest/{own}/boards", headers=header).status_code == 200
+        assert refusal(web.get(f"/pinterest/{other}/boards", headers=header)) == (401, 2)
+        assert refusal(refresh(web, tokens["refresh_token"], other)) == (401, 2)
+        assert refresh(web, tokens["refresh_token"], own).status_code == 200
+
+
+def test_what_a_refresh_brings_can_be_chosen(world: World, web: TestClient) -> None:
+    tokens = exchange(web, decide(web)["code"]).json()
+    world.pinterest.scope_separator = ","
+    world.pinterest.omits_refresh_token = True
+    new = refresh(web, tokens["refresh_token"]).json()
+    assert "refresh_token" not in new
+    assert new["scope"] == SCOPES
+    world.pinterest.omits_refresh_token = False
+    world.pinterest.old_refresh_survives = True
+    for _ in range(2):
+        assert refresh(web, tokens["refresh_token"]).json()["refresh_token"] != tokens["refresh_token"]
+
+
+def test_taking_access_back_kills_tokens(world: World, web: TestClient) -> None:
+    caller = Pinner(web, world)
+    world.pinterest.remove_access("demo")
+    assert refusal(caller.call("GET", "/boards")) == (401, 2)

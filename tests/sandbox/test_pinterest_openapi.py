@@ -1,0 +1,132 @@
+"""The sandbox's Pinterest, held against Pinterest's own OpenAPI document."""
+
+import json
+from functools import cache
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+import yaml
+from httpx2 import Response
+from starlette.testclient import TestClient
+
+from socialpub.sandbox import World
+from socialpub.sandbox.pinterest.pinbody import CREATE, SOURCES
+from tests.sandbox.pinterest_caller import Pinner, coded, picture
+from tests.support.provider_documents import document
+
+
+@cache
+def official() -> dict[str, Any]:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loaded: dict[str, Any] = yaml.load(document("openapi", "pinterest.yaml").read_text(), Loader=loader)
+    _mend(loaded)
+    return loaded
+
+
+def _mend(part: Any) -> None:
+    """OpenAPI 3.0 to JSON Schema; what is nullable beside `allOf` may be null."""
+    if isinstance(part, list):
+        for item in part:
+            _mend(item)
+    if isinstance(part, dict):
+        if part.pop("nullable", False) is True:
+            if isinstance(part.get("type"), str):
+                part["type"] = [part["type"], "null"]
+            elif "allOf" in part:
+                part["anyOf"] = [{"allOf": part.pop("allOf")}, {"type": "null"}]
+        for item in part.values():
+            _mend(item)
+
+
+def operation(method: str, path: str) -> Any:
+    return official()["paths"][path][method.lower()]
+
+
+def assert_fits(schema: Any, data: Any) -> None:
+    jsonschema.Draft4Validator({"components": official()["components"], **schema}).validate(data)
+
+
+def check(answer: Response, method: str, path: str) -> Response:
+    answers = operation(method, path)["responses"]
+    declared = answers.get(str(answer.status_code)) or answers["default"]
+    if "content" in declared:
+        assert_fits(declared["content"]["application/json"]["schema"], answer.json())
+    else:
+        assert answer.content == b""
+    return answer
+
+
+@pytest.fixture
+def demo(world: World, web: TestClient) -> Pinner:
+    world.pinterest.probes_video = False
+    world.pinterest.processing_ticks = 1
+    return Pinner(web, world)
+
+
+def test_pins_are_as_the_document_says(world: World, demo: Pinner) -> None:
+    item = {"content_type": "image/jpeg", "data": coded(picture()), "title": "One", "link": "https://a.test"}
+    bodies: list[Any] = [
+        {"source_type": "image_base64", "content_type": "image/jpeg", "data": coded(picture())},
+        {"source_type": "multiple_image_base64", "items": [item, item]},
+    ]
+    media_id = demo.film()
+    while demo.look(media_id) != "succeeded":
+        pass
+    cover = {"cover_image_content_type": "image/jpeg", "cover_image_data": coded(picture())}
+    bodies.append({"source_type": "video_id", "media_id": media_id, **cover})
+    bodies.append({"source_type": "video_id", "media_id": media_id, "cover_image_key_frame_time": 1})
+    request = operation("post", "/pins")["requestBody"]["content"]["application/json"]["schema"]
+    world.record = True
+    for body in bodies:
+        made = check(demo.pin(body, title="A", description="B", alt_text="C", link="https://a.test"), "post", "/pins")
+        assert made.status_code == 201
+        assert_fits(request, world.requests[-1].json)
+        check(demo.call("GET", f"/pins/{made.json()['id']}"), "get", "/pins/{pin_id}")
+    check(demo.call("GET", f"/boards/{demo.board_id}/pins"), "get", "/boards/{board_id}/pins")
+    check(demo.call("GET", "/pins"), "get", "/pins")
+    check(demo.call("DELETE", f"/pins/{world.pinterest.pins[0].id}"), "delete", "/pins/{pin_id}")
+
+
+def test_boards_the_account_and_films_are_as_the_document_says(demo: Pinner) -> None:
+    check(demo.call("GET", "/user_account"), "get", "/user_account")
+    check(demo.call("GET", "/boards"), "get", "/boards")
+    made = check(demo.call("POST", "/boards", json={"name": "New"}), "post", "/boards").json()
+    check(demo.call("GET", f"/boards/{made['id']}"), "get", "/boards/{board_id}")
+    path = f"/boards/{made['id']}/sections"
+    check(demo.call("POST", path, json={"name": "Part"}), "post", "/boards/{board_id}/sections")
+    check(demo.call("GET", path), "get", "/boards/{board_id}/sections")
+    registered = check(demo.call("POST", "/media", json={"media_type": "video"}), "post", "/media").json()
+    fields = official()["components"]["schemas"]["MediaUploadParameters"]["properties"]
+    assert set(registered["upload_parameters"]) == set(fields)
+    assert demo.upload(registered).status_code == 204
+    for _ in range(3):
+        check(demo.call("GET", f"/media/{registered['media_id']}"), "get", "/media/{media_id}")
+    check(demo.call("GET", "/media"), "get", "/media")
+
+
+def test_refusals_and_tokens_are_as_the_document_says(world: World, web: TestClient, demo: Pinner) -> None:
+    for name in world.pinterest.refusals:
+        world.pinterest.next("create_pin").refuses(name)
+        check(demo.pin(), "post", "/pins")
+    check(demo.pin(board_id="x"), "post", "/pins")
+    check(demo.call("GET", "/boards/9/pins"), "get", "/boards/{board_id}/pins")
+    refresh_token = world.pinterest.grant("demo")["refreshToken"]
+    form = {"grant_type": "refresh_token", "refresh_token": refresh_token}
+    check(web.post("/pinterest/v5/oauth/token", data=form, auth=("app", "secret")), "post", "/oauth/token")
+    check(web.post("/pinterest/v5/oauth/token", data=form, auth=("app", "secret")), "post", "/oauth/token")
+
+
+def test_the_body_of_a_pin_has_the_documents_fields_and_no_other() -> None:
+    schemas = official()["components"]["schemas"]
+    ours = {"sponsor_id"}
+    for name in set(schemas["PinCreate"]["properties"]) - ours:
+        assert not [wrong for wrong in CREATE("", {name: 1}) if "Additional" in wrong], name
+    mapping = schemas["PinMediaSource"]["discriminator"]["mapping"]
+    assert set(mapping) == {*SOURCES, "pin_url"}
+    for kind, rule in SOURCES.items():
+        known = schemas[mapping[kind].rpartition("/")[2]]
+        for name in known["properties"]:
+            assert not [wrong for wrong in rule("", {name: json.dumps(name)}) if "Additional" in wrong], (kind, name)
+        missing = {wrong.split("'")[1] for wrong in rule("", {}) if "required" in wrong}
+        assert missing == set(known["required"])

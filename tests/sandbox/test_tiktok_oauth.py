@@ -1,0 +1,236 @@
+"""Consent, tokens and rotation on the sandbox's TikTok."""
+
+import base64
+import hashlib
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from httpx2 import Response
+from starlette.testclient import TestClient
+
+from socialpub.sandbox import World
+from tests.sandbox.tiktok_caller import TikToker, code
+from tests.support.hand_clock import HandClock
+
+VERIFIER = "tiktok-pkce-demo-verifier-0123456789-ABCDEFGHIJ_~."
+HEX = "e37f4614c3eacf4a17d267137a6650113091cfcdcfb013f810d241ee62f38c9a"
+BACK = "http://127.0.0.1:8000/oauth/tiktok/callback"
+ASKED = {
+    "client_key": "app",
+    "response_type": "code",
+    "scope": "user.info.basic,video.publish,video.upload",
+    "redirect_uri": BACK,
+    "state": "s1",
+    "code_challenge": HEX,
+    "code_challenge_method": "S256",
+}
+APP = {"client_key": "app", "client_secret": "secret"}
+
+
+def consent_page(web: TestClient, **changes: str) -> Response:
+    asked = {name: value for name, value in (ASKED | changes).items() if value}
+    return web.get("/tiktok/v2/auth/authorize/", params=asked)
+
+
+def decide(
+    web: TestClient, *given: str, decision: str = "allow", account: str = "demo", **changes: str
+) -> dict[str, str]:
+    form = ASKED | changes | {"account": account, "decision": decision} | {f"grant:{scope}": "1" for scope in given}
+    return returned(web.post("/tiktok/v2/auth/authorize/", data=form))
+
+
+def returned(answer: Response) -> dict[str, str]:
+    assert answer.status_code == 302, answer.text
+    return {name: values[0] for name, values in parse_qs(urlsplit(answer.headers["location"]).query).items()}
+
+
+def exchange(web: TestClient, given: str, **changes: str) -> Response:
+    form = APP | {"grant_type": "authorization_code", "code": given, "redirect_uri": BACK, "code_verifier": VERIFIER}
+    return web.post("/tiktok/v2/oauth/token/", data={name: value for name, value in (form | changes).items() if value})
+
+
+def refresh(web: TestClient, token: str, **changes: str) -> Response:
+    form = APP | {"grant_type": "refresh_token", "refresh_token": token} | changes
+    return web.post("/tiktok/v2/oauth/token/", data=form)
+
+
+def test_consent_leads_to_tokens_for_the_permissions_that_were_given(web: TestClient) -> None:
+    page = consent_page(web).text
+    assert "@demo" in page
+    assert "Post to your profile" in page
+    back = decide(web, "video.publish")
+    assert (back["scopes"], back["state"]) == ("user.info.basic,video.publish", "s1")
+    assert {"*", "!"} <= set(back["code"])
+    tokens = exchange(web, back["code"]).json()
+    assert (tokens["scope"], tokens["expires_in"], tokens["refresh_expires_in"], tokens["token_type"]) == (
+        "user.info.basic,video.publish",
+        86400,
+        31536000,
+        "Bearer",
+    )
+    assert tokens["open_id"] == "7f0c1e52-demo-4a11-9b7e-000000000001"
+
+
+def test_saying_no_comes_back_as_access_denied(world: World, web: TestClient) -> None:
+    back = decide(web, decision="deny")
+    assert (back["error"], back["state"]) == ("access_denied", "s1")
+    world.tiktok.auto_deny = True
+    assert returned(consent_page(web))["error"] == "access_denied"
+
+
+def test_an_account_can_be_told_to_approve_by_itself_and_to_give_less(world: World, web: TestClient) -> None:
+    world.tiktok.auto_approve, world.tiktok.auto_scopes = "studio", "user.info.basic,video.upload"
+    back = returned(consent_page(web))
+    assert back["scopes"] == "user.info.basic,video.upload"
+    assert exchange(web, back["code"]).json()["open_id"].endswith("2")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"client_key": "unknown"},
+        {"redirect_uri": BACK + "/"},
+        {"redirect_uri": BACK + "?a=1"},
+        {"response_type": "token"},
+        {"state": ""},
+        {"scope": "user.info.basic video.publish"},
+        {"code_challenge": ""},
+        {"code_challenge": "439GFMPqz0oX0mcTemZQETCRz83PsBP4ENJB7mLzjJo"},
+        {"code_challenge_method": "plain"},
+    ],
+)
+def test_the_consent_page_refuses_what_does_not_match_and_never_redirects(
+    world: World, web: TestClient, changes: dict[str, str]
+) -> None:
+    world.tiktok.add_app("app", "secret", [BACK])
+    world.tiktok.strict_apps = True
+    answer = consent_page(web, **changes)
+    assert answer.status_code == 400
+    assert "location" not in answer.headers
+    assert next(iter(changes)).split("_method")[0] in answer.text
+
+
+def test_a_desktop_app_may_return_to_any_port_of_this_machine_and_nowhere_else(world: World, web: TestClient) -> None:
+    world.tiktok.add_app("app", "secret", ["http://127.0.0.1:*/callback/"], platform="desktop")
+    assert consent_page(web, redirect_uri="http://127.0.0.1:4711/callback/").status_code == 200
+    for other in ("http://127.0.0.1/callback/", "http://127.0.0.1:47x/callback/", "https://box.example/callback/"):
+        assert consent_page(web, redirect_uri=other).status_code == 400
+
+
+def test_a_web_app_needs_https_and_may_do_without_a_challenge(web: TestClient) -> None:
+    secure = "https://box.example.net/oauth/tiktok/callback"
+    plain: dict[str, str] = {"redirect_uri": secure, "code_challenge": "", "code_challenge_method": ""}
+    assert consent_page(web, **plain).status_code == 200
+    assert consent_page(web, redirect_uri=secure.replace("https", "http")).status_code == 400
+    back = returned(
+        web.post(
+            "/tiktok/v2/auth/authorize/",
+            data={name: value for name, value in (ASKED | plain).items() if value}
+            | {"account": "demo", "decision": "allow"},
+        )
+    )
+    assert exchange(web, back["code"], redirect_uri=secure, code_verifier="").status_code == 200
+
+
+def test_a_sandboxed_app_lets_its_target_users_in_only(world: World, web: TestClient) -> None:
+    world.tiktok.add_app("app", "secret", [BACK], target_users=("studio",))
+    refused = web.post("/tiktok/v2/auth/authorize/", data=ASKED | {"account": "demo", "decision": "allow"})
+    assert (refused.status_code, "unauthorized_client" in refused.text) == (400, True)
+    assert decide(web, account="studio")["code"]
+
+
+def test_a_code_works_once_and_for_five_minutes(web: TestClient, clock: HandClock) -> None:
+    once, late = decide(web)["code"], decide(web)["code"]
+    clock.forward(299)
+    assert exchange(web, once).status_code == 200
+    assert exchange(web, once).json()["error"] == "invalid_grant"
+    clock.forward(1)
+    assert exchange(web, late).json()["error"] == "invalid_grant"
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"redirect_uri": BACK + "/"}, "invalid_request"),
+        ({"code_verifier": "w" * 50}, "invalid_request"),
+        ({"code_verifier": ""}, "invalid_request"),
+        ({"client_key": "other"}, "invalid_grant"),
+        ({"client_secret": "wrong"}, "invalid_client"),
+        ({"grant_type": "password"}, "unsupported_grant_type"),
+        ({"grant_type": ""}, "invalid_request"),
+        ({"code": ""}, "invalid_request"),
+    ],
+)
+def test_an_exchange_that_does_not_fit_is_refused(
+    world: World, web: TestClient, changes: dict[str, str], error: str
+) -> None:
+    world.tiktok.add_app("app", "secret", [BACK])
+    answer = exchange(web, decide(web)["code"], **changes)
+    assert (answer.status_code, answer.json()["error"]) == (400, error)
+    assert len(answer.json()["log_id"]) == 34
+    world.tiktok.oauth_error_status = 200
+    assert exchange(web, "gone", **changes).status_code == 200
+
+
+def test_a_challenge_of_an_ordinary_library_is_explained(world: World, web: TestClient) -> None:
+    digest = hashlib.sha256(VERIFIER.encode()).digest()
+    assert digest.hex() == HEX
+    given = decide(web)["code"]
+    world.tiktok.codes[given].challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+    assert "base64url" in exchange(web, given).headers["x-sandbox-hint"]
+
+
+def test_a_refresh_token_counts_its_year_from_the_consent(web: TestClient, clock: HandClock) -> None:
+    tokens = exchange(web, decide(web)["code"]).json()
+    clock.forward(10 * 86400)
+    new = refresh(web, tokens["refresh_token"]).json()
+    assert new["refresh_token"] != tokens["refresh_token"]
+    assert new["refresh_expires_in"] == 355 * 86400
+    clock.forward(355 * 86400)
+    assert refresh(web, new["refresh_token"]).json()["error"] == "invalid_grant"
+
+
+def test_the_year_can_be_told_to_begin_anew(world: World, web: TestClient, clock: HandClock) -> None:
+    world.tiktok.refresh_restarts = True
+    tokens = exchange(web, decide(web)["code"]).json()
+    clock.forward(10 * 86400)
+    assert refresh(web, tokens["refresh_token"]).json()["refresh_expires_in"] == 365 * 86400
+
+
+def test_a_used_refresh_token_can_be_told_to_live_a_minute_longer(
+    world: World, web: TestClient, clock: HandClock
+) -> None:
+    tokens = exchange(web, decide(web)["code"]).json()
+    world.tiktok.refresh_grace_seconds = 60
+    assert refresh(web, tokens["refresh_token"]).status_code == 200
+    clock.forward(59)
+    assert refresh(web, tokens["refresh_token"]).status_code == 200
+    clock.forward(1)
+    assert refresh(web, tokens["refresh_token"]).json()["error"] == "invalid_grant"
+
+
+def test_a_refresh_can_be_told_to_bring_no_refresh_token(world: World, web: TestClient) -> None:
+    world.tiktok.omits_refresh_token = True
+    tokens = exchange(web, decide(web)["code"]).json()
+    for _ in range(2):
+        answer = refresh(web, tokens["refresh_token"]).json()
+        assert set(answer) == {"open_id", "scope", "access_token", "expires_in", "token_type"}
+
+
+def test_taking_access_back_kills_tokens_and_what_is_on_its_way(world: World, web: TestClient) -> None:
+    caller = TikToker(web, world)
+    begun = caller.post()
+    world.tiktok.remove_access("demo")
+    assert code(caller.creator()) == "access_token_invalid"
+    again = TikToker(web, world)
+    data = again.status(begun)
+    assert (data["status"], data["fail_reason"]) == ("FAILED", "auth_removed")
+
+
+def test_no_secret_shows_in_a_repr(world: World, web: TestClient) -> None:
+    caller = TikToker(web, world)
+    caller.begin()
+    task: Any = next(iter(world.tiktok.tasks.all.values()))
+    assert task.upload_token not in repr(task)
+    assert "hush" not in repr(world.tiktok.add_app("app", "hush"))

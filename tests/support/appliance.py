@@ -1,0 +1,109 @@
+"""A whole house in a temporary folder: settings, key, database, networks of the test's choice."""
+
+import base64
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from socialpub.accounts.api_keys import Caller
+from socialpub.core import ids
+from socialpub.core.settings.loader import Settings
+from socialpub.core.settings.sections import Providers
+from socialpub.db.database import Tx
+from socialpub.db.models import State
+from socialpub.providers.base import Provider
+from socialpub.providers.http import Http
+from socialpub.publishing import posts
+from socialpub.publishing.posts import Draft, DraftMedia
+from socialpub.runtime import Runtime, build
+from tests.support.hand_clock import HandClock
+
+OWNER = Caller("test", "write")
+
+
+def settings_in(folder: Path, **sections: Any) -> Settings:
+    data = folder / "data"
+    data.mkdir(exist_ok=True)
+    key = data / "secret.key"
+    if not key.exists():
+        key.write_text(base64.urlsafe_b64encode(b"k" * 32).decode())
+        key.chmod(0o600)
+    return Settings(data_dir=data, **sections)
+
+
+def open_house(
+    folder: Path,
+    clock: HandClock,
+    *,
+    providers: Mapping[str, Provider] | None = None,
+    networks: Providers | None = None,
+    http: Http | None = None,
+    **sections: Any,
+) -> Runtime:
+    """`networks` are the sections of the configuration, `providers` stand in for the adapters themselves."""
+    if networks is not None:
+        sections["providers"] = networks
+    rt = build(settings_in(folder, **sections), clock=clock, http=http, role="test")
+    rt.providers.update(providers or {})
+    return rt
+
+
+def add_profile(rt: Runtime, provider: str = "x", account_id: str = "acct", **columns: Any) -> str:
+    """A profile with tokens that last; its id."""
+    profile_id = ids.new(int(rt.now().timestamp() * 1000))
+
+    def insert(tx: Tx) -> None:
+        values: dict[str, Any] = {
+            "id": profile_id,
+            "provider": provider,
+            "account_id": account_id,
+            "name": f"{provider} profile",
+            "status": "active",
+            "username": "demo",
+            "created_at": tx.stamp,
+            "updated_at": tx.stamp,
+            "access_token": rt.secrets.seal("access-0"),
+            "refresh_token": rt.secrets.seal("refresh-0"),
+        }
+        tx.insert("profile", **{**values, **columns})
+
+    rt.db.write(insert)
+    return profile_id
+
+
+def accept(
+    rt: Runtime,
+    *profiles: str,
+    body: str | None = "Hello",
+    at: datetime | None = None,
+    media: tuple[DraftMedia, ...] = (),
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> str:
+    """A post as the API accepts it; its id."""
+    return rt.write(posts.create, Draft(body, at, profiles, media, options), OWNER)
+
+
+def state_of(rt: Runtime, post_id: str, position: int = 0) -> State:
+    return State(_column(rt, post_id, position, "state"))
+
+
+def message_of(rt: Runtime, post_id: str, position: int = 0) -> str:
+    return str(_column(rt, post_id, position, "error_message"))
+
+
+def status_of(rt: Runtime, post_id: str) -> str:
+    return str(rt.reader.value("SELECT status FROM post WHERE id = ?", (post_id,)))
+
+
+def attempts_of(rt: Runtime, post_id: str) -> list[tuple[str, str]]:
+    rows = rt.reader.all(
+        """SELECT t.step, t.outcome FROM attempt t JOIN delivery d ON d.id = t.delivery_id
+            WHERE d.post_id = ? ORDER BY n""",
+        (post_id,),
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+def _column(rt: Runtime, post_id: str, position: int, name: str) -> Any:
+    return rt.reader.value(f"SELECT {name} FROM delivery WHERE post_id = ? AND position = ?", (post_id, position))

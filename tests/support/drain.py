@@ -1,0 +1,36 @@
+"""Turns the crank: everything that is due is done, and the clock is turned to what comes next, until all is quiet."""
+
+from socialpub.core.clock import parse
+from socialpub.publishing import engine, lanes
+from socialpub.runtime import Runtime
+from tests.support.hand_clock import HandClock
+
+DAY = 24 * 3600.0
+
+
+def drain(rt: Runtime, clock: HandClock | None = None, *, within: float = 4 * DAY, steps: int = 2000) -> None:
+    """Advance every delivery that is due; with a clock, also those that become due `within` so many seconds."""
+    until = rt.now().timestamp() + within
+    for _ in range(steps):
+        due = lanes.due_lanes(rt.reader, rt.stamp(), rt.owner)
+        before = snapshot(rt)
+        for delivery_id in due:
+            engine.work(rt, delivery_id)
+        if due and snapshot(rt) != before:
+            continue
+        at = _next_moment(rt)
+        if clock is None or at is None or parse(at).timestamp() > until:
+            return
+        clock.forward((parse(at) - clock.now()).total_seconds() + 0.001)
+    raise AssertionError("the queue does not come to rest")
+
+
+def snapshot(rt: Runtime) -> list[tuple[object, ...]]:
+    rows = rt.reader.all("SELECT id, state, step, run_at, progress, memo FROM delivery ORDER BY id")
+    return [tuple(row) for row in rows]
+
+
+def _next_moment(rt: Runtime) -> str | None:
+    """When the next delivery becomes due, or a held network is probed."""
+    probe_at = rt.reader.value("SELECT min(probe_at) FROM hold WHERE probe_at > ?", (rt.stamp(),))
+    return min((at for at in (lanes.next_run_at(rt.reader, rt.stamp()), probe_at) if at), default=None)

@@ -1,0 +1,35 @@
+"""Rows that a story begins with, made without the rooms that usually make them."""
+
+from typing import Any
+
+from socialpub.core import ids
+from socialpub.db.database import Tx
+from socialpub.runtime import Runtime
+
+
+def artifact(rt: Runtime, status: str = "verified", **columns: Any) -> str:
+    """An artifact in this status; its id. The bytes are imagined."""
+    artifact_id = ids.new(int(rt.now().timestamp() * 1000))
+
+    def insert(tx: Tx) -> None:
+        values: dict[str, Any] = {
+            "id": artifact_id,
+            "status": status,
+            "file_name": "a.png",
+            "declared_type": "image/png",
+            "declared_bytes": 3,
+            "created_at": tx.stamp,
+        }
+        if status == "verified":
+            values |= {
+                "kind": "image",
+                "mime_type": "image/png",
+                "size_bytes": 3,
+                "storage_key": f"ab/cd/{artifact_id}-1.png",
+                "facts": "{}",
+                "verified_at": tx.stamp,
+            }
+        tx.insert("artifact", **{**values, **columns})
+
+    rt.db.write(insert)
+    return artifact_id

@@ -1,0 +1,155 @@
+"""The networks of the sandbox, reached without a socket: a world, its transport, and ways to break the line."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from starlette.routing import Match, Mount
+
+from socialpub.core import ids
+from socialpub.core.settings.sections import Network, Pinterest, Providers, TikTok, X
+from socialpub.db.database import Tx
+from socialpub.media.inspect import ACCEPTED, Facts, Limits, examine
+from socialpub.providers.http import Http
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World, create_app
+from tests.support.appliance import add_profile
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_transport import SandboxTransport
+
+HOST = "http://networks.test"
+
+
+class Died(BaseException):
+    """What a SIGKILL looks like from inside: nothing after this line runs."""
+
+
+class Line(SandboxTransport):
+    """The way to the sandbox. `broken(request)` may raise before a call, `lost(request)` after its effect."""
+
+    def __init__(self, world: World) -> None:
+        self._app = create_app(world)
+        super().__init__(self._app)
+        self.broken: Callable[[httpx2.Request], None] | None = None
+        self.lost: Callable[[httpx2.Request], None] | None = None
+        self.asked: list[str] = []
+        """The endpoints of all calls, oldest first, also of those that never arrived."""
+
+    def endpoint_of(self, request: httpx2.Request) -> str:
+        """The sandbox's own name of what this request asks, as in `world.x.next(…)`."""
+        scope = {"type": "http", "method": request.method, "path": request.url.path, "root_path": "", "headers": []}
+        for mount in self._app.routes:
+            if not isinstance(mount, Mount):
+                continue
+            match, inside = mount.matches(scope)
+            if match is not Match.FULL:
+                continue
+            for route in mount.routes:
+                if route.matches({**scope, **inside})[0] is Match.FULL:
+                    return str(getattr(getattr(route, "endpoint", None), "name", ""))
+        return ""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.asked.append(self.endpoint_of(request))
+        if self.broken is not None:
+            self.broken(request)
+        response = await super().handle_async_request(request)
+        if self.lost is not None:
+            self.lost(request)
+        return response
+
+
+def sandbox(clock: HandClock) -> World:
+    """A world of stand-ins with the test's clock, whose faults take no time."""
+    world = World(clock)
+    world.instant_faults = True
+    world.x.duplicate_window_seconds = 0  # X's own refusal of a duplicate would hide that we sent one
+    return world
+
+
+def line_to(world: World) -> tuple[Line, Http]:
+    line = Line(world)
+    return line, Http(mounts={HOST: line})
+
+
+def providers_of_the_sandbox() -> Providers:
+    """Every network's section pointing at the sandbox."""
+
+    def section(kind: type[Network], path: str, consent: str, **fields: Any) -> Any:
+        addresses = {"api_url": f"{HOST}{path}", "authorize_url": f"{HOST}{consent}"}
+        return kind.model_validate({**addresses, "client_secret": "secret", **fields})
+
+    return Providers(
+        x=section(X, "/x", "/x/i/oauth2/authorize", client_id="app"),
+        tiktok=section(TikTok, "/tiktok", "/tiktok/v2/auth/authorize/", client_key="app"),
+        pinterest=section(Pinterest, "/pinterest/v5", "/pinterest/oauth/", client_id="app"),
+    )
+
+
+def connect_x(rt: Runtime, world: World, username: str = "demo", **grant: Any) -> str:
+    """A profile of the sandbox's X, as `import-profile` would make it; its id."""
+    account = world.x.account_named(username) or world.x.add_account(username)
+    return _connect(rt, "x", account.id, username, world.x.grant(account, **grant))
+
+
+def connect_tiktok(rt: Runtime, world: World, username: str = "demo", **grant: Any) -> str:
+    """The same for TikTok."""
+    user = world.tiktok.user_named(username) or world.tiktok.add_user(username)
+    return _connect(rt, "tiktok", user.open_id, username, world.tiktok.grant(user, **grant))
+
+
+def connect_pinterest(rt: Runtime, world: World, username: str = "demo", **grant: Any) -> str:
+    """The same for Pinterest."""
+    account = world.pinterest.account_named(username) or world.pinterest.add_account(username)
+    return _connect(rt, "pinterest", account.id, username, world.pinterest.grant(account, **grant))
+
+
+def _connect(rt: Runtime, provider: str, account_id: str, username: str, tokens: dict[str, str]) -> str:
+    expires = tokens["expiresAt"].replace("+00:00", "Z")
+    return add_profile(
+        rt,
+        provider,
+        account_id=account_id,
+        username=username,
+        access_token=rt.secrets.seal(tokens["accessToken"]),
+        refresh_token=rt.secrets.seal(tokens["refreshToken"]) if tokens.get("refreshToken") else None,
+        access_expires_at=expires,
+        scopes=" ".join(tokens["scope"].replace(",", " ").split()),
+    )
+
+
+def artifact(rt: Runtime, source: Path, mime_type: str, known: Facts | None = None) -> str:
+    """A verified artifact of this file; its id. `known`: what an earlier look found; the file is shared then, not
+    copied, so nobody may write into it."""
+    assert mime_type in ACCEPTED
+    facts = known or examine(source, mime_type, Limits())
+    artifact_id = ids.new(int(rt.now().timestamp() * 1000))
+    storage_key = rt.files.new_key(artifact_id, mime_type)
+    rt.files.path(storage_key).parent.mkdir(parents=True, exist_ok=True)
+    if known is None:
+        rt.files.path(storage_key).write_bytes(source.read_bytes())
+    else:
+        rt.files.path(storage_key).hardlink_to(source)
+
+    def insert(tx: Tx) -> None:
+        import json
+
+        tx.insert(
+            "artifact",
+            id=artifact_id,
+            status="verified",
+            file_name=source.name,
+            declared_type=mime_type,
+            declared_bytes=facts.size_bytes,
+            created_at=tx.stamp,
+            kind=facts.kind,
+            mime_type=facts.mime_type,
+            size_bytes=facts.size_bytes,
+            storage_key=storage_key,
+            facts=json.dumps(facts.facts),
+            verified_at=tx.stamp,
+        )
+
+    rt.db.write(insert)
+    return artifact_id

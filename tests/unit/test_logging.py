@@ -1,0 +1,240 @@
+"""Log lines: readable by a person or a machine, bound to what they belong to, and without a secret."""
+
+import asyncio
+import io
+import json
+import logging
+import time
+
+import pytest
+from pydantic import SecretStr
+
+from socialpub.core import logging as logs
+from socialpub.core.redaction import is_secret_name, redact
+from socialpub.core.settings.sections import Logging
+
+log = logging.getLogger("socialpub")
+
+
+@pytest.fixture
+def written():
+    """Configure logging; returns a function that gives the lines so far. Everything is put back afterwards."""
+    loggers = [logging.getLogger(name) for name in ("", logs.LOGGER, *logs._CHATTER)]
+    before = [(logger, logger.level, list(logger.handlers), logger.propagate) for logger in loggers]
+
+    def start(**settings):
+        root = logging.getLogger()
+        # pytest's own handlers raise for lines that ours survives.
+        root.handlers[:] = [h for h in root.handlers if not type(h).__module__.startswith("_pytest")]
+        stream = io.StringIO()
+        logs.configure(Logging(**settings), stream)
+        return lambda: stream.getvalue().splitlines()
+
+    yield start
+    for logger, level, handlers, propagate in before:
+        logger.setLevel(level)
+        logger.handlers[:] = handlers
+        logger.propagate = propagate
+
+
+def test_a_human_line_has_time_level_message_and_fields(written):
+    lines = written()
+    logs.event(log, logging.INFO, "published", delivery_id="d1", seconds=1.5, note="two words", empty="")
+    (line,) = lines()
+    instant, rest = line.split(" ", 1)
+    assert len(instant) == 24
+    assert instant.endswith("Z")
+    assert rest == 'INFO    published delivery_id=d1 seconds=1.5 note="two words" empty=""'
+
+
+def test_a_json_line_is_one_object_with_everything_in_it(written):
+    lines = written(format="json")
+    logs.event(log, logging.WARNING, "hä?", delivery_id="d1", count=3, nothing=None, message="mine", inner={"a": [1]})
+    (line,) = map(json.loads, lines())
+    assert line.pop("time").endswith("Z")
+    assert line == {
+        "level": "warning",
+        "logger": "socialpub",
+        "message": "hä?",
+        "delivery_id": "d1",
+        "count": 3,
+        "field_message": "mine",
+        "inner": {"a": [1]},
+    }
+
+
+def test_what_is_bound_shows_up_in_every_line_inside_and_in_none_outside(written):
+    lines = written(format="json")
+    with logs.bind(request_id="r1"):
+        with logs.bind(post_id="p1"):
+            logging.getLogger("socialpub.posts").info("inside")
+            logging.getLogger("huey").warning("from a library")
+        log.info("between")
+    log.info("outside")
+    inside, library, between, outside = map(json.loads, lines())
+    assert (inside["request_id"], inside["post_id"]) == ("r1", "p1")
+    assert library["post_id"] == "p1"
+    assert between["request_id"] == "r1"
+    assert "post_id" not in between
+    assert "request_id" not in outside
+
+
+def test_two_requests_at_once_do_not_see_each_others_fields(written):
+    lines = written(format="json")
+
+    async def request(name, turn, next_turn):
+        with logs.bind(request_id=name):
+            await turn.wait()
+            log.info(name)
+            next_turn.set()
+
+    async def both():
+        first, second, end = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        first.set()
+        await asyncio.gather(request("b", second, end), request("a", first, second))
+
+    asyncio.run(both())
+    assert [(line["message"], line["request_id"]) for line in map(json.loads, lines())] == [("a", "a"), ("b", "b")]
+
+
+def test_a_level_that_is_not_wanted_costs_no_formatting(written):
+    class Costly:
+        def __str__(self):
+            raise AssertionError("was formatted")
+
+    lines = written(level="warning")
+    logs.event(log, logging.INFO, "quiet", value=Costly())
+    log.info("quiet %s", Costly())
+    assert lines() == []
+
+
+def test_libraries_are_heard_only_when_something_is_wrong(written):
+    logging.getLogger("uvicorn.error").addHandler(logging.StreamHandler())
+    lines = written(level="debug")
+    for name in ("uvicorn.access", "uvicorn.error", "httpx2", "huey.consumer", "huey"):
+        logging.getLogger(name).info("chatter")
+        logging.getLogger(name).warning("trouble")
+    assert [line.split()[2] for line in lines()] == ["trouble"] * 5
+
+
+def test_configuring_twice_writes_each_line_once_and_leaves_other_handlers_alone(written):
+    other = logging.NullHandler()
+    logging.getLogger().addHandler(other)
+    first, second = written(), written(format="json")
+    log.info("once")
+    assert first() == []
+    assert len(second()) == 1
+    assert other in logging.getLogger().handlers
+
+
+# --- secrets ---------------------------------------------------------------------------------------------------------
+
+HUSH = "Zm9vYmFy-hush_0123456789"
+
+SECRETS = [
+    f"Authorization: Bearer {HUSH}",
+    f"authorization: bearer x{HUSH}",
+    f"headers={{'Authorization': 'Basic {HUSH}'}}",
+    f"Bearer {HUSH}",
+    f"key spk_0190abc_{HUSH} refused",
+    f"GET /storage/media/a?expires=17&signature={HUSH} HTTP/1.1",
+    f"https://example.com/path?{HUSH}",
+    f"https://example.com/cb?state=1&code={HUSH}#_=_",
+    f"https://me:{HUSH}@example.com/",
+    f"access_token={HUSH}&token_type=bearer",
+    f'{{"access_token": "{HUSH}", "refresh_token":"{HUSH}"}}',
+    f'{{"client_secret": "with \\" quote {HUSH}"}}',
+    f"{{'refresh_token': '{HUSH}'}}",
+    f'"body": "{{\\"access_token\\": \\"{HUSH}\\"}}"',
+    f"clientSecret: {HUSH}",
+    f"code_verifier={HUSH}",
+    f"signature={HUSH}",
+    f"password = {HUSH}",
+]
+
+
+@pytest.mark.parametrize("text", SECRETS)
+@pytest.mark.parametrize("format", ["human", "json"])
+def test_no_secret_is_read_in_a_message_a_field_or_a_traceback(written, text, format):
+    lines = written(format=format)
+    log.info(text)
+    log.info("%s", text)
+    logs.event(log, logging.INFO, "field", detail=text, deep={"list": [text]})
+    try:
+        raise ValueError(text)
+    except ValueError:
+        log.exception("failed")
+    shown = "\n".join(lines())
+    assert "hush" not in shown
+    assert shown.count("****") >= 5
+
+
+@pytest.mark.parametrize("name", ["access_token", "refreshToken", "client_secret", "authorization", "token", "Cookie"])
+def test_a_field_named_like_a_secret_is_not_shown_whatever_it_holds(written, name):
+    lines = written(format="json")
+    logs.event(log, logging.INFO, "named", **{name: "hush"})
+    logs.event(log, logging.INFO, "named", inner={name: ["hush"]})
+    logs.event(log, logging.INFO, "named", wrapped=SecretStr("hush"))
+    assert "hush" not in "".join(lines())
+
+
+def test_ordinary_words_stay_readable():
+    for text in (
+        "answered 201 in 3 ms",
+        "is it up? look at https://x.com/acme/status/190",
+        "the bearer of bad news",
+        "post_id=0190 code=187 status: 403",
+        "token endpoint answered 500",
+    ):
+        assert redact(text) == text
+    assert not is_secret_name("post_id")
+    assert not is_secret_name("token_expires_at")
+
+
+@pytest.mark.parametrize("piece", ["?", "a?a", "http://", "access_token: ", 'token:"\\', "bearer ", "://a", 'x"=\\"'])
+def test_redaction_takes_time_in_step_with_the_length(piece):
+    text = piece * (100_000 // len(piece))
+    started = time.process_time()
+    redact(text)
+    assert time.process_time() - started < 2
+
+
+# --- robustness ------------------------------------------------------------------------------------------------------
+
+
+def test_an_exception_is_one_field_of_a_json_line_and_indented_below_a_human_one(written):
+    for format in ("json", "human"):
+        lines = written(format=format)
+        try:
+            raise RuntimeError("boom")
+        except RuntimeError:
+            logs.event(log, logging.ERROR, "failed", exc_info=True, post_id="p")
+        first, *rest = lines()
+        if format == "json":
+            assert json.loads(first)["exception"].endswith("RuntimeError: boom")
+            assert rest == []
+        else:
+            assert first.endswith("failed post_id=p")
+            assert rest[-1] == "  RuntimeError: boom"
+
+
+@pytest.mark.parametrize("format", ["human", "json"])
+def test_a_caller_cannot_write_a_line_of_his_own(written, format):
+    lines = written(format=format)
+    logs.event(log, logging.INFO, "name\n2026 ERROR forged", label="a\r\nb\x1b[31m")
+    assert len(lines()) == 1
+    assert "\x1b" not in lines()[0]
+
+
+@pytest.mark.parametrize("format", ["human", "json"])
+def test_strange_values_never_lose_the_line(written, format):
+    lines = written(format=format)
+    log.info("wrong arguments %d", "x")
+    logs.event(log, logging.INFO, "odd", nan=float("nan"), surrogate="\ud800", obj=object(), long="a b " * 100_000)
+    endless = []
+    endless.append(endless)
+    logs.event(log, logging.INFO, "endless", endless=endless)
+    assert len(lines()) == 3
+    assert all(len(line) < 20_000 for line in lines())
+    if format == "json":
+        assert [json.loads(line)["level"] for line in lines()] == ["info"] * 3

@@ -1,0 +1,222 @@
+"""Making a picture fit: upright, of a type that is taken, no smaller and no worse than it has to be."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image, ImageCms
+
+from socialpub.media.resize import CannotFit, fit
+from tests.samples import liars, media
+
+JPEG_OR_PNG = ("image/jpeg", "image/png")
+
+
+def fitted(source: Path, types: tuple[str, ...] = JPEG_OR_PNG, max_bytes: int = 5_000_000, **limits: Any) -> Any:
+    """The answer, and the picture that was written (None: the source fits as it is)."""
+    target = source.with_suffix(".fitted")
+    answer = fit(source, target, types, max_bytes, **limits)
+    if not answer["changed"]:
+        assert not target.exists()
+        return answer, None
+    assert answer["size_bytes"] == target.stat().st_size <= max_bytes
+    image = Image.open(io.BytesIO(target.read_bytes()))
+    image.load()
+    assert (answer["width"], answer["height"]) == image.size
+    assert answer["mime_type"] == Image.MIME[image.format or ""]
+    return answer, image
+
+
+def looks_like(pixel: Any, colour: tuple[int, ...]) -> bool:
+    return all(abs(a - b) < 30 for a, b in zip(pixel, colour, strict=True))
+
+
+def corners(image: Image.Image) -> list[Any]:
+    width, height = image.size
+    shown = image.convert("RGB")
+    return [shown.getpixel((x, y)) for y in (4, height - 5) for x in (4, width - 5)]
+
+
+def test_a_picture_that_fits_is_left_alone(tmp_path: Path) -> None:
+    answer, image = fitted(media.jpeg(tmp_path / "a.jpg"), max_width=320, max_height=240)
+    assert image is None
+    assert answer["mime_type"] == "image/jpeg" and (answer["width"], answer["height"]) == (320, 240)
+
+
+@pytest.mark.parametrize("orientation", range(2, 9))
+def test_a_picture_is_set_upright(tmp_path: Path, orientation: int) -> None:
+    answer, image = fitted(media.jpeg(tmp_path / "a.jpg", 320, 240, orientation))
+    assert image.size == (320, 240) and answer["mime_type"] == "image/jpeg"
+    wanted = (media.RED, media.GREEN, media.BLUE, media.WHITE)
+    assert all(looks_like(pixel, colour) for pixel, colour in zip(corners(image), wanted, strict=True))
+
+
+def test_neither_place_nor_device_travel_on_but_the_colours_do(tmp_path: Path) -> None:
+    source = media.jpeg_with_profile(tmp_path / "a.jpg")
+    with Image.open(source) as original:
+        profile = original.info["icc_profile"]
+    _, image = fitted(source)
+    assert not image.getexif() and "exif" not in image.info and "comment" not in image.info
+    assert image.info["icc_profile"] == profile
+    assert b"Samplephone" not in source.with_suffix(".fitted").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("limits", "size"),
+    [
+        ({"max_width": 160}, (160, 120)),
+        ({"max_height": 60}, (80, 60)),
+        ({"max_short_side": 180}, (240, 180)),
+        ({"max_width": 200, "max_height": 200, "max_short_side": 100}, (133, 100)),
+    ],
+)
+@pytest.mark.parametrize("orientation", [1, 6])
+def test_it_is_scaled_only_as_far_as_needed(
+    tmp_path: Path, limits: dict[str, int], size: tuple[int, int], orientation: int
+) -> None:
+    _, image = fitted(media.jpeg(tmp_path / "a.jpg", 320, 240, orientation), **limits)
+    assert image.size == size
+
+
+def test_limits_are_those_of_the_upright_picture(tmp_path: Path) -> None:
+    _, image = fitted(media.jpeg(tmp_path / "a.jpg", 240, 320, 6), max_width=240, max_height=320)
+    assert image.size == (240, 320)
+
+
+def test_too_many_bytes_cost_quality_before_they_cost_pixels(tmp_path: Path) -> None:
+    source = media.jpeg(tmp_path / "a.jpg", 400, 300, noise=True, quality=100)
+    answer, image = fitted(source, max_bytes=100_000)
+    assert image.size == (400, 300)
+    assert answer["size_bytes"] > 90_000, "it could have been better"
+
+
+def test_what_quality_cannot_save_is_scaled_down(tmp_path: Path) -> None:
+    source = media.jpeg(tmp_path / "a.jpg", 400, 300, noise=True, quality=100)
+    answer, image = fitted(source, max_bytes=20_000)
+    assert 100 < image.width < 400 and answer["size_bytes"] > 12_000
+    assert image.width / image.height == pytest.approx(4 / 3, rel=0.02)
+
+
+def test_transparency_stays_where_it_is_taken(tmp_path: Path) -> None:
+    answer, image = fitted(media.png_alpha(tmp_path / "a.png"), max_width=160)
+    assert answer["mime_type"] == "image/png" and image.mode == "RGBA"
+    assert image.getpixel((4, 4))[3] == 0
+
+
+def test_transparency_becomes_white_where_it_is_not(tmp_path: Path) -> None:
+    answer, image = fitted(media.png_alpha(tmp_path / "a.png"), ("image/jpeg",))
+    assert answer["mime_type"] == "image/jpeg"
+    assert looks_like(image.getpixel((4, 4)), (255, 255, 255))
+    assert looks_like(image.getpixel((300, 4)), media.GREEN)
+
+
+def test_transparency_gives_way_when_it_would_cost_pixels(tmp_path: Path) -> None:
+    source = tmp_path / "a.png"
+    image = media.picture(200, 200, noise=True).convert("RGBA")
+    image.putpixel((0, 0), (0, 0, 0, 0))
+    image.save(source)
+    answer, image = fitted(source, max_bytes=60_000)
+    assert answer["mime_type"] == "image/jpeg" and image.size == (200, 200)
+
+
+def test_a_large_png_becomes_a_jpeg(tmp_path: Path) -> None:
+    answer, image = fitted(media.png(tmp_path / "a.png", 300, 200, noise=True), max_bytes=90_000)
+    assert answer["mime_type"] == "image/jpeg" and image.size == (300, 200)
+
+
+def test_where_only_png_is_taken_pixels_give_way(tmp_path: Path) -> None:
+    answer, image = fitted(media.png(tmp_path / "a.png", 300, 200, noise=True), ("image/png",), 90_000)
+    assert answer["mime_type"] == "image/png" and image.width < 300
+
+
+@pytest.mark.parametrize(
+    ("types", "became"),
+    [(("image/jpeg", "image/webp"), "image/jpeg"), (("image/webp", "image/jpeg"), "image/webp")],
+)
+def test_the_first_type_that_suits_is_taken(tmp_path: Path, types: tuple[str, ...], became: str) -> None:
+    answer, _ = fitted(media.png(tmp_path / "a.png"), types)
+    assert answer["mime_type"] == became
+
+
+def test_sixteen_bits_keep_their_greys(tmp_path: Path) -> None:
+    _, image = fitted(media.png_16bit(tmp_path / "a.png"), ("image/jpeg",))
+    middle = image.convert("L").getpixel((160, 100))
+    assert 120 < middle < 136
+
+
+def test_a_palette_keeps_its_colours(tmp_path: Path) -> None:
+    source = tmp_path / "a.gif"
+    media.gif(source)
+    _, image = fitted(source, ("image/jpeg",))
+    assert looks_like(corners(image)[0], media.RED) and looks_like(corners(image)[2], media.BLUE)
+
+
+def test_cmyk_keeps_its_colours(tmp_path: Path) -> None:
+    _, image = fitted(media.jpeg_cmyk(tmp_path / "a.jpg"), max_width=160)
+    assert image.mode == "RGB"
+    assert looks_like(corners(image)[1], media.GREEN)
+
+
+def test_a_grey_profile_is_not_put_on_a_coloured_picture(tmp_path: Path) -> None:
+    source = tmp_path / "a.png"
+    profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
+    profile[16:20] = b"GRAY"
+    media.picture(320, 240).save(source, icc_profile=bytes(profile))
+    _, image = fitted(source, ("image/jpeg",))
+    assert "icc_profile" not in image.info
+
+
+@pytest.mark.parametrize("types", [("image/jpeg",), ("image/png",), ("image/webp",)])
+def test_comments_stay_behind(tmp_path: Path, types: tuple[str, ...]) -> None:
+    source = liars.jpeg_with_comment(tmp_path / "a.jpg", b"my home address")
+    fitted(source, types, max_width=100)
+    assert b"my home address" not in source.with_suffix(".fitted").read_bytes()
+
+
+def test_a_multi_picture_jpeg_becomes_its_first_picture(tmp_path: Path) -> None:
+    _, image = fitted(media.jpeg_mpo(tmp_path / "a.jpg"), max_width=100)
+    assert image.size == (100, 75) and image.format == "JPEG"
+
+
+@pytest.mark.parametrize("make", [media.gif_animated, media.webp_animated])
+def test_where_stills_are_wanted_an_animation_gives_its_first_frame(tmp_path: Path, make: Any) -> None:
+    answer, image = fitted(make(tmp_path / "a"), ("image/jpeg", "image/png"))
+    assert answer["mime_type"] == "image/jpeg"
+    assert looks_like(corners(image)[0], media.RED)
+
+
+def test_an_animated_gif_is_taken_as_it_is_or_not_at_all(tmp_path: Path) -> None:
+    source = media.gif_animated(tmp_path / "a.gif")
+    _, image = fitted(source, ("image/gif", "image/jpeg"))
+    assert image is None
+    with pytest.raises(CannotFit, match="64 × 48"):
+        fitted(source, ("image/gif", "image/jpeg"), max_width=32)
+    with pytest.raises(CannotFit, match="at most 100 bytes"):
+        fitted(source, ("image/gif", "image/jpeg"), max_bytes=100)
+
+
+def test_a_still_gif_may_become_something_else(tmp_path: Path) -> None:
+    answer, image = fitted(media.gif(tmp_path / "a.gif"), ("image/gif", "image/jpeg"), max_width=100)
+    assert answer["mime_type"] == "image/jpeg" and image.size == (100, 75)
+
+
+@pytest.mark.parametrize("make", [liars.html, liars.empty, lambda path: liars.cut(media.jpeg(path, noise=True))])
+def test_what_is_no_picture_cannot_be_made_to_fit(tmp_path: Path, make: Any) -> None:
+    with pytest.raises(CannotFit):
+        fitted(make(tmp_path / "a"), max_width=10)
+    assert not (tmp_path / "a.fitted").exists()
+
+
+def test_limits_that_nothing_satisfies_are_said_to_be_so(tmp_path: Path) -> None:
+    with pytest.raises(CannotFit, match="at most 50 bytes"):
+        fitted(media.jpeg(tmp_path / "a.jpg"), max_bytes=50)
+    with pytest.raises(CannotFit, match="image/gif"):
+        fitted(media.jpeg(tmp_path / "b.jpg"), ("image/gif",))
+
+
+def test_a_picture_longer_than_a_jpeg_can_say_still_fits(tmp_path: Path) -> None:
+    source = tmp_path / "a.png"
+    Image.new("RGB", (70_000, 100), (10, 20, 30)).save(source)
+    answer, image = fitted(source, ("image/jpeg",))
+    assert answer["mime_type"] == "image/jpeg" and image.width == 65_500

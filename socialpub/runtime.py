@@ -18,7 +18,7 @@ from socialpub.core.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.db import json_views
 from socialpub.db.database import Database, Reader, Tx
-from socialpub.db.locks import Owner
+from socialpub.db.locks import ProcessLock
 from socialpub.db.secret_binding import bind_secret
 from socialpub.media.files import Files
 from socialpub.providers import registry
@@ -51,7 +51,7 @@ class Runtime:
     files: Files
     providers: dict[str, Provider]
     http: Http
-    owner: Owner
+    process: ProcessLock
     doorbell: Doorbell = field(default_factory=NoDoorbell)
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when this process takes up nothing new."""
@@ -90,7 +90,7 @@ class Runtime:
     def close(self) -> None:
         self.http.close()
         self.db.close()
-        self.owner.close()
+        self.process.close()
 
 
 def build(
@@ -101,7 +101,7 @@ def build(
     role: str = "process",
     **parts: Any,
 ) -> Runtime:
-    """Open everything. Raises OwnerError when something only the owner can mend stands in the way."""
+    """Open everything. Raises OperatorError when something only the owner can mend stands in the way."""
     clock = clock or SystemClock()
     secrets = crypto.load(settings.secret_key_file)
     db = Database(
@@ -129,6 +129,6 @@ def build(
         files=files,
         providers=registry.build(settings.providers),
         http=http or Http(),
-        owner=Owner(settings.run_dir / "owners", f"{role}-{random.token_hex(6)}"),
+        process=ProcessLock(settings.run_dir / "owners", f"{role}-{random.token_hex(6)}"),
         **parts,
     )

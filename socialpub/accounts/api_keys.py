@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from socialpub.core import crypto, ids
 from socialpub.core.clock import stamp
-from socialpub.core.errors import OwnerError
+from socialpub.core.errors import OperatorError
 from socialpub.db.database import Reader, Row, Tx
 
 if TYPE_CHECKING:
@@ -69,18 +69,18 @@ def create(
 ) -> str:
     """Make a key and return it whole: the only time that it is seen.
 
-    `providers` and `profiles` limit it; None or empty means no limit. Raises OwnerError.
+    `providers` and `profiles` limit it; None or empty means no limit. Raises OperatorError.
     """
     name = name.strip()
     if not name or len(name) > 100 or not name.isprintable():
-        raise OwnerError("A key needs a name of 1 to 100 printable characters.", "Name the script that will use it.")
+        raise OperatorError("A key needs a name of 1 to 100 printable characters.", "Name the script that will use it.")
     if scope not in SCOPES:
-        raise OwnerError(f"There is no scope {scope!r}.", f"A key's scope is one of {', '.join(SCOPES)}.")
+        raise OperatorError(f"There is no scope {scope!r}.", f"A key's scope is one of {', '.join(SCOPES)}.")
     foreign = [provider for provider in providers or () if provider not in rt.providers and provider not in PROVIDERS]
     if foreign:
-        raise OwnerError(f"There is no provider {foreign[0]!r}.", f"Providers are {', '.join(PROVIDERS)}.")
+        raise OperatorError(f"There is no provider {foreign[0]!r}.", f"Providers are {', '.join(PROVIDERS)}.")
     if expires_at is not None and expires_at <= tx.now:
-        raise OwnerError("The key would have expired already.", "Give a time in the future.")
+        raise OperatorError("The key would have expired already.", "Give a time in the future.")
     key_id, secret = secrets.token_hex(6), crypto.new_api_secret()
     tx.insert(
         "api_key",
@@ -106,9 +106,9 @@ def list_all(reader: Reader) -> list[Key]:
 
 
 def revoke(rt: "Runtime", tx: Tx, key_id: str) -> None:
-    """From now on the key is refused. Revoking twice is fine. Raises OwnerError for an unknown id."""
+    """From now on the key is refused. Revoking twice is fine. Raises OperatorError for an unknown id."""
     if tx.one("SELECT 1 FROM api_key WHERE id = ?", (key_id,)) is None:
-        raise OwnerError(
+        raise OperatorError(
             f"There is no key {key_id}.", "`socialpub admin list-keys` shows the ids: the part between spk_ and _."
         )
     tx.execute("UPDATE api_key SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", (tx.stamp, key_id))
@@ -162,7 +162,7 @@ def _record_uses(rt: "Runtime", tx: Tx, uses: dict[str, datetime]) -> None:
 def _known_profile(tx: Tx, text: str) -> str:
     profile_id = ids.parse(text)
     if profile_id is None or tx.one("SELECT 1 FROM profile WHERE id = ?", (profile_id,)) is None:
-        raise OwnerError(f"There is no profile {text}.", "`socialpub admin list-profiles` shows the ids.")
+        raise OperatorError(f"There is no profile {text}.", "`socialpub admin list-profiles` shows the ids.")
     return profile_id
 
 

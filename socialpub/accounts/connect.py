@@ -6,7 +6,6 @@ tokens came of it. Every way in which an attempt ends is written down, because w
 
 import contextlib
 import json
-import logging
 import re
 import secrets
 from collections.abc import Mapping
@@ -16,9 +15,8 @@ from typing import Any
 
 from socialpub.accounts import profiles
 from socialpub.accounts.credentials import Credentials
-from socialpub.core import clock, crypto, ids
-from socialpub.core import logging as logs
-from socialpub.core.errors import NotFound, OwnerError, SocialpubError
+from socialpub.core import clock, crypto, ids, logging
+from socialpub.core.errors import NotFound, OperatorError, SocialpubError
 from socialpub.db.database import Reader, Row, Tx
 from socialpub.db.models import Profile, ProfileStatus
 from socialpub.providers.answers import shown
@@ -34,10 +32,10 @@ KEPT = timedelta(days=1)
 
 _ERROR_CODE = re.compile(r"[a-z_]{1,40}")
 
-log = logging.getLogger("socialpub.consents")
+log = logging.get_logger("socialpub.consents")
 
 
-class UnknownState(OwnerError):
+class UnknownState(OperatorError):
     """What came back belongs to no attempt of ours."""
 
 
@@ -76,14 +74,14 @@ class Failed:
 def begin(rt: Runtime, provider_name: str, name: str | None = None, profile_id: str | None = None) -> Begun:
     """Open an attempt to connect an account, with `profile_id` only the very account of that profile.
 
-    Raises OwnerError when the app's credentials are missing or the profile cannot be connected again, NotFound when
+    Raises OperatorError when the app's credentials are missing or the profile cannot be connected again, NotFound when
     there is no such profile, InvalidRequest at `name`.
     """
     provider = rt.providers[provider_name]
     missing = getattr(rt.settings.providers, provider_name).missing_keys()
     if missing:
         keys = " and ".join(missing)
-        raise OwnerError(
+        raise OperatorError(
             f"{provider.label} does not know this appliance's app yet: {keys} in [providers.{provider_name}] "
             f"{'is' if len(missing) == 1 else 'are'} empty.",
             f"Register an app with {provider.label}, give it the redirect address "
@@ -127,17 +125,17 @@ def _open(
 
 
 def _must_fit(reader: Reader | Tx, provider: Provider, profile_id: str) -> Profile:
-    """The profile that is to be connected again. Raises NotFound and OwnerError."""
+    """The profile that is to be connected again. Raises NotFound and OperatorError."""
     profile = profiles.find(reader, profile_id)
     if profile is None:
         raise NotFound("There is no profile with this id.")
     if profile.provider != provider.name:
-        raise OwnerError(
+        raise OperatorError(
             f"The profile “{profile.name}” is no account of {provider.label}.",
             f"Connect it with: {profiles.reconnect(profile.provider)} --profile {profile_id}",
         )
     if profile.status is ProfileStatus.DISCONNECTED:
-        raise OwnerError(
+        raise OperatorError(
             f"The profile “{profile.name}” was disconnected, which cannot be undone.",
             f"Connect the account as a new profile: {profiles.reconnect(provider.name)}",
         )
@@ -150,31 +148,31 @@ def _must_fit(reader: Reader | Tx, provider: Provider, profile_id: str) -> Profi
 def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id: str | None = None) -> Finished:
     """Make a profile of what the network's page answered; `query` as the browser brought it, decoded.
 
-    With `consent_id` only that attempt is finished. Asks the network, so not from the event loop. Raises OwnerError,
+    With `consent_id` only that attempt is finished. Asks the network, so not from the event loop. Raises OperatorError,
     which says what went wrong and what to do (`UnknownState` when nothing of ours was meant); then nothing is saved.
     """
     provider = rt.providers[provider_name]
     row = _find(rt.reader, provider, query)
     if consent_id not in (None, row["id"]):
-        raise OwnerError("This answer belongs to another attempt.", "Use the address that this attempt ended at.")
+        raise OperatorError("This answer belongs to another attempt.", "Use the address that this attempt ended at.")
     rt.write(_take, row["id"])
     try:
         code = _code(provider, query)
         credentials, identity = _trade(rt, provider, code, row)
         try:
             finished = rt.write(_connect, provider, row["id"], identity, credentials)
-        except OwnerError:
+        except OperatorError:
             _take_back(rt, provider, identity, credentials)
             raise
-    except OwnerError as error:
+    except OperatorError as error:
         rt.write(_fail, row["id"], error.message, error.hint)
-        logs.event(log, logging.WARNING, "an account could not be connected", provider=provider_name, why=error.message)
+        log.warning("an account could not be connected", provider=provider_name, why=error.message)
         raise
     except SocialpubError as error:
         with contextlib.suppress(SocialpubError):
             rt.write(_fail, row["id"], error.detail, _again(provider))
         raise
-    logs.event(log, logging.INFO, "an account was connected", provider=provider_name, profile=finished.profile_id)
+    log.info("an account was connected", provider=provider_name, profile=finished.profile_id)
     return finished
 
 
@@ -195,47 +193,48 @@ def _find(reader: Reader, provider: Provider, query: Mapping[str, str]) -> Row:
 
 
 def _take(rt: Runtime, tx: Tx, consent_id: str) -> None:
-    """Spend the state: whatever becomes of this attempt, it has no second try. Raises OwnerError."""
+    """Spend the state: whatever becomes of this attempt, it has no second try. Raises OperatorError."""
     row = tx.one("SELECT * FROM consent WHERE id = ?", (consent_id,))
     assert row is not None
     provider = rt.providers[row["provider"]]
     if row["taken_at"] is not None:
         if row["profile_id"] is not None:
-            raise OwnerError("This answer has been used already: the account is connected.", "There is nothing to do.")
-        raise OwnerError("This answer has been used already.", _again(provider))
+            message = "This answer has been used already: the account is connected."
+            raise OperatorError(message, "There is nothing to do.")
+        raise OperatorError("This answer has been used already.", _again(provider))
     if row["finished_at"] is not None:
-        raise OwnerError("This attempt was given up.", _again(provider))
+        raise OperatorError("This attempt was given up.", _again(provider))
     if row["expires_at"] <= tx.stamp:
-        raise OwnerError("This attempt was begun more than ten minutes ago.", _again(provider))
+        raise OperatorError("This attempt was begun more than ten minutes ago.", _again(provider))
     # The code challenge has been answered in this call; nobody needs the verifier a second time.
     tx.update("consent", consent_id, taken_at=tx.stamp, verifier=b"")
 
 
 def _code(provider: Provider, query: Mapping[str, str]) -> str:
-    """What can be traded for tokens. Raises OwnerError with what came instead."""
+    """What can be traded for tokens. Raises OperatorError with what came instead."""
     error = query.get("error")
     if error == "access_denied":
-        raise OwnerError(f"You did not give {provider.label}'s consent, so nothing was connected.", _again(provider))
+        raise OperatorError(f"You did not give {provider.label}'s consent, so nothing was connected.", _again(provider))
     if error:
         said = f"{shown(error)}: {words}" if (words := shown(query.get("error_description"))) else shown(error)
-        raise OwnerError(
+        raise OperatorError(
             f"{provider.label} gave no consent. It says: {said}",
             f"Check [providers.{provider.name}] and the app's page at {provider.label}, then begin again: "
             f"{profiles.reconnect(provider.name)}",
         )
     code = query.get("code")
     if not code:
-        raise OwnerError(f"{provider.label} sent the browser back without a code.", _again(provider))
+        raise OperatorError(f"{provider.label} sent the browser back without a code.", _again(provider))
     return code
 
 
 def _trade(rt: Runtime, provider: Provider, code: str, row: Row) -> tuple[Credentials, Identity]:
-    """The tokens, tried: the network has said whose they are. Raises OwnerError."""
+    """The tokens, tried: the network has said whose they are. Raises OperatorError."""
     asked_at = rt.now()
     try:
         tokens = provider.oauth.exchange(rt.http, code, row["redirect_uri"], rt.secrets.open(row["verifier"]))
     except ProviderError as error:
-        raise OwnerError(
+        raise OperatorError(
             f"{provider.label} gave no tokens for this consent: {error.message}", profiles.remedy(provider, error)
         ) from error
     credentials = _credentials(tokens, asked_at)
@@ -264,13 +263,13 @@ def _connect(
     row = tx.one("SELECT * FROM consent WHERE id = ?", (consent_id,))
     assert row is not None
     if row["finished_at"] is not None:
-        raise OwnerError("This attempt was given up.", _again(provider))
+        raise OperatorError("This attempt was given up.", _again(provider))
     if row["expected_profile_id"] is not None:
         expected = _must_fit(tx, provider, row["expected_profile_id"])
         if expected.account_id != identity.account_id:
             came = _handle(identity.username, identity.name or identity.account_id)
             wanted = _handle(expected.username, expected.name)
-            raise OwnerError(
+            raise OperatorError(
                 f"This was to connect {wanted} again, but {provider.label} answered for {came}.",
                 f"Log in to {provider.label} as {wanted} (a private window helps), then begin again. "
                 f"To connect {came} as well: {profiles.reconnect(provider.name)}",
@@ -298,7 +297,7 @@ def _take_back(rt: Runtime, provider: Provider, identity: Identity, credentials:
     try:
         provider.oauth.revoke(rt.http, credentials.access_token, credentials.refresh_token)
     except ProviderError as error:
-        logs.event(log, logging.INFO, "tokens that are not kept stay valid", provider=provider.name, why=error.message)
+        log.info("tokens that are not kept stay valid", provider=provider.name, why=error.message)
 
 
 def _fail(rt: Runtime, tx: Tx, consent_id: str, message: str, hint: str | None) -> None:
@@ -357,7 +356,7 @@ def read_answer(text: str) -> Mapping[str, str]:
     query = urlsplit(text).query if "?" in text else text
     found: dict[str, Any] = dict(parse_qsl(query, keep_blank_values=True))
     if "code" not in found and "error" not in found:
-        raise OwnerError(
+        raise OperatorError(
             "This is not the address that the browser ended at: it has neither code= nor error= in it.",
             "Copy the whole address from the browser's address bar, after you have given your consent.",
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from socialpub.core.errors import OwnerError
+from socialpub.core.errors import OperatorError
 from socialpub.providers.base import nearest
 
 KEYS = ("accessToken", "refreshToken", "expiresAt", "refreshExpiresAt", "scope")
@@ -36,14 +36,14 @@ class Credentials:
 
 
 def read(text: str) -> Credentials:
-    """The credentials in `text`. Raises OwnerError, which tells every mistake and the form that is expected."""
+    """The credentials in `text`. Raises OperatorError, which tells every mistake and the form that is expected."""
     try:
         given = json.loads(text)
     except ValueError as error:
         # json's own message names line and column and never quotes the text.
-        raise OwnerError(f"The credentials are not JSON: {error}.", f"Expected is {FORM}") from None
+        raise OperatorError(f"The credentials are not JSON: {error}.", f"Expected is {FORM}") from None
     if not isinstance(given, dict):
-        raise OwnerError("The credentials are no JSON object.", f"Expected is {FORM}")
+        raise OperatorError("The credentials are no JSON object.", f"Expected is {FORM}")
     mistakes: list[str] = [_unknown(key) for key in given if key not in KEYS]
     values = {
         "accessToken": _token(given, "accessToken", mistakes),
@@ -58,7 +58,7 @@ def read(text: str) -> Credentials:
         mistakes.append("refreshExpiresAt is given without a refreshToken")
     if mistakes:
         count = "1 mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
-        raise OwnerError(
+        raise OperatorError(
             f"The credentials have {count}:\n" + "\n".join(f"- {line}" for line in mistakes), f"Expected is {FORM}"
         )
     return Credentials(

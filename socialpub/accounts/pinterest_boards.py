@@ -6,7 +6,7 @@ from functools import partial
 from typing import TypeVar
 
 from socialpub.accounts import profiles, tokens
-from socialpub.core.errors import NotFound, OwnerError
+from socialpub.core.errors import NotFound, OperatorError
 from socialpub.providers.base import Withdrawn
 from socialpub.providers.errors import AuthExpired, ProviderError
 from socialpub.providers.pinterest import Board, BoardSection, Pinterest
@@ -26,14 +26,14 @@ def list_all(rt: Runtime, profile_id: str, with_sections: bool = False) -> list[
     """Every board, in the network's order.
 
     Asks the network, so not from the event loop; for sections once more per board. Raises NotFound when there is no
-    such profile, OwnerError when its network has no boards or does not tell them.
+    such profile, OperatorError when its network has no boards or does not tell them.
     """
     profile = profiles.find(rt.reader, profile_id)
     if profile is None:
         raise NotFound("There is no profile with this id.")
     provider = rt.providers[profile.provider]
     if not isinstance(provider, Pinterest):
-        raise OwnerError(f"“{profile.name}” is an account of {provider.label}, which has no boards.")
+        raise OperatorError(f"“{profile.name}” is an account of {provider.label}, which has no boards.")
     try:
         found = _asking(rt, profile_id, partial(provider.list_boards, rt.http))
         if not with_sections:
@@ -41,10 +41,10 @@ def list_all(rt: Runtime, profile_id: str, with_sections: bool = False) -> list[
         return [Listed(board, _sections(rt, provider, profile_id, board.id)) for board in found]
     except Withdrawn:
         hint = f"Connect it as a new profile: {profiles.reconnect(provider.name)}"
-        raise OwnerError(f"The profile “{profile.name}” is disconnected.", hint) from None
+        raise OperatorError(f"The profile “{profile.name}” is disconnected.", hint) from None
     except ProviderError as error:
         message = f"{provider.label} did not tell the boards: {error.message}"
-        raise OwnerError(message, profiles.remedy(provider, error)) from error
+        raise OperatorError(message, profiles.remedy(provider, error)) from error
 
 
 def _sections(rt: Runtime, provider: Pinterest, profile_id: str, board_id: str) -> tuple[BoardSection, ...]:

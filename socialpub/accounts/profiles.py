@@ -11,7 +11,7 @@ from typing import Any
 
 from socialpub.accounts.credentials import Credentials
 from socialpub.core import clock, ids
-from socialpub.core.errors import InvalidRequest, NotFound, OwnerError
+from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
 from socialpub.db.database import Reader, Row, Tx
 from socialpub.db.models import Profile, ProfileStatus
 from socialpub.providers.base import Identity, Provider
@@ -75,8 +75,8 @@ def owner_acts_by(has_refresh_token: bool, access_ends: str | None, refresh_ends
 def import_account(rt: Runtime, provider_name: str, credentials: Credentials, name: str | None = None) -> Imported:
     """Connect the account that these tokens belong to, or give new ones to the profile that it already is.
 
-    Asks the network, so not from the event loop. Raises OwnerError when the tokens are refused, when nothing could be
-    published with them, or when the network cannot be asked; then nothing is saved.
+    Asks the network, so not from the event loop. Raises OperatorError when the tokens are refused, when nothing could
+    be published with them, or when the network cannot be asked; then nothing is saved.
     """
     provider = rt.providers[provider_name]
     if name is not None:
@@ -102,10 +102,10 @@ def check_name(name: str) -> str:
 
 
 def check_grant(provider: Provider, credentials: Credentials) -> None:
-    """Raises OwnerError when no way of publishing is left in these scopes."""
+    """Raises OperatorError when no way of publishing is left in these scopes."""
     scopes = credentials.scopes or frozenset()
     if not provider.oauth.can_publish(scopes):
-        raise OwnerError(
+        raise OperatorError(
             f"With this grant nothing could be published to {provider.label}: "
             + " ".join(provider.oauth.missing_scopes(scopes)),
             f"Consent again, with everything that the app asks for: {reconnect(provider.name)}",
@@ -115,7 +115,7 @@ def check_grant(provider: Provider, credentials: Credentials) -> None:
 def identify(rt: Runtime, provider: Provider, credentials: Credentials) -> tuple[Identity, Credentials]:
     """Whose tokens these are. An access token that has run out is renewed first, when there is a refresh token.
 
-    Asks the network, so not from the event loop. Raises OwnerError.
+    Asks the network, so not from the event loop. Raises OperatorError.
     """
     scopes = credentials.scopes or frozenset()
     renewed = False
@@ -134,12 +134,12 @@ def identify(rt: Runtime, provider: Provider, credentials: Credentials) -> tuple
         hint = remedy(provider, error)
         if renewed:
             hint += " The refresh token has been used in this attempt: import a newer one."
-        raise OwnerError(f"{provider.label} did not say whose tokens these are: {error.message}", hint) from error
+        raise OperatorError(f"{provider.label} did not say whose tokens these are: {error.message}", hint) from error
 
 
 def _renew(rt: Runtime, provider: Provider, credentials: Credentials) -> Credentials:
     if lanes.paused_at(rt.reader):
-        raise OwnerError(
+        raise OperatorError(
             "The access token has run out, and while publishing is paused no token is refreshed.",
             "Import a fresh access token, or `socialpub admin resume` first.",
         )

@@ -4,12 +4,10 @@ One profile at a time and one per turn, so that what was connected on the same d
 A paused copy renews nothing: what it spends, the original would miss.
 """
 
-import logging
 from datetime import datetime, timedelta
 
 from socialpub.accounts import profiles, tokens
-from socialpub.core import clock
-from socialpub.core import logging as logs
+from socialpub.core import clock, logging
 from socialpub.db.database import Row, Tx
 from socialpub.db.models import ProfileStatus
 from socialpub.providers.base import Withdrawn
@@ -24,7 +22,7 @@ RETRY_SECONDS = 3600.0
 ENDPOINT = "refresh"
 """Under this name a failed renewal waits in `not_before`."""
 
-log = logging.getLogger("socialpub.upkeep")
+log = logging.get_logger("socialpub.upkeep")
 
 
 # --- keeping alive ---------------------------------------------------------------------------------------------------
@@ -44,13 +42,13 @@ def keep_alive(rt: Runtime) -> str | None:
         return None
     except Rejected as refused:
         # The profile says so itself by now.
-        logs.event(log, logging.WARNING, "an account must be connected again", profile=profile_id, why=refused.message)
+        log.warning("an account must be connected again", profile=profile_id, why=refused.message)
     except ProviderError as error:
         named = error.retry_after_seconds if isinstance(error, RateLimited) else None
         rt.write(_ask_later, profile_id, max(RETRY_SECONDS, named or 0.0), error.message)
-        logs.event(log, logging.WARNING, "idle tokens could not be renewed", profile=profile_id, why=error.message)
+        log.warning("idle tokens could not be renewed", profile=profile_id, why=error.message)
     else:
-        logs.event(log, logging.INFO, "idle tokens were renewed", profile=profile_id)
+        log.info("idle tokens were renewed", profile=profile_id)
     return profile_id
 
 
@@ -102,7 +100,7 @@ def warn(rt: Runtime) -> int:
     for row in rows:
         said = warning(row, rt.now())
         if said is not None:
-            logs.event(log, logging.WARNING, said, profile=row["id"], name=row["name"], provider=row["provider"])
+            log.warning(said, profile=row["id"], name=row["name"], provider=row["provider"])
             rt.write(_note_warning, row["id"])
             told += 1
     return told

@@ -4,20 +4,19 @@ After an hour they are erased whatever the network says (contract section 3). Wh
 revoked: a restored copy must not end what the original still uses.
 """
 
-import logging
 import threading
 from datetime import timedelta
 
 from socialpub.accounts import profiles, tokens
-from socialpub.core import clock
-from socialpub.core.errors import OwnerError, SocialpubError
+from socialpub.core import clock, logging
+from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.db.database import Tx
 from socialpub.db.models import ProfileStatus
 from socialpub.providers.errors import AppRefused, NotSent, ProviderError, RateLimited, Unavailable
 from socialpub.publishing import lanes
 from socialpub.runtime import Runtime
 
-log = logging.getLogger(__name__)
+log = logging.get_logger("socialpub.revocation")
 
 ERASED_AFTER = timedelta(hours=1)
 FIRST_RETRY_SECONDS = 15.0
@@ -64,7 +63,7 @@ def _work(rt: Runtime) -> None:
     try:
         revoke_disconnected(rt)
     except SocialpubError as error:
-        log.warning("Tokens of disconnected profiles could not be erased yet: %s", error.detail)
+        log.warning("tokens of disconnected profiles could not be erased yet", reason=error.detail)
     finally:
         _at_work.release()
 
@@ -96,10 +95,10 @@ def _end(rt: Runtime, profile_id: str, since: timedelta, ask: bool) -> bool:
         if since < ERASED_AFTER:
             rt.write(_ask_later, profile_id, _patience(since, error), error.message)
             return False
-        log.warning("The tokens of profile %s are erased without being revoked: %s", profile_id, error.message)
-    except (ProviderError, OwnerError) as error:
+        log.warning("tokens are erased without being revoked", profile=profile_id, why=error.message)
+    except (ProviderError, OperatorError) as error:
         # The network does not know them any more, or they cannot be read: nobody can use them either way.
-        log.info("The tokens of profile %s could not be revoked: %s", profile_id, error.message)
+        log.info("tokens could not be revoked", profile=profile_id, why=error.message)
     rt.write(_erase, profile_id)
     return True
 

@@ -34,11 +34,11 @@ class Appliance:
     def open(self, role: str = "admin") -> Iterator["Runtime"]:
         """The parts, for a command that ends soon. Of the log only warnings are shown."""
         from socialpub import runtime
-        from socialpub.core import logging as logs
-        from socialpub.core.settings.sections import Logging
+        from socialpub.core import logging
+        from socialpub.core.settings.sections import LoggingSection
 
         settings = self.settings()
-        logs.configure(Logging(level="warning"))
+        logging.configure(LoggingSection(level="warning"))
         rt = runtime.build(settings, role=role, **self.parts)
         try:
             yield rt
@@ -48,16 +48,15 @@ class Appliance:
     @contextmanager
     def start(self, role: str) -> Iterator["Runtime"]:
         """The parts, for a process that stays: with the doorbell, and the log as it is configured."""
-        import logging
 
         from socialpub import runtime
-        from socialpub.core import logging as logs
+        from socialpub.core import logging
         from socialpub.worker.wakeup import HueyDoorbell
 
         settings = self.settings()
-        logs.configure(settings.logging)
+        logging.configure(settings.logging)
         for note in settings.notes():
-            logging.getLogger(__name__).warning("%s", note)
+            logging.get_logger("socialpub.cli.appliance").warning(note)
         rt = runtime.build(settings, role=role, **self.parts)
         try:
             doorbell = rt.doorbell = HueyDoorbell(settings.queue_file, settings.run_dir)

@@ -37,13 +37,13 @@ def doctor(appliance: Appliance, problems: bool, as_json: bool) -> None:
 
 
 def _examine(appliance: Appliance) -> "list[Finding]":
-    from socialpub.core.errors import OwnerError
+    from socialpub.core.errors import OperatorError
     from socialpub.ops import doctor
     from socialpub.ops.finding import problem
 
     try:
         settings = appliance.settings()
-    except OwnerError as error:
+    except OperatorError as error:
         return [problem("configuration", error.message, error.hint or "Mend the configuration.")]
     found, goes_on = doctor.look_at_premises(settings)
     if not goes_on:

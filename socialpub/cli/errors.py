@@ -5,7 +5,7 @@ from typing import IO, Any
 
 import click
 
-from socialpub.core.errors import OwnerError, SocialpubError
+from socialpub.core.errors import OperatorError, SocialpubError
 
 
 class Failure(click.ClickException):
@@ -24,7 +24,7 @@ class Failure(click.ClickException):
 def as_failure(error: Exception) -> Failure | None:
     """The failure to show for what a room below raised; None for a mistake of ours, whose traceback is wanted."""
     match error:
-        case OwnerError():
+        case OperatorError():
             return Failure(error.message, error.hint)
         case SocialpubError():
             fields = [field.message for field in error.errors if field.message != error.detail]

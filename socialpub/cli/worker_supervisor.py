@@ -1,19 +1,19 @@
 """The worker beside the web server, in one `serve`: started anew when it dies, and gone when `serve` is."""
 
-import logging
 import os
 import subprocess
 import threading
 from pathlib import Path
 
 from socialpub.cli.child_process import Leashed
+from socialpub.core import logging
 
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
 SETTLED_SECONDS = 60.0
 """A worker that lived this long did not die of its start: the next one is not kept waiting."""
 
-log = logging.getLogger("socialpub.serve")
+log = logging.get_logger("socialpub.serve")
 
 
 class Companion:
@@ -52,7 +52,7 @@ class Companion:
             if self._stopping.is_set():
                 return
             child.let_go()
-            log.error("the worker ended (%s); it is started again in %d s", describe(code), pause)
+            log.error("the worker ended and is started again", how=describe(code), seconds=pause)
             self._stopping.wait(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 

@@ -14,7 +14,7 @@ from cryptography.fernet import Fernet, InvalidToken
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from socialpub.core.errors import OwnerError
+from socialpub.core.errors import OperatorError
 
 
 class Secrets:
@@ -34,11 +34,11 @@ class Secrets:
         return self._fernet.encrypt(text.encode())
 
     def open(self, sealed: bytes) -> str:
-        """The token of `seal`. Raises OwnerError when it was sealed with another `secret.key`."""
+        """The token of `seal`. Raises OperatorError when it was sealed with another `secret.key`."""
         try:
             return self._fernet.decrypt(bytes(sealed)).decode()
         except InvalidToken:
-            raise OwnerError(
+            raise OperatorError(
                 "A stored token cannot be read with this secret.key.",
                 "Put back the secret.key that belongs to this database, or connect the account again.",
             ) from None
@@ -62,19 +62,19 @@ def _derive(key: bytes, purpose: bytes) -> bytes:
 
 
 def load(path: Path) -> Secrets:
-    """Read `secret.key`. Raises OwnerError naming the file and the remedy."""
+    """Read `secret.key`. Raises OperatorError naming the file and the remedy."""
     try:
         text = path.read_text("ascii").strip()
         key = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except FileNotFoundError:
-        raise OwnerError(
+        raise OperatorError(
             f"{path} is missing.", "`socialpub init` makes one; after a restore put the one of the original there."
         ) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not URL-safe base64"
-        raise OwnerError(f"{path} cannot be read: {reason}.", "Put the original secret.key there.") from None
+        raise OperatorError(f"{path} cannot be read: {reason}.", "Put the original secret.key there.") from None
     if len(key) < 32:
-        raise OwnerError(f"{path} is too short: 32 bytes in URL-safe base64 are needed.", "Put the original there.")
+        raise OperatorError(f"{path} is too short: 32 bytes in URL-safe base64 are needed.", "Put the original there.")
     return Secrets(key)
 
 

@@ -16,7 +16,7 @@ class FieldError:
     message: str
 
 
-class OwnerError(Exception):
+class OperatorError(Exception):
     """Something only the owner of the machine can mend. `hint` says how."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:

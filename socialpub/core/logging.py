@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 from socialpub.core import clock
 from socialpub.core.redaction import MASK, is_secret_name, redact
-from socialpub.core.settings.sections import Logging
+from socialpub.core.settings.sections import LoggingSection
 
 LOGGER = "socialpub"
 LONGEST_TEXT = 16_384
@@ -35,6 +35,14 @@ _CHATTER = (
 )
 _DEEPEST = 6
 
+Level = Literal["debug", "info", "warning", "error"]
+_NUMBERS: Mapping[Level, int] = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+
 _bound: ContextVar[Mapping[str, Any]] = ContextVar("socialpub_log_fields", default={})  # noqa: B039  never mutated
 
 
@@ -48,21 +56,54 @@ def bind(**fields: Any) -> Iterator[None]:
         _bound.reset(token)
 
 
-def event(logger: logging.Logger, level: int, message: str, /, *, exc_info: Any = None, **fields: Any) -> None:
-    """One line with fields of its own, without those that are None; nothing is done when `level` is not wanted."""
-    if not logger.isEnabledFor(level):
-        return
-    if exc_info is True:
-        exc_info = sys.exc_info()
-    elif isinstance(exc_info, BaseException):
-        exc_info = (type(exc_info), exc_info, exc_info.__traceback__)
-    told = {name: value for name, value in fields.items() if value is not None}
-    # No line shows where in the code it was written, and finding that out costs more than the rest of the line.
-    record = logger.makeRecord(logger.name, level, "", 0, message, (), exc_info, extra={"fields": told})
-    logger.handle(record)
+class Logger:
+    """How every line of ours is written: a message that never varies, and fields beside it."""
+
+    def __init__(self, name: str) -> None:
+        self._logger = logging.getLogger(name)
+
+    def debug(self, message: str, /, **fields: Any) -> None:
+        self.write("debug", message, **fields)
+
+    def info(self, message: str, /, **fields: Any) -> None:
+        self.write("info", message, **fields)
+
+    def warning(self, message: str, /, *, exc_info: Any = None, **fields: Any) -> None:
+        self.write("warning", message, exc_info=exc_info, **fields)
+
+    def error(self, message: str, /, *, exc_info: Any = None, **fields: Any) -> None:
+        self.write("error", message, exc_info=exc_info, **fields)
+
+    def wants(self, level: Level) -> bool:
+        """Whether a line of this level is written at all, for those whose fields cost something."""
+        return self._logger.isEnabledFor(_NUMBERS[level])
+
+    def write(self, level: Level, message: str, /, *, exc_info: Any = None, **fields: Any) -> None:
+        """One line, without the fields that are None; nothing is done when `level` is not wanted.
+
+        `exc_info`: an exception, or True for the one that is being handled.
+        """
+        if not self.wants(level):
+            return
+        if exc_info is True:
+            exc_info = sys.exc_info()
+        elif isinstance(exc_info, BaseException):
+            exc_info = (type(exc_info), exc_info, exc_info.__traceback__)
+        shown = {name: value for name, value in fields.items() if value is not None}
+        # No line shows where in the code it was written, and finding that out costs more than the rest of the line.
+        record = self._logger.makeRecord(
+            self._logger.name, _NUMBERS[level], "", 0, message, (), exc_info, extra={"fields": shown}
+        )
+        self._logger.handle(record)
 
 
-def configure(settings: Logging, stream: TextIO | None = None) -> None:
+def get_logger(name: str) -> Logger:
+    """The logger of this name, which every JSON line shows. A name outlives the file it was first used in: people
+    filter their logs by it."""
+    return Logger(name)
+
+
+def configure(settings: LoggingSection, stream: TextIO | None = None) -> None:
     """Send the lines of this process to `stream` (stderr) in the wanted format. Calling it again replaces the former.
 
     uvicorn has to be started with `log_config=None`, or it puts handlers of its own in place.

@@ -6,7 +6,6 @@ returned reaches its caller only after that commit, so an answer never speaks of
 """
 
 import asyncio
-import logging
 import queue
 import sqlite3
 import threading
@@ -18,12 +17,13 @@ from typing import Any, TypeVar
 
 from peewee import SqliteDatabase
 
+from socialpub.core import logging
 from socialpub.core.clock import Clock, stamp
 from socialpub.core.errors import Unavailable
 from socialpub.db import migrate
 from socialpub.db.locks import Turnstile
 
-log = logging.getLogger("socialpub.store")
+log = logging.get_logger("socialpub.store")
 
 T = TypeVar("T")
 Row = sqlite3.Row
@@ -303,7 +303,7 @@ def _attempt(after: Callable[..., object], args: tuple[Any, ...]) -> None:
     try:
         after(*args)
     except Exception:
-        log.exception("what should follow a write failed")
+        log.error("what should follow a write failed", exc_info=True)
 
 
 def _fail(calls: list[_Call], error: BaseException) -> None:

@@ -1,6 +1,7 @@
 """Locks between processes, held by the kernel: a process that dies lets go at once, whatever the clock says.
 
-`Owner` ends a lease the honest way: a running row names its owner, and is free only when that owner's file is.
+`ProcessLock` ends a lease: a running row names the process that has it, and is free only when that process's lock
+file is.
 `Turnstile` lets the processes that write queue fairly: SQLite's own busy handler polls and starves one side.
 """
 
@@ -49,7 +50,7 @@ class FileLock:
         self.release()
 
 
-class Owner:
+class ProcessLock:
     """This process, as rows name it. Alive exactly as long as the kernel holds its lock."""
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -59,7 +60,7 @@ class Owner:
         self._in_hand: dict[str, object] = {}
         self._lock = FileLock(folder / f"{name}.lock")
         if not self._lock.try_acquire():
-            raise RuntimeError(f"owner {name} exists already")
+            raise RuntimeError(f"a process named {name} exists already")
 
     def is_alive(self, name: str) -> bool:
         """Whether the process that a row names still lives (stopped or suspended counts as living)."""
@@ -85,7 +86,7 @@ class Owner:
         self._in_hand.pop(row_id, None)
 
     def works_on(self, name: str, row_id: str) -> bool:
-        """Whether somebody still works on a running row that names this owner.
+        """Whether somebody still works on a running row that names this process.
 
         A process that lives may have lost the thread that had the row, or failed to write down how it ended.
         """

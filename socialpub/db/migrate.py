@@ -12,7 +12,7 @@ from pathlib import Path
 from peewee import SqliteDatabase
 from playhouse.migrations import Runner
 
-from socialpub.core.errors import OwnerError
+from socialpub.core.errors import OperatorError
 from socialpub.db.locks import FileLock
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -41,7 +41,7 @@ def _known() -> set[str]:
 
 
 def apply(database: SqliteDatabase) -> list[str]:
-    """Apply what is missing; the names applied. Raises OwnerError for a newer database."""
+    """Apply what is missing; the names applied. Raises OperatorError for a newer database."""
     database.connect(reuse_if_open=True)
     with warnings.catch_warnings():
         # The runner stores a naive `datetime.now` through sqlite3's deprecated default adapter (Python 3.12).
@@ -49,7 +49,7 @@ def apply(database: SqliteDatabase) -> list[str]:
         runner = Runner(database, str(MIGRATIONS))
         newer = [row.name for row in runner.status() if row.path is None]
         if newer:
-            raise OwnerError(
+            raise OperatorError(
                 f"The database was made by a newer socialpub (it has {', '.join(newer)}, unknown here).",
                 "Install the newer version again, or restore a copy that this version made.",
             )

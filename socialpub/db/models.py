@@ -161,7 +161,7 @@ class Delivery:
     due_at: str
     run_at: str
     started_at: str | None
-    owner: str | None
+    held_by: str | None
     plan: list[tuple[str, str]] | None
     """Names and kinds of the steps; None until the first start."""
     step: int

@@ -1,6 +1,6 @@
 """Which `secret.key` a database belongs to: found out at start, not at the first token that cannot be read."""
 
-from socialpub.core.errors import OwnerError
+from socialpub.core.errors import OperatorError
 from socialpub.db.database import Database, Tx
 
 
@@ -10,7 +10,7 @@ def bind_secret(db: Database, check_value: str) -> None:
     if known is None:
         db.write(_remember, check_value)
     elif known != check_value:
-        raise OwnerError(
+        raise OperatorError(
             "The database belongs to another secret.key.",
             "Put the secret.key back that lay beside this database; without it no stored token can be read.",
         )

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Protocol
 
-from socialpub.core.errors import OwnerError
+from socialpub.core.errors import OperatorError
 
 FIRST = "socialpub-copy.json"
 """The name of the first member; by it a copy is known from its first bytes."""
@@ -26,7 +26,7 @@ _AT_MOST_BEHIND = tarfile.BLOCKSIZE * 3 + tarfile.RECORDSIZE
 """From the seal to the end of the file: its block, two empty ones, and what fills the last record."""
 
 
-class Unsound(OwnerError):
+class Unsound(OperatorError):
     """The file is no whole copy of socialpub."""
 
 
@@ -93,16 +93,16 @@ def create(path: Path) -> Iterator[Archive]:
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """A copy whose every byte was read and is as it was written. Raises Unsound, OwnerError."""
+    """A copy whose every byte was read and is as it was written. Raises Unsound, OperatorError."""
     try:
         file = path.open("rb")
     except OSError as error:
-        raise OwnerError(f"{path} cannot be read: {error.strerror}.", "Name the file of a copy.") from None
+        raise OperatorError(f"{path} cannot be read: {error.strerror}.", "Name the file of a copy.") from None
     with file:
         try:
             _check_seal(path, file)
         except OSError as error:
-            raise OwnerError(f"{path} cannot be read: {error.strerror}.", "Look at its disk.") from error
+            raise OperatorError(f"{path} cannot be read: {error.strerror}.", "Look at its disk.") from error
         yield file
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from socialpub.core import crypto
-from socialpub.core.errors import OwnerError
+from socialpub.core.errors import OperatorError
 from socialpub.db import migrate
 from socialpub.media import files
 from socialpub.ops import archive
@@ -58,7 +58,7 @@ class Copy:
 def write(rt: Runtime, target: Path, *, with_secret: bool = False) -> Copy:
     """Write a consistent copy to `target`, which may not exist yet. Publishing and the API go on meanwhile.
 
-    Raises OwnerError. Nothing appears under the name before the copy is whole and on the disk.
+    Raises OperatorError. Nothing appears under the name before the copy is whole and on the disk.
     """
     if os.path.lexists(target):
         raise _exists(target)
@@ -82,12 +82,12 @@ def write(rt: Runtime, target: Path, *, with_secret: bool = False) -> Copy:
     except (OSError, sqlite3.Error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         message = f"The copy could not be written to {target}: {reason}."
-        raise OwnerError(message, "Look at the disk and try again.") from error
+        raise OperatorError(message, "Look at the disk and try again.") from error
     return Copy(copied_at, with_secret, posts, written, lost)
 
 
-def _exists(target: Path) -> OwnerError:
-    return OwnerError(f"{target} exists already.", "Choose another name, or move the file away.")
+def _exists(target: Path) -> OperatorError:
+    return OperatorError(f"{target} exists already.", "Choose another name, or move the file away.")
 
 
 def _copy_database(rt: Runtime, target: Path) -> None:
@@ -129,7 +129,7 @@ def _add_media(rt: Runtime, copy: Archive, copied: sqlite3.Connection, copied_at
 
 
 def verify(source: Path) -> Copy:
-    """Read a copy to its end: every byte is as it was written, and the database is sound. Raises OwnerError."""
+    """Read a copy to its end: every byte is as it was written, and the database is sound. Raises OperatorError."""
     beside = source.parent if os.access(source.parent, os.W_OK) else None
     with (
         opened(source) as (file, info),
@@ -138,12 +138,14 @@ def verify(source: Path) -> Copy:
         try:
             return unpack(source, file, info, Path(scratch), media=False)
         except OSError as error:
-            raise OwnerError(f"The copy could not be read through: {error.strerror}.", "Look at the disk.") from error
+            raise OperatorError(
+                f"The copy could not be read through: {error.strerror}.", "Look at the disk."
+            ) from error
 
 
 @contextmanager
 def opened(source: Path) -> Iterator[tuple[IO[bytes], Info]]:
-    """A copy that is what was written, and what it says about itself. Raises OwnerError."""
+    """A copy that is what was written, and what it says about itself. Raises OperatorError."""
     with archive.opened(source) as file:
         with closing(archive.members(source, file)) as members:
             name, content = next(members, (None, None))
@@ -156,7 +158,7 @@ def opened(source: Path) -> Iterator[tuple[IO[bytes], Info]]:
 def unpack(source: Path, file: IO[bytes], info: Info, scratch: Path, *, media: bool) -> Copy:
     """Unpack into `scratch`, which must be empty: the database, `secret.key` and, if wanted, the media.
 
-    Raises OwnerError for what a copy cannot hold, and when the database is not sound or names another `secret.key`.
+    Raises OperatorError for what a copy cannot hold, and when the database is not sound or names another `secret.key`.
     """
     database = scratch / DATABASE
     expected = {archive.FIRST, DATABASE} | ({SECRET} if info.holds_secret else set())
@@ -196,7 +198,7 @@ def _read_info(source: Path, text: bytes) -> Info:
     except (ValueError, TypeError, KeyError):
         raise _foreign(source, "it does not say what it is") from None
     if newer:
-        raise OwnerError(f"{source} was made by a newer socialpub.", "Use that version to read it.")
+        raise OperatorError(f"{source} was made by a newer socialpub.", "Use that version to read it.")
     return info
 
 
@@ -220,11 +222,11 @@ def _check_database(source: Path, database: Path, info: Info) -> None:
             unknown = migrate.unknown(row[0] for row in connection.execute("SELECT name FROM schema_migration"))
             bound = connection.execute("SELECT value FROM appliance WHERE name = 'secret_key'").fetchone()
     except sqlite3.Error as error:
-        raise OwnerError(f"The database in {source} cannot be read: {error}.", "Use another copy.") from error
+        raise OperatorError(f"The database in {source} cannot be read: {error}.", "Use another copy.") from error
     if sound != "ok":
-        raise OwnerError(f"The database in {source} is damaged: {sound}.", "Use another copy.")
+        raise OperatorError(f"The database in {source} is damaged: {sound}.", "Use another copy.")
     if unknown:
-        raise OwnerError(
+        raise OperatorError(
             f"The database in {source} was made by a newer socialpub (it has {', '.join(unknown)}, unknown here).",
             "Use that version to restore it.",
         )
@@ -235,7 +237,7 @@ def _check_database(source: Path, database: Path, info: Info) -> None:
 def _check_secret(source: Path, key_file: Path, info: Info) -> None:
     try:
         matches = crypto.load(key_file).check_value == info.secret_key
-    except OwnerError:
+    except OperatorError:
         matches = False
     if not matches:
         raise _foreign(source, "its secret.key is another one than its database's")

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from socialpub.core import crypto
-from socialpub.core.errors import OwnerError
+from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import migrate
 from socialpub.media import inspect
@@ -88,7 +88,7 @@ def _look_at_secret(settings: Settings) -> Iterator[Finding]:
     path = settings.secret_key_file
     try:
         crypto.load(path)
-    except OwnerError as error:
+    except OperatorError as error:
         yield problem("secret.key", error.message, error.hint or "Put the original secret.key there.")
         return
     if path.stat().st_mode & 0o077:
@@ -162,7 +162,7 @@ def _look_at_database(settings: Settings) -> Iterator[Finding]:
 def _is_foreign(settings: Settings, bound: str) -> bool:
     try:
         return crypto.load(settings.secret_key_file).check_value != bound
-    except OwnerError:
+    except OperatorError:
         return False  # told already
 
 

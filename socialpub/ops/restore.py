@@ -14,14 +14,14 @@ from pathlib import Path
 
 from socialpub.core import crypto
 from socialpub.core.clock import Clock, stamp
-from socialpub.core.errors import OwnerError
+from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.ops import archive, backup
 from socialpub.ops.backup import Copy, Info
 
 
 def restore(source: Path, settings: Settings, clock: Clock) -> Copy:
-    """Put a copy into the `data_dir` of these settings, paused. Raises OwnerError and leaves nothing half-made."""
+    """Put a copy into the `data_dir` of these settings, paused. Raises OperatorError and leaves nothing half-made."""
     _refuse_what_is_there(settings)
     with backup.opened(source) as (file, info):
         _match_secret(settings, info)
@@ -34,12 +34,12 @@ def restore(source: Path, settings: Settings, clock: Clock) -> Copy:
             raise _taken(Path(error.filename2 or error.filename)) from error
         except OSError as error:
             message = f"The copy could not be put into {settings.data_dir}: {error.strerror}."
-            raise OwnerError(message, "Look at the disk and at who owns the folder, and try again.") from error
+            raise OperatorError(message, "Look at the disk and at who owns the folder, and try again.") from error
     return copy
 
 
-def _taken(path: Path) -> OwnerError:
-    return OwnerError(f"{path} exists already, and nothing is overwritten.", "Restore into an empty data_dir.")
+def _taken(path: Path) -> OperatorError:
+    return OperatorError(f"{path} exists already, and nothing is overwritten.", "Restore into an empty data_dir.")
 
 
 def _refuse_what_is_there(settings: Settings) -> None:
@@ -58,14 +58,14 @@ def _match_secret(settings: Settings, info: Info) -> None:
     key_file = settings.secret_key_file
     if os.path.lexists(key_file):
         if crypto.load(key_file).check_value != info.secret_key:
-            raise OwnerError(
+            raise OperatorError(
                 f"The copy belongs to another secret.key than {key_file}.",
                 "Move that one away; the copy holds its own."
                 if info.holds_secret
                 else "Put the original's secret.key there; without it no stored token could be read.",
             )
     elif not info.holds_secret:
-        raise OwnerError(
+        raise OperatorError(
             f"The copy does not hold secret.key, and there is none at {key_file}.",
             "Put the original's secret.key there first; without it no stored token could be read.",
         )

@@ -3,18 +3,14 @@
 A network that is not in here does not exist for the rest of the house.
 """
 
-from typing import TYPE_CHECKING
-
+from socialpub.core.settings.sections import ProvidersSection
 from socialpub.providers.base import Provider
 from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.tiktok import TikTok
 from socialpub.providers.x import X
 
-if TYPE_CHECKING:
-    from socialpub.core.settings.sections import Providers
 
-
-def build(sections: "Providers") -> dict[str, Provider]:
+def build(sections: ProvidersSection) -> dict[str, Provider]:
     """Every network by its name in the API."""
     networks: tuple[Provider, ...] = (X(sections.x), TikTok(sections.tiktok), Pinterest(sections.pinterest))
     return {network.name: network for network in networks}

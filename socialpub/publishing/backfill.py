@@ -11,7 +11,7 @@ from typing import Any
 
 from socialpub.accounts import profiles, tokens
 from socialpub.core.clock import after, parse
-from socialpub.core.errors import OwnerError, SocialpubError
+from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.db.database import Row, Tx
 from socialpub.providers.base import Job, Published, Withdrawn
 from socialpub.providers.errors import ProviderError
@@ -63,7 +63,7 @@ def _ask(rt: Runtime, row: Row) -> bool:
             open=lambda sealed: rt.secrets.open(sealed.encode()),
         )
         told = provider.fill_in(job)
-    except (ProviderError, Withdrawn, SocialpubError, OwnerError):
+    except (ProviderError, Withdrawn, SocialpubError, OperatorError):
         return False  # nothing depends on it; the next age asks again
     if told is None or told.post_id is None:
         return False

@@ -16,8 +16,8 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, opening: Opening | None) -> Del
     """Take a delivery that is due, or that nobody works on any more. None: not due, not allowed,
     or someone else has it.
 
-    The caller has it in hand (`Owner.take`), so a row that runs under this process's own name was left behind by a
-    thread. When the next step is the commit, the row says so from here on.
+    The caller has it in hand (`ProcessLock.take`), so a row that runs under this process's own name was left behind
+    by a thread. When the next step is the commit, the row says so from here on.
     """
     row = tx.one(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE id = ?", (delivery_id,))
     if row is None or lanes.paused_at(tx):
@@ -26,7 +26,7 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, opening: Opening | None) -> Del
     if delivery.state.final or _lane_is_busy(tx, delivery):
         return None
     if delivery.state is State.RUNNING:
-        if delivery.owner != rt.owner.name and rt.owner.is_alive(delivery.owner or ""):
+        if delivery.held_by != rt.process.name and rt.process.is_alive(delivery.held_by or ""):
             return None
         _take_over(rt, tx, delivery)
     elif delivery.run_at > tx.stamp:
@@ -46,7 +46,7 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, opening: Opening | None) -> Del
         delivery.started_at = tx.stamp
         post_status.begin(tx, delivery.post_id)
     delivery.state = State.RUNNING
-    delivery.owner = rt.owner.name
+    delivery.held_by = rt.process.name
     delivery.run_at = tx.stamp
     deliveries.announce(tx, delivery)
     deliveries.store(tx, delivery)
@@ -78,7 +78,7 @@ def _take_over(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
     step = delivery.plan[delivery.step][0] if delivery.plan else "start"
     attempts.record(tx, delivery.id, Attempt(step, delivery.run_at, told, message))
     delivery.state = State.QUEUED
-    delivery.owner = None
+    delivery.held_by = None
     delivery.run_at = tx.stamp
     deliveries.store(tx, delivery)
 

@@ -97,7 +97,7 @@ def store(tx: Tx, delivery: Delivery) -> None:
         state=delivery.state,
         run_at=delivery.run_at,
         started_at=delivery.started_at,
-        owner=delivery.owner,
+        owner=delivery.held_by,
         plan=None if delivery.plan is None else _json(delivery.plan),
         step=delivery.step,
         memo=_json(delivery.memo),
@@ -108,7 +108,7 @@ def store(tx: Tx, delivery: Delivery) -> None:
 
 def requeue(rt: Runtime, tx: Tx, delivery: Delivery, seconds: float, *, ring: bool = True) -> None:
     delivery.state = State.QUEUED
-    delivery.owner = None
+    delivery.held_by = None
     delivery.run_at = after(tx.stamp, seconds) if seconds else tx.stamp
     store(tx, delivery)
     if ring and not seconds:

@@ -5,16 +5,14 @@ the call, outcomes about the post; the table between the two (design: "The deliv
 """
 
 import json
-import logging
 import sqlite3
 from datetime import datetime, timedelta
 from typing import Any
 
 from socialpub.accounts import profiles, tokens
-from socialpub.core import logging as logs
-from socialpub.core import signed_urls
+from socialpub.core import logging, signed_urls
 from socialpub.core.clock import parse
-from socialpub.core.errors import OwnerError, Unavailable
+from socialpub.core.errors import OperatorError, Unavailable
 from socialpub.db.models import Delivery, Profile, ProfileStatus, Progress, State
 from socialpub.providers.base import (
     Account,
@@ -43,7 +41,7 @@ from socialpub.runtime import Runtime
 SLICE_SECONDS = 10.0
 """Bytes go in slices of about this long, so that a lane never keeps a worker for a whole film."""
 
-log = logging.getLogger("socialpub.publisher")
+log = logging.get_logger("socialpub.publisher")
 
 
 def work(rt: Runtime, delivery_id: str) -> None:
@@ -53,19 +51,19 @@ def work(rt: Runtime, delivery_id: str) -> None:
     passed: set[str] = set()
     began = rt.clock.monotonic()
     while profile_id is not None and not rt.stopping.is_set():
-        candidate = lanes.next_due(rt.reader, profile_id, rt.stamp(), rt.owner)
+        candidate = lanes.next_due(rt.reader, profile_id, rt.stamp(), rt.process)
         if candidate is None or candidate.id in passed:
             return
         if rt.clock.monotonic() - began >= SLICE_SECONDS:
             rt.doorbell.ring(candidate.id)
             return
         passed.add(candidate.id)
-        if not rt.owner.take(candidate.id):
+        if not rt.process.take(candidate.id):
             return
         try:
             _take_up(rt, candidate)
         finally:
-            rt.owner.let_go(candidate.id)
+            rt.process.let_go(candidate.id)
 
 
 def _take_up(rt: Runtime, candidate: Delivery) -> None:
@@ -92,7 +90,7 @@ def open_(rt: Runtime, delivery: Delivery) -> Opening:
         steps = provider.plan(content, provider.read_options(delivery.options)[0])
     except Exception:
         # The rest of its lane would wait behind it for ever.
-        logs.event(log, logging.ERROR, "a post could not be examined", exc_info=True, delivery_id=delivery.id)
+        log.error("a post could not be examined", exc_info=True, delivery_id=delivery.id)
         refused = "Not sent: socialpub failed unexpectedly when it examined this post; its log says why."
         return Opening(content, delivery.options, refused=refused)
     return Opening(content, delivery.options, tuple((step.name, step.kind.value) for step in steps))
@@ -100,7 +98,7 @@ def open_(rt: Runtime, delivery: Delivery) -> Opening:
 
 def advance(rt: Runtime, delivery: Delivery) -> Delivery | None:
     """Run the next step of a claimed delivery and settle it. The delivery again when it goes on at once."""
-    with logs.bind(post_id=delivery.post_id, delivery_id=delivery.id, provider=delivery.provider):
+    with logging.bind(post_id=delivery.post_id, delivery_id=delivery.id, provider=delivery.provider):
         started_at, step, seen = rt.stamp(), delivery.step_name, Seen()
         result = _run(rt, delivery, seen)
         run = Run(started_at, seen.code, seen.request_id, seen.answered, seen.message)
@@ -120,10 +118,10 @@ def _settle(rt: Runtime, delivery: Delivery, result: Result, run: Run) -> Delive
         following = rt.write(settle.settle, delivery, result, run)
     except (Unavailable, sqlite3.OperationalError) as error:
         rt.unwritten[delivery.id] = (delivery, result, run)
-        logs.event(log, logging.ERROR, "the end of a step could not be written down yet", reason=str(error))
+        log.error("the end of a step could not be written down yet", reason=str(error))
         return None
     except Exception:
-        logs.event(log, logging.ERROR, "a step could not be settled", exc_info=True, step=delivery.step_name)
+        log.error("a step could not be settled", exc_info=True, step=delivery.step_name)
         following = rt.write(settle.settle, delivery, _failed_here(delivery), run)
     rt.unwritten.pop(delivery.id, None)
     return following
@@ -154,10 +152,10 @@ def _run(rt: Runtime, delivery: Delivery, seen: Seen) -> Result:
         return Refused(f"A media file is missing in socialpub's storage: {_name_of(rt, delivery, missing)}.")
     except Unavailable as error:
         return Retry(error.detail)
-    except OwnerError as error:
+    except OperatorError as error:
         return _turned_away(delivery, f"{error.message} {error.hint or ''}".strip())
     except Exception:
-        logs.event(log, logging.ERROR, "a step failed unexpectedly", exc_info=True, step=delivery.step_name)
+        log.error("a step failed unexpectedly", exc_info=True, step=delivery.step_name)
         return _failed_here(delivery)
 
 
@@ -202,7 +200,7 @@ def _job(
         )
         if row is None or row["status"] == ProfileStatus.DISCONNECTED:
             raise Withdrawn("The profile was disconnected.")
-        if (row["state"], row["owner"]) != (State.RUNNING, rt.owner.name):
+        if (row["state"], row["owner"]) != (State.RUNNING, rt.process.name):
             raise Withdrawn("The post was stopped.")
         if delivery.commits_next and not asked and Progress(**json.loads(row["progress"])).stopped:
             raise Withdrawn(deliveries.STOPPED)  # announced, but the call has not left yet
@@ -335,20 +333,20 @@ def _name_of(rt: Runtime, delivery: Delivery, missing: FileNotFoundError) -> str
 
 
 def _log(rt: Runtime, delivery: Delivery, step: str, result: Result, run: Run) -> None:
+    level: logging.Level
     match result:
         case Refused(message) | Unknown(message) | Undecidable(message):
-            level, said = logging.WARNING, message
+            level, said = "warning", message
         case Held(message):
-            level, said = logging.DEBUG, message  # told once, when the hold begins
+            level, said = "debug", message  # told once, when the hold begins
         case Retry(message) | Limited(message=message):
-            level, said = logging.WARNING, message
+            level, said = "warning", message
         case Published(post_id, url):
             told = (post_id, url, *delivery.memo.get("notes", ()))
-            level, said = logging.INFO, " ".join(("published", *filter(None, told)))
+            level, said = "info", " ".join(("published", *filter(None, told)))
         case _:
-            level, said = logging.DEBUG, ""
-    logs.event(
-        log,
+            level, said = "debug", ""
+    log.write(
         level,
         said or f"{step}: {type(result).__name__.lower()}",
         step=step,

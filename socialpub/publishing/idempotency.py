@@ -74,7 +74,7 @@ def find(rt: "Runtime", store: Reader | Tx, ticket: Ticket, now: datetime) -> Ke
     )
     if row is None or row["created_at"] <= stamp(now - KEPT_FOR):
         return None
-    if row["status"] is None and not rt.owner.is_alive(row["owner"]):
+    if row["status"] is None and not rt.process.is_alive(row["owner"]):
         return None  # it died with its process, before it had done anything
     if row["fingerprint"] != ticket.fingerprint:
         raise Conflict(f"This {HEADER} was used for another request. Use a new one for each thing you want done.")
@@ -89,7 +89,7 @@ def begin(rt: "Runtime", tx: Tx, ticket: Ticket) -> Kept | None:
     if kept is None:
         tx.execute(
             "INSERT OR REPLACE INTO idempotency (key_id, key, fingerprint, owner, created_at) VALUES (?, ?, ?, ?, ?)",
-            (ticket.key_id, ticket.key, ticket.fingerprint, rt.owner.name, tx.stamp),
+            (ticket.key_id, ticket.key, ticket.fingerprint, rt.process.name, tx.stamp),
         )
     return kept
 

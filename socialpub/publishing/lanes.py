@@ -5,7 +5,7 @@ Everything here is asked inside the claim, so that no answer can be out of date 
 
 from socialpub.core.clock import after
 from socialpub.db.database import Reader, Row, Tx
-from socialpub.db.locks import Owner
+from socialpub.db.locks import ProcessLock
 from socialpub.db.models import Delivery
 
 PROBE_SECONDS = 15 * 60
@@ -29,7 +29,7 @@ def restored_from(store: Reader | Tx) -> str | None:
     return None if row is None else str(row[0])
 
 
-def next_due(reader: Reader, profile_id: str, now: str, owner: Owner) -> Delivery | None:
+def next_due(reader: Reader, profile_id: str, now: str, process: ProcessLock) -> Delivery | None:
     """What of this lane comes next: what nobody works on any more, else the oldest due one. None while one runs."""
     row = reader.one(
         f"SELECT {Delivery.COLUMNS} FROM delivery WHERE profile_id = ? AND state = 'running'", (profile_id,)
@@ -40,16 +40,16 @@ def next_due(reader: Reader, profile_id: str, now: str, owner: Owner) -> Deliver
                 ORDER BY due_at, id LIMIT 1""",
             (profile_id, now),
         )
-    elif owner.works_on(row["owner"], row["id"]):
+    elif process.works_on(row["owner"], row["id"]):
         return None
     return None if row is None else Delivery.of(row)
 
 
-def due_lanes(reader: Reader, now: str, owner: Owner) -> list[str]:
+def due_lanes(reader: Reader, now: str, process: ProcessLock) -> list[str]:
     """One delivery of each profile that has something due or orphaned, the longest waiting first."""
     orphans = [
         row["id"] for row in reader.all("SELECT id, owner FROM delivery WHERE state = 'running'")
-        if not owner.works_on(row["owner"], row["id"])
+        if not process.works_on(row["owner"], row["id"])
     ]  # fmt: skip
     due = reader.all(
         """SELECT min(id), min(run_at) FROM delivery WHERE state = 'queued' AND run_at <= ?

@@ -52,7 +52,7 @@ def _due(tx: Tx) -> list[Delivery]:
 def _have_read_back(tx: Tx, delivery: Delivery, copied_at: str) -> None:
     progress = delivery.progress
     progress.restored = True
-    delivery.state, delivery.owner = State.QUEUED, None  # its owner was a process of the original's
+    delivery.state, delivery.held_by = State.QUEUED, None  # its owner was a process of the original's
     delivery.started_at = tx.stamp  # reading back has a patience of its own
     delivery.run_at = tx.stamp
     if not _is_watched(delivery):
@@ -88,6 +88,6 @@ def _begin_anew(tx: Tx, delivery: Delivery) -> None:
         return
     delivery.plan, delivery.step, delivery.memo = None, 0, {}
     delivery.progress.tries, delivery.progress.again = 0, {}
-    delivery.state, delivery.owner = State.QUEUED, None
+    delivery.state, delivery.held_by = State.QUEUED, None
     delivery.run_at = tx.stamp
     deliveries.store(tx, delivery)

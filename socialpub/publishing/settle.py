@@ -1,7 +1,6 @@
 """Writing down what became of a step: the complete match over every way it can end."""
 
 import json
-import logging
 import random
 import sqlite3
 from collections.abc import Mapping
@@ -9,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from socialpub.core import logging as logs
+from socialpub.core import logging
 from socialpub.core.clock import after, parse
 from socialpub.db.database import Tx
 from socialpub.db.models import Delivery, Progress, State
@@ -28,7 +27,7 @@ NOT_SENT_BY_A_COPY = (
 
 LOOK_FIRST = "Look at the account before you post it again."
 
-log = logging.getLogger("socialpub.settlement")
+log = logging.get_logger("socialpub.settlement")
 
 
 def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) -> Delivery | None:
@@ -36,7 +35,7 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
     row = tx.one("SELECT state, owner, progress FROM delivery WHERE id = ?", (delivery.id,))
     if row is None or State(row["state"]).final:
         return None
-    if (row["state"], row["owner"]) != (State.RUNNING, rt.owner.name) and not isinstance(result, Published):
+    if (row["state"], row["owner"]) != (State.RUNNING, rt.process.name) and not isinstance(result, Published):
         return None  # the row was taken meanwhile; only a post that is certainly up still counts
     delivery = _copy(delivery)
     delivery.progress.stopped = Progress(**json.loads(row["progress"])).stopped
@@ -117,14 +116,14 @@ def _hold(tx: Tx, provider: str, reason: str, code: str | None) -> str:
     if not lanes.is_held(tx, provider):
         # Once: what is held meets the same answer at every probe.
         said = "the network refuses this app; what is due there is held"
-        tx.after_commit(partial(logs.event, log, logging.WARNING, said, provider=provider, reason=reason, code=code))
+        tx.after_commit(partial(log.warning, said, provider=provider, reason=reason, code=code))
     return lanes.hold(tx, provider, reason, code)
 
 
 def _release(tx: Tx, provider: str) -> None:
     if lanes.release(tx, provider):
         said = "the network takes this app again; what was held goes out"
-        tx.after_commit(partial(logs.event, log, logging.INFO, said, provider=provider))
+        tx.after_commit(partial(log.info, said, provider=provider))
 
 
 def _advance(delivery: Delivery, memo: Mapping[str, Any]) -> None:

@@ -7,13 +7,12 @@ verified is always one PUT, never a mixture of two.
 
 import asyncio
 import json
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import orjson
 
-from socialpub.core import ids, signed_urls
+from socialpub.core import ids, logging, signed_urls
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, FieldError, Forbidden, InvalidRequest, Unavailable
 from socialpub.core.settings.loader import Settings
@@ -24,7 +23,7 @@ from socialpub.media.files import Incoming
 from socialpub.media.inspect import Facts, Limits, Refused
 from socialpub.runtime import Runtime
 
-log = logging.getLogger(__name__)
+log = logging.get_logger("socialpub.artifacts")
 
 _ROUNDS = 5
 """So often `complete` begins again because another PUT arrived while it was looking."""
@@ -165,7 +164,7 @@ async def complete(rt: Runtime, artifact_id: str) -> bytes:
                 continue
             if isinstance(error, FileNotFoundError):
                 raise _failing("its bytes are gone; send them again with a PUT to uploadUrl") from error
-            log.error("artifact %s could not be examined: %s", artifact_id, error)
+            log.error("an artifact could not be examined", artifact=artifact_id, reason=str(error))
             raise Unavailable("The file cannot be examined at the moment. Send the request again.") from error
         await rt.write_soon(_verify, artifact_id, row["stored_generation"], facts)
     raise Conflict("Other bytes keep arriving for this upload. Complete it when the last PUT has been answered.")

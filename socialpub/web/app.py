@@ -5,7 +5,6 @@ Whatever goes wrong below ends here as a problem; nothing leaves without its req
 
 import asyncio
 import contextlib
-import logging
 import sqlite3
 from collections import Counter
 from collections.abc import MutableMapping
@@ -14,7 +13,7 @@ from typing import Any
 from starlette.routing import Router
 
 from socialpub.accounts.api_keys import LastUses
-from socialpub.core import logging as logs
+from socialpub.core import logging
 from socialpub.core.errors import InternalError, NotFound, SocialpubError, Unavailable
 from socialpub.publishing import idempotency
 from socialpub.runtime import Runtime
@@ -24,7 +23,7 @@ from socialpub.web.rate_limit import Rates
 from socialpub.web.request import ClientGone, Receive, Request, Send
 from socialpub.web.routes import routes, verification_routes
 
-log = logging.getLogger("socialpub.requests")
+log = logging.get_logger("socialpub.requests")
 
 FLUSH_SECONDS = 60.0
 
@@ -65,7 +64,7 @@ class App:
                 await self._router(scope, receive, send)
             else:
                 # What other rooms write on the way of a change carries its id; a read does not pay for that.
-                with logs.bind(request_id=request.id.decode()):
+                with logging.bind(request_id=request.id.decode()):
                     await self._router(scope, receive, send)
         except ClientGone:
             return
@@ -126,12 +125,12 @@ def _as_problem(error: Exception, request: Request) -> SocialpubError:
     fields = {"method": request.method, "path": request.path, "request_id": request.id.decode()}
     if isinstance(error, SocialpubError):
         cause = error.__cause__
-        logs.event(log, logging.WARNING, error.detail, exc_info=cause, **fields)
+        log.warning(error.detail, exc_info=cause, **fields)
         return error
     if isinstance(error, sqlite3.OperationalError):
-        logs.event(log, logging.ERROR, "the database cannot be read", exc_info=error, **fields)
+        log.error("the database cannot be read", exc_info=error, **fields)
         return Unavailable("The database cannot be read at the moment. Try again.")
-    logs.event(log, logging.ERROR, "a request failed", exc_info=error, **fields)
+    log.error("a request failed", exc_info=error, **fields)
     return InternalError("Something went wrong here. The log line with this request's id says what.")
 
 
@@ -139,8 +138,8 @@ def _note(app: App, request: Request) -> None:
     """Count the answer and write its line: reads that succeeded only for those who want every line."""
     app.answered[request.method, request.status] += 1
     plain = request.method in ("GET", "HEAD") and request.status < 400
-    level = logging.DEBUG if plain else logging.INFO
-    if log.isEnabledFor(level):
+    level: logging.Level = "debug" if plain else "info"
+    if log.wants(level):
         fields: dict[str, object] = {
             "method": request.method,
             "path": request.path,
@@ -150,4 +149,4 @@ def _note(app: App, request: Request) -> None:
         }
         if request.caller is not None:
             fields["key"] = request.caller.key_id
-        logs.event(log, level, "request", **fields)
+        log.write(level, "request", **fields)

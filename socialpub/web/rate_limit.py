@@ -12,7 +12,7 @@ from limits.storage import Storage
 
 from socialpub.core.clock import Clock
 from socialpub.core.errors import RateLimited
-from socialpub.core.settings.sections import RateLimit
+from socialpub.core.settings.sections import RateLimitSection
 from socialpub.web.request import Header
 
 _SECONDS = 60
@@ -74,7 +74,7 @@ def _key_for(limit: RateLimitItemPerMinute, who: str) -> str:
 
 
 class Rates:
-    def __init__(self, settings: RateLimit, clock: Clock) -> None:
+    def __init__(self, settings: RateLimitSection, clock: Clock) -> None:
         self._windows = Windows(clock)
         self._keys = RateLimitItemPerMinute(settings.requests_per_minute, namespace="key")
         self._failures = RateLimitItemPerMinute(settings.failed_keys_per_minute, namespace="failure")

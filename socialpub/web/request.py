@@ -5,12 +5,12 @@ query would be most of that. Headers are read once; the body only when somebody 
 """
 
 import itertools
-import logging
 import re
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from socialpub.core import logging
 from socialpub.core.errors import PayloadTooLarge
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ MOST_BODY_BYTES = 1 << 20
 CLOSE: Header = (b"connection", b"close")
 """On an answer given before the whole body has arrived: the rest is not read."""
 
-log = logging.getLogger("socialpub.requests")
+log = logging.get_logger("socialpub.requests")
 
 _QUALITY = re.compile(rb"([a-z0-9.+-]+/[a-z0-9.+-]+)\s*(?:;\s*q=([0-9.]+))?")
 _GIVEN_ID = re.compile(rb"[\x20-\x7e]{1,128}")

@@ -8,7 +8,6 @@ break the request that a client is just sending over one.
 import asyncio
 import contextlib
 import errno
-import logging
 import signal
 import socket
 from collections.abc import Iterator
@@ -17,15 +16,15 @@ from typing import Any, cast
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from socialpub.core import logging as logs
-from socialpub.core.errors import InvalidRequest, OwnerError
+from socialpub.core import logging
+from socialpub.core.errors import InvalidRequest, OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.runtime import Runtime
 from socialpub.web import problems
 from socialpub.web.app import App, create_app
 from socialpub.web.request import new_id
 
-log = logging.getLogger(__name__)
+log = logging.get_logger("socialpub.web.server")
 
 BACKLOG = 2048
 ADMIT_SECONDS = 0.1
@@ -40,18 +39,18 @@ _LOOK_EVERY_SECONDS = 0.05
 
 
 def run(rt: Runtime) -> int:
-    """Serve until SIGTERM or SIGINT; the exit code. Raises OwnerError when the address cannot be used."""
+    """Serve until SIGTERM or SIGINT; the exit code. Raises OperatorError when the address cannot be used."""
     sockets = listen(rt.settings)
     app = create_app(rt)
     server = Server(app)
-    logs.event(log, logging.INFO, "listening", address=rt.settings.listen, base_url=rt.settings.base_url)
+    log.info("listening", address=rt.settings.listen, base_url=rt.settings.base_url)
     server.run(sockets=sockets)
-    logs.event(log, logging.INFO, "stopped")
+    log.info("stopped")
     return 0
 
 
 def listen(settings: Settings) -> list[socket.socket]:
-    """The listening sockets of `listen`: one per address that the host name stands for. Raises OwnerError."""
+    """The listening sockets of `listen`: one per address that the host name stands for. Raises OperatorError."""
     host, port = settings.listen_host, settings.listen_port
     sockets: list[socket.socket] = []
     try:
@@ -73,18 +72,18 @@ def listen(settings: Settings) -> list[socket.socket]:
     return sockets
 
 
-def _cannot_listen(address: str, error: OSError) -> OwnerError:
+def _cannot_listen(address: str, error: OSError) -> OperatorError:
     if error.errno == errno.EADDRINUSE:
-        return OwnerError(
+        return OperatorError(
             f"{address} is in use by another program.",
             "Stop that one (perhaps another socialpub), or set `listen` to another port.",
         )
     if error.errno == errno.EACCES:
-        return OwnerError(
+        return OperatorError(
             f"{address} may not be used by this user.",
             "Set `listen` to a port above 1023 and let a proxy answer on the small one.",
         )
-    return OwnerError(
+    return OperatorError(
         f"{address} cannot be listened on: {error.strerror or error}.",
         "Set `listen` to an address of this machine, such as 127.0.0.1:8000.",
     )
@@ -189,7 +188,7 @@ class Server(uvicorn.Server):
 
     async def drain(self) -> None:
         """Let everybody end what they began, then end the server."""
-        logs.event(log, logging.INFO, "stopping", connections=len(self.server_state.connections))
+        log.info("stopping", connections=len(self.server_state.connections))
         loop = asyncio.get_running_loop()
         began = loop.time()
         # uvicorn renews its headers from the configuration every second; both are told.

@@ -5,15 +5,14 @@ out first, and then what is on its way is taken and thrown away, for a moment an
 """
 
 import asyncio
-import logging
 from collections.abc import Callable
 
-from socialpub.core import logging as logs
+from socialpub.core import logging
 from socialpub.core.errors import InvalidRequest, SocialpubError
 from socialpub.web import problems
 from socialpub.web.request import CLOSE, ClientGone, Request
 
-log = logging.getLogger("socialpub.requests")
+log = logging.get_logger("socialpub.requests")
 
 STALL_SECONDS = 60.0
 """A sender from whom nothing came for so long has gone without saying so."""
@@ -57,7 +56,7 @@ class Stream:
             raise error
         if error.status >= 500:
             fields = {"path": request.path, "request_id": request.id.decode()}
-            logs.event(log, logging.WARNING, error.detail, exc_info=error.__cause__, **fields)
+            log.warning(error.detail, exc_info=error.__cause__, **fields)
         answer = problems.answer(error, request)
         headers = (
             (b"content-type", answer.content_type),

@@ -1,11 +1,10 @@
 """The worker process: Huey's consumer answering the doorbell, and the sweep beside it."""
 
-import logging
 import signal
 
 from huey.consumer import Consumer
 
-from socialpub.core import logging as logs
+from socialpub.core import logging
 from socialpub.core.errors import Unavailable
 from socialpub.publishing import engine
 from socialpub.runtime import Runtime
@@ -16,7 +15,7 @@ SHUTDOWN_SECONDS = 150.0
 """Longer than the longest commit: dropping a running one would make its outcome unknown. `serve`, which promises to
 end sooner, leaves what is still in flight to recovery."""
 
-log = logging.getLogger("socialpub.worker")
+log = logging.get_logger("socialpub.worker")
 
 
 class _Consumer(Consumer):  # type: ignore[misc]
@@ -53,14 +52,14 @@ def run(rt: Runtime) -> int:
         try:
             engine.work(rt, delivery_id)
         except Unavailable as error:
-            logs.event(log, logging.WARNING, "nothing can be taken up; the sweep rings again", reason=error.detail)
+            log.warning("nothing can be taken up; the sweep rings again", reason=error.detail)
 
     rt.doorbell.answer(work)
     rt.doorbell.bell.listen()
     sweep.start()
-    logs.event(log, logging.INFO, "the worker is up", threads=rt.settings.publishing.workers)
+    log.info("the worker is up", threads=rt.settings.publishing.workers)
     _Consumer(rt, rt.doorbell).run()
     rt.stopping.set()
     sweep.join()
-    logs.event(log, logging.INFO, "the worker has ended")
+    log.info("the worker has ended")
     return 0

@@ -4,7 +4,6 @@ It is a thread of its own in the worker, which waits for nobody. It also shows t
 The housekeeping that is due now and then may wait for a network or a disk, so it has another thread.
 """
 
-import logging
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from socialpub.accounts import connect, renewal, revocation
-from socialpub.core import logging as logs
+from socialpub.core import logging
 from socialpub.core.clock import parse
 from socialpub.core.errors import SocialpubError
 from socialpub.db.database import Tx
@@ -26,7 +25,7 @@ HEARTBEAT_SECONDS = 10.0
 RING_AGAIN_SECONDS = 30.0
 """A lane that was rung is not rung again for this long, unless its ring was answered: a full house gains nothing."""
 
-log = logging.getLogger("socialpub.sweep")
+log = logging.get_logger("socialpub.sweep")
 
 
 @dataclass(slots=True)
@@ -90,7 +89,7 @@ class Sweep:
                 _attempt(chore.do, self.rt)
 
     def _due(self) -> list[str]:
-        return lanes.due_lanes(self.rt.reader, self.rt.stamp(), self.rt.owner)
+        return lanes.due_lanes(self.rt.reader, self.rt.stamp(), self.rt.process)
 
     def _run(self) -> None:
         while not self.rt.stopping.is_set():
@@ -118,9 +117,9 @@ def _attempt(work: Callable[[T], object], on: T) -> None:
     try:
         work(on)
     except SocialpubError as error:
-        logs.event(log, logging.WARNING, "the sweep could not do all of its work", reason=error.detail)
+        log.warning("the sweep could not do all of its work", reason=error.detail)
     except Exception:
-        logs.event(log, logging.ERROR, "the sweep failed and goes on", exc_info=True)
+        log.error("the sweep failed and goes on", exc_info=True)
 
 
 def beat(rt: Runtime, tx: Tx) -> None:

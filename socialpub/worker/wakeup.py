@@ -5,7 +5,6 @@ polls: a post published now is taken up in milliseconds, and an idle appliance c
 """
 
 import contextlib
-import logging
 import os
 import queue
 import socket
@@ -18,9 +17,9 @@ from typing import Any
 from huey import Huey
 from huey.storage import SqliteStorage
 
-from socialpub.core import logging as logs
+from socialpub.core import logging
 
-log = logging.getLogger("socialpub.doorbell")
+log = logging.get_logger("socialpub.doorbell")
 
 _MOST_WOKEN = 16
 """Threads of the worker that one transaction of rings wakes; each takes what there is until nothing is left."""
@@ -144,7 +143,7 @@ class RungStorage(SqliteStorage):  # type: ignore[misc]
         try:
             data: bytes | None = super().dequeue()
         except sqlite3.Error as error:
-            logs.event(log, logging.WARNING, "the queue file cannot be read; a restart replaces it", reason=str(error))
+            log.warning("the queue file cannot be read; a restart replaces it", reason=str(error))
             return None
         return data
 
@@ -189,7 +188,7 @@ class HueyDoorbell:
             try:
                 self.huey.storage.enqueue_all([self.huey.serialize_task(self._deliver.s(ring)) for ring in rings])
             except sqlite3.Error as error:
-                logs.event(log, logging.WARNING, "the doorbell could not be rung", reason=str(error))
+                log.warning("the doorbell could not be rung", reason=str(error))
 
     def answer(self, work: Callable[[str], None]) -> None:
         """Have `work` run for every ring; only in the worker."""
@@ -219,6 +218,6 @@ def replace_if_damaged(queue_file: Path) -> None:
     except sqlite3.DatabaseError as error:
         sound = "locked" in str(error)
     if not sound:
-        logs.event(log, logging.WARNING, "the queue file was damaged and is replaced")
+        log.warning("the queue file was damaged and is replaced")
         for suffix in ("", "-wal", "-shm"):
             queue_file.with_name(queue_file.name + suffix).unlink(missing_ok=True)

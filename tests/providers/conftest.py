@@ -76,7 +76,7 @@ def rt(
     world.tiktok.fetch = reader_of(rt)
     yield rt
     rt.db.close()
-    rt.owner.close()
+    rt.process.close()
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx2
 
-from socialpub.core.settings.sections import Publishing
+from socialpub.core.settings.sections import PublishingSection
 from socialpub.db.models import State
 from socialpub.providers.http import Http
 from socialpub.publishing.posts import DraftMedia
@@ -46,7 +46,7 @@ class Stage:
 
 def house_in(folder: Path, clock: HandClock, http: Http) -> Runtime:
     """A process of the appliance over this folder: the first, or one more."""
-    publishing = Publishing(give_up_after=PATIENCE)
+    publishing = PublishingSection(give_up_after=PATIENCE)
     networks = providers_of_the_sandbox()
     return open_house(folder, clock, http=http, networks=networks, base_url=BASE_URL, publishing=publishing)
 

@@ -100,7 +100,7 @@ def test_two_processes_that_find_the_same_token_expired_need_one_refresh(stage: 
         assert stage.world.networks[network].statuses("token") == [200]
     finally:
         second.db.close()
-        second.owner.close()
+        second.process.close()
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -118,7 +118,7 @@ def test_the_worker_dies_around_the_refresh(stage: Stage, network: str, moment: 
     setattr(stage.line, "broken" if moment == "before" else "lost", dies)
     with pytest.raises(Died):
         drain(stage.rt, stage.clock)
-    stage.rt.owner.close()
+    stage.rt.process.close()
     successor = house_in(stage.folder, stage.clock, stage.rt.http)
     try:
         drain(successor, stage.clock)
@@ -131,7 +131,7 @@ def test_the_worker_dies_around_the_refresh(stage: Stage, network: str, moment: 
         assert lives or moment == "after"
     finally:
         successor.db.close()
-        successor.owner.close()
+        successor.process.close()
 
 
 @pytest.mark.parametrize("network", NETWORKS)

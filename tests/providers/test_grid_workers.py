@@ -38,7 +38,7 @@ def successor_of(stage: Stage) -> Iterator[Runtime]:
         yield rt
     finally:
         rt.db.close()
-        rt.owner.close()
+        rt.process.close()
 
 
 @pytest.mark.parametrize(("network", "story", "call", "moment"), DEATHS, ids=named(DEATHS))
@@ -64,7 +64,7 @@ def test_the_worker_dies_around_a_call_and_the_next_one_takes_over(
         assert state_of(stage.rt, post) is State.RUNNING
         drain(successor, stage.clock, within=60)
         assert state_of(successor, post) is State.RUNNING, "its owner's lock is still held"
-        stage.rt.owner.close()
+        stage.rt.process.close()
         drain(successor, stage.clock)
         assert_the_outcome_is_true(successor, stage.world, told, post)
         # TikTok has no way to look up photos whose share it never named.
@@ -138,7 +138,7 @@ def test_an_answer_comes_after_another_process_took_the_row(
     with successor_of(stage) as successor:
         with in_another_thread(stage.rt):
             assert gate.reached.wait(PATIENT_SECONDS)
-            stage.rt.owner.close()
+            stage.rt.process.close()
             drain(successor, stage.clock, within=late_by)
             gate.set()
         drain(successor, stage.clock)
@@ -159,7 +159,7 @@ def test_a_late_answer_that_names_the_post_settles_what_the_lists_do_not_show_ye
     with successor_of(stage) as successor:
         with in_another_thread(stage.rt):
             assert gate.reached.wait(PATIENT_SECONDS)
-            stage.rt.owner.close()
+            stage.rt.process.close()
             drain(successor, stage.clock, within=10)
             assert state_of(successor, post) is State.QUEUED
             gate.set()
@@ -177,7 +177,7 @@ def test_the_effect_itself_comes_late_while_the_account_is_read_back(stage: Stag
     with successor_of(stage) as successor:
         with in_another_thread(stage.rt):
             assert gate.reached.wait(PATIENT_SECONDS)
-            stage.rt.owner.close()
+            stage.rt.process.close()
             drain(successor, stage.clock, within=25)
             gate.set()
         drain(successor, stage.clock)

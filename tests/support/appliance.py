@@ -9,7 +9,7 @@ from typing import Any
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import ids
 from socialpub.core.settings.loader import Settings
-from socialpub.core.settings.sections import Providers
+from socialpub.core.settings.sections import ProvidersSection
 from socialpub.db.database import Tx
 from socialpub.db.models import State
 from socialpub.providers.base import Provider
@@ -37,7 +37,7 @@ def open_house(
     clock: HandClock,
     *,
     providers: Mapping[str, Provider] | None = None,
-    networks: Providers | None = None,
+    networks: ProvidersSection | None = None,
     http: Http | None = None,
     **sections: Any,
 ) -> Runtime:

@@ -12,7 +12,7 @@ def drain(rt: Runtime, clock: HandClock | None = None, *, within: float = 4 * DA
     """Advance every delivery that is due; with a clock, also those that become due `within` so many seconds."""
     until = rt.now().timestamp() + within
     for _ in range(steps):
-        due = lanes.due_lanes(rt.reader, rt.stamp(), rt.owner)
+        due = lanes.due_lanes(rt.reader, rt.stamp(), rt.process)
         before = snapshot(rt)
         for delivery_id in due:
             engine.work(rt, delivery_id)

@@ -8,7 +8,7 @@ import httpx2
 from starlette.routing import Match, Mount
 
 from socialpub.core import ids
-from socialpub.core.settings.sections import Network, Pinterest, Providers, TikTok, X
+from socialpub.core.settings.sections import NetworkSection, PinterestSection, ProvidersSection, TikTokSection, XSection
 from socialpub.db.database import Tx
 from socialpub.media.inspect import ACCEPTED, Facts, Limits, examine
 from socialpub.providers.http import Http
@@ -73,17 +73,17 @@ def line_to(world: World) -> tuple[Line, Http]:
     return line, Http(mounts={HOST: line})
 
 
-def providers_of_the_sandbox() -> Providers:
+def providers_of_the_sandbox() -> ProvidersSection:
     """Every network's section pointing at the sandbox."""
 
-    def section(kind: type[Network], path: str, consent: str, **fields: Any) -> Any:
+    def section(kind: type[NetworkSection], path: str, consent: str, **fields: Any) -> Any:
         addresses = {"api_url": f"{HOST}{path}", "authorize_url": f"{HOST}{consent}"}
         return kind.model_validate({**addresses, "client_secret": "secret", **fields})
 
-    return Providers(
-        x=section(X, "/x", "/x/i/oauth2/authorize", client_id="app"),
-        tiktok=section(TikTok, "/tiktok", "/tiktok/v2/auth/authorize/", client_key="app"),
-        pinterest=section(Pinterest, "/pinterest/v5", "/pinterest/oauth/", client_id="app"),
+    return ProvidersSection(
+        x=section(XSection, "/x", "/x/i/oauth2/authorize", client_id="app"),
+        tiktok=section(TikTokSection, "/tiktok", "/tiktok/v2/auth/authorize/", client_key="app"),
+        pinterest=section(PinterestSection, "/pinterest/v5", "/pinterest/oauth/", client_id="app"),
     )
 
 

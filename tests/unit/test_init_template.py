@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from socialpub.core import crypto
-from socialpub.core.errors import OwnerError
+from socialpub.core.errors import OperatorError
 from socialpub.core.settings import init_template, loader
 
 
@@ -83,7 +83,7 @@ def test_an_empty_data_folder_is_taken_and_closed_to_others(tmp_path):
 
 def test_a_file_where_the_data_folder_belongs_is_named(tmp_path):
     (tmp_path / "data").write_text("a file")
-    with pytest.raises(OwnerError) as raised:
+    with pytest.raises(OperatorError) as raised:
         init_template.create(tmp_path)
     assert str(tmp_path / "data") in raised.value.message
     assert everything_in(tmp_path) == ["data"]
@@ -97,7 +97,7 @@ def test_a_disk_that_refuses_the_last_file_leaves_nothing_behind(tmp_path, monke
 
     os_open = os.open
     monkeypatch.setattr(init_template.os, "open", full_at_the_configuration)
-    with pytest.raises(OwnerError, match="No space left") as raised:
+    with pytest.raises(OperatorError, match="No space left") as raised:
         init_template.create(tmp_path / "a" / "b")
     assert raised.value.hint
     assert everything_in(tmp_path) == []
@@ -108,6 +108,6 @@ def test_a_key_file_that_could_not_be_written_whole_is_taken_away_again(tmp_path
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(init_template.os, "fsync", fail)
-    with pytest.raises(OwnerError, match="Input/output error"):
+    with pytest.raises(OperatorError, match="Input/output error"):
         init_template.create(tmp_path)
     assert everything_in(tmp_path) == []

@@ -11,9 +11,12 @@ from pydantic import SecretStr
 
 from socialpub.core import logging as logs
 from socialpub.core.redaction import is_secret_name, redact
-from socialpub.core.settings.sections import Logging
+from socialpub.core.settings.sections import LoggingSection
 
 log = logging.getLogger("socialpub")
+"""As a library writes."""
+
+ours = logs.get_logger("socialpub")
 
 
 @pytest.fixture
@@ -27,7 +30,7 @@ def written():
         # pytest's own handlers raise for lines that ours survives.
         root.handlers[:] = [h for h in root.handlers if not type(h).__module__.startswith("_pytest")]
         stream = io.StringIO()
-        logs.configure(Logging(**settings), stream)
+        logs.configure(LoggingSection(**settings), stream)
         return lambda: stream.getvalue().splitlines()
 
     yield start
@@ -39,7 +42,7 @@ def written():
 
 def test_a_human_line_has_time_level_message_and_fields(written):
     lines = written()
-    logs.event(log, logging.INFO, "published", delivery_id="d1", seconds=1.5, note="two words", empty="")
+    ours.info("published", delivery_id="d1", seconds=1.5, note="two words", empty="")
     (line,) = lines()
     instant, rest = line.split(" ", 1)
     assert len(instant) == 24
@@ -49,7 +52,7 @@ def test_a_human_line_has_time_level_message_and_fields(written):
 
 def test_a_json_line_is_one_object_with_everything_in_it(written):
     lines = written(format="json")
-    logs.event(log, logging.WARNING, "hä?", delivery_id="d1", count=3, nothing=None, message="mine", inner={"a": [1]})
+    ours.warning("hä?", delivery_id="d1", count=3, nothing=None, message="mine", inner={"a": [1]})
     (line,) = map(json.loads, lines())
     assert line.pop("time").endswith("Z")
     assert line == {
@@ -103,7 +106,7 @@ def test_a_level_that_is_not_wanted_costs_no_formatting(written):
             raise AssertionError("was formatted")
 
     lines = written(level="warning")
-    logs.event(log, logging.INFO, "quiet", value=Costly())
+    ours.info("quiet", value=Costly())
     log.info("quiet %s", Costly())
     assert lines() == []
 
@@ -159,7 +162,7 @@ def test_no_secret_is_read_in_a_message_a_field_or_a_traceback(written, text, fo
     lines = written(format=format)
     log.info(text)
     log.info("%s", text)
-    logs.event(log, logging.INFO, "field", detail=text, deep={"list": [text]})
+    ours.info("field", detail=text, deep={"list": [text]})
     try:
         raise ValueError(text)
     except ValueError:
@@ -172,9 +175,9 @@ def test_no_secret_is_read_in_a_message_a_field_or_a_traceback(written, text, fo
 @pytest.mark.parametrize("name", ["access_token", "refreshToken", "client_secret", "authorization", "token", "Cookie"])
 def test_a_field_named_like_a_secret_is_not_shown_whatever_it_holds(written, name):
     lines = written(format="json")
-    logs.event(log, logging.INFO, "named", **{name: "hush"})
-    logs.event(log, logging.INFO, "named", inner={name: ["hush"]})
-    logs.event(log, logging.INFO, "named", wrapped=SecretStr("hush"))
+    ours.info("named", **{name: "hush"})
+    ours.info("named", inner={name: ["hush"]})
+    ours.info("named", wrapped=SecretStr("hush"))
     assert "hush" not in "".join(lines())
 
 
@@ -208,7 +211,7 @@ def test_an_exception_is_one_field_of_a_json_line_and_indented_below_a_human_one
         try:
             raise RuntimeError("boom")
         except RuntimeError:
-            logs.event(log, logging.ERROR, "failed", exc_info=True, post_id="p")
+            ours.error("failed", exc_info=True, post_id="p")
         first, *rest = lines()
         if format == "json":
             assert json.loads(first)["exception"].endswith("RuntimeError: boom")
@@ -221,7 +224,7 @@ def test_an_exception_is_one_field_of_a_json_line_and_indented_below_a_human_one
 @pytest.mark.parametrize("format", ["human", "json"])
 def test_a_caller_cannot_write_a_line_of_his_own(written, format):
     lines = written(format=format)
-    logs.event(log, logging.INFO, "name\n2026 ERROR forged", label="a\r\nb\x1b[31m")
+    ours.info("name\n2026 ERROR forged", label="a\r\nb\x1b[31m")
     assert len(lines()) == 1
     assert "\x1b" not in lines()[0]
 
@@ -230,10 +233,10 @@ def test_a_caller_cannot_write_a_line_of_his_own(written, format):
 def test_strange_values_never_lose_the_line(written, format):
     lines = written(format=format)
     log.info("wrong arguments %d", "x")
-    logs.event(log, logging.INFO, "odd", nan=float("nan"), surrogate="\ud800", obj=object(), long="a b " * 100_000)
+    ours.info("odd", nan=float("nan"), surrogate="\ud800", obj=object(), long="a b " * 100_000)
     endless = []
     endless.append(endless)
-    logs.event(log, logging.INFO, "endless", endless=endless)
+    ours.info("endless", endless=endless)
     assert len(lines()) == 3
     assert all(len(line) < 20_000 for line in lines())
     if format == "json":

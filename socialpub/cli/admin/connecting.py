@@ -144,7 +144,7 @@ def _awaited(rt: "Runtime", begun: "Begun") -> "Finished":
 def _pasted(rt: "Runtime", provider: str, begun: "Begun") -> "Finished":
     """The address by hand; asked again while it is none. The web process may have been faster."""
     from socialpub.accounts import connect
-    from socialpub.core.errors import OwnerError
+    from socialpub.core.errors import OperatorError
 
     say("Then paste the address that the browser ended at, even if it shows an error there:")
     for _ in range(MOST_PASTES):
@@ -158,7 +158,7 @@ def _pasted(rt: "Runtime", provider: str, begun: "Begun") -> "Finished":
             continue
         try:
             query = connect.read_answer(line)
-        except OwnerError as error:
+        except OperatorError as error:
             say(f"{error.message} {error.hint or ''}")
             continue
         with working("Asking whose account this is"):

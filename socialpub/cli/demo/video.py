@@ -1,7 +1,7 @@
 """A short film for the demo, made on the spot: the sun goes down over the picture's hills.
 
-Encoding runs in a child process (`python -m socialpub.cli.demo.video FILE`), so that the demo itself never holds a decoder
-and the film is ready by the time the appliance is.
+Encoding runs in a child process (`python -m socialpub.cli.demo.video FILE`), so that the demo itself never holds
+a decoder and the film is ready by the time the appliance is.
 """
 
 import math

@@ -10,7 +10,7 @@ import secrets
 from contextlib import ExitStack
 from pathlib import Path
 
-from socialpub.core.errors import OwnerError
+from socialpub.core.errors import OperatorError
 
 KEY_BYTES = 32
 
@@ -39,7 +39,7 @@ data_dir = "data"                      # database, media and secret.key; relativ
 """
 
 
-class AlreadyThere(OwnerError):
+class AlreadyThere(OperatorError):
     """Something that `create` would have to overwrite."""
 
 
@@ -47,7 +47,7 @@ def create(folder: Path) -> list[Path]:
     """Write `config.toml`, `data/` (mode 0700) and `data/secret.key` (mode 0600) into `folder`, which may be missing.
 
     An empty data folder (a mounted volume) is taken as it is, with its mode set. Returns the three paths. Raises
-    `AlreadyThere` before anything is touched, `OwnerError` when the disk refuses; then nothing of it is left.
+    `AlreadyThere` before anything is touched, `OperatorError` when the disk refuses; then nothing of it is left.
     """
     config, data = folder / "config.toml", folder / "data"
     key = data / "secret.key"
@@ -64,7 +64,7 @@ def create(folder: Path) -> list[Path]:
         except FileExistsError as error:  # made by somebody else since we looked, or a file where a folder belongs
             raise _already_there(Path(error.filename)) from None
         except OSError as error:
-            raise OwnerError(
+            raise OperatorError(
                 f"{error.filename} cannot be written: {error.strerror}.",
                 "Choose a folder that you may write to: socialpub init DIR",
             ) from None

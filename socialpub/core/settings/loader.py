@@ -17,20 +17,20 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo
 
 from socialpub.core import durations
-from socialpub.core.errors import OwnerError
+from socialpub.core.errors import OperatorError
 from socialpub.core.settings import env, messages
 from socialpub.core.settings.sections import (
     BaseUrl,
-    Database,
-    Health,
-    Logging,
-    Media,
-    Metrics,
-    Providers,
-    Publishing,
-    RateLimit,
+    DatabaseSection,
+    HealthSection,
+    LoggingSection,
+    MediaSection,
+    MetricsSection,
+    ProvidersSection,
+    PublishingSection,
+    RateLimitSection,
     Section,
-    Uploads,
+    UploadsSection,
 )
 
 USUAL_FILES = (Path("config.toml"), Path("/etc/socialpub/config.toml"))
@@ -39,7 +39,7 @@ LONGEST_NAMED_WAIT = timedelta(hours=24)
 """The longest wait that a network's rules name: TikTok's and X's windows of a day (providers' pages, rate limits)."""
 
 
-class SettingsError(OwnerError):
+class SettingsError(OperatorError):
     """The configuration cannot be used; the message lists every mistake."""
 
 
@@ -75,15 +75,15 @@ class Settings(Section):
     data_dir: Annotated[Path, BeforeValidator(_read_folder)] = Field(
         default=Path("data"), description="a folder, relative to the configuration file or absolute"
     )
-    providers: Providers = Providers()
-    publishing: Publishing = Publishing()
-    uploads: Uploads = Uploads()
-    media: Media = Media()
-    rate_limit: RateLimit = RateLimit()
-    metrics: Metrics = Metrics()
-    health: Health = Health()
-    logging: Logging = Logging()
-    database: Database = Database()
+    providers: ProvidersSection = ProvidersSection()
+    publishing: PublishingSection = PublishingSection()
+    uploads: UploadsSection = UploadsSection()
+    media: MediaSection = MediaSection()
+    rate_limit: RateLimitSection = RateLimitSection()
+    metrics: MetricsSection = MetricsSection()
+    health: HealthSection = HealthSection()
+    logging: LoggingSection = LoggingSection()
+    database: DatabaseSection = DatabaseSection()
 
     _file: Path | None = PrivateAttr(default=None)
 

@@ -117,7 +117,7 @@ def _check_file_name(name: str) -> str:
     return name
 
 
-class Network(Section):
+class NetworkSection(Section):
     """One network's app credentials and addresses. Each network adds its own spelling of the app's id."""
 
     OWN_API_URL: ClassVar[str]
@@ -153,7 +153,7 @@ def _matches(pattern: str, host: str) -> bool:
     return len(wanted) == len(found) and all(w in ("*", f) and f for w, f in zip(wanted, found, strict=True))
 
 
-class X(Network):
+class XSection(NetworkSection):
     OWN_API_URL = "https://api.x.com"
 
     client_id: Trimmed = Field(default="", description="the app's OAuth 2.0 client id, from console.x.com")
@@ -161,7 +161,7 @@ class X(Network):
     authorize_url: Url = Field(default="https://x.com/i/oauth2/authorize", description=A_CONSENT_PAGE)
 
 
-class TikTok(Network):
+class TikTokSection(NetworkSection):
     OWN_API_URL = "https://open.tiktokapis.com"
     ID_KEY = "client_key"
 
@@ -179,7 +179,7 @@ class TikTok(Network):
     verification_content: Trimmed = Field(default="", description="what that file holds")
 
 
-class Pinterest(Network):
+class PinterestSection(NetworkSection):
     OWN_API_URL = "https://api.pinterest.com/v5"
 
     client_id: Trimmed = Field(default="", description="the app id, from developers.pinterest.com")
@@ -188,23 +188,23 @@ class Pinterest(Network):
     upload_hosts: UploadHosts = Field(default=("*.amazonaws.com",), description=HOSTS)
 
 
-class Providers(Section):
-    x: X = X()
-    tiktok: TikTok = TikTok()
-    pinterest: Pinterest = Pinterest()
+class ProvidersSection(Section):
+    x: XSection = XSection()
+    tiktok: TikTokSection = TikTokSection()
+    pinterest: PinterestSection = PinterestSection()
 
 
 # --- the rest --------------------------------------------------------------------------------------------------------
 
 
-class Publishing(Section):
+class PublishingSection(Section):
     max_lateness: Duration = Field(default=timedelta(hours=24), description=A_DURATION)
     give_up_after: Duration = Field(default=timedelta(hours=48), description=A_DURATION)
     min_gap: Gap = Field(default=NONE, description='a duration such as "0s", "90s" or "15m"')
     workers: int = Field(default=8, ge=1, le=64, description="a whole number from 1 to 64")
 
 
-class Uploads(Section):
+class UploadsSection(Section):
     """Limits go downwards only: the defaults are the promise of the API."""
 
     url_lifetime: Duration = Field(default=timedelta(hours=1), description=A_DURATION)
@@ -251,33 +251,33 @@ class Uploads(Section):
         return value
 
 
-class Media(Section):
+class MediaSection(Section):
     url_lifetime: Duration = Field(default=timedelta(hours=1), description=A_DURATION)
     keep_after_settled: Annotated[timedelta | None, BeforeValidator(_read_duration_or_for_ever)] = Field(
         default=None, description=f'"{FOR_EVER}" or a duration such as "90d"'
     )
 
 
-class RateLimit(Section):
+class RateLimitSection(Section):
     requests_per_minute: int = Field(default=600, ge=1, le=1_000_000, description="a whole number from 1 to 1000000")
     failed_keys_per_minute: int = Field(default=30, ge=1, le=1_000_000, description="a whole number from 1 to 1000000")
 
 
-class Metrics(Section):
+class MetricsSection(Section):
     token: Secret = Field(default=SecretStr(""), description="the Bearer token that /metrics asks for; empty: open")
     token_file: Trimmed = Field(default="", description=FILE_INSTEAD)
 
 
-class Health(Section):
+class HealthSection(Section):
     disk_floor_bytes: ByteSize = Field(default=ByteSize(500_000_000), description='bytes or a size such as "500MB"')
 
 
-class Logging(Section):
+class LoggingSection(Section):
     format: Literal["human", "json"] = Field(default="human", description='"human" or "json"')
     level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description='"debug", "info", "warning" or "error"'
     )
 
 
-class Database(Section):
+class DatabaseSection(Section):
     busy_timeout: Duration = Field(default=timedelta(seconds=5), description=A_DURATION)

@@ -10,7 +10,7 @@ from socialpub.providers.pinterest.errors import SANDBOX_API
 from socialpub.providers.pinterest.oauth import PinterestOAuth
 
 if TYPE_CHECKING:
-    from socialpub.core.settings.sections import Pinterest as Section
+    from socialpub.core.settings.sections import PinterestSection
     from socialpub.providers.http import Http
 
 __all__ = ["SANDBOX_API", "Board", "BoardSection", "Pinterest"]
@@ -22,7 +22,7 @@ class Pinterest:
     name = "pinterest"
     label = "Pinterest"
 
-    def __init__(self, section: "Section") -> None:
+    def __init__(self, section: "PinterestSection") -> None:
         self.section = section
         self.oauth: OAuth = PinterestOAuth(section)
 

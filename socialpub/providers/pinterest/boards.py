@@ -14,7 +14,7 @@ from socialpub.providers.pinterest.errors import DENIED, FROM_LIST, Why, judge
 from socialpub.providers.pinterest.talk import Get, ask, id_of, pages, refusal, succeeded
 
 if TYPE_CHECKING:
-    from socialpub.core.settings.sections import Pinterest as Section
+    from socialpub.core.settings.sections import PinterestSection
     from socialpub.providers.http import Http
 
 
@@ -54,7 +54,7 @@ def list_sections(http: "Http", api: str, token: str, board_id: str) -> list[Boa
     ]
 
 
-def check_board(job: Job, section: "Section") -> Outcome:
+def check_board(job: Job, section: "PinterestSection") -> Outcome:
     """Whether the board, and the section where one is named, are there."""
     api, board_id = section.api_url, job.options["boardId"]
     answer = ask(job, "GET", f"{api}/boards/{board_id}")

@@ -14,7 +14,7 @@ from socialpub.providers.pinterest import limits
 from socialpub.providers.pinterest.errors import failure
 
 if TYPE_CHECKING:
-    from socialpub.core.settings.sections import Pinterest as Section
+    from socialpub.core.settings.sections import PinterestSection
     from socialpub.providers.http import Answer, Http
 
 NOT_PERMITTED_CODE = 29
@@ -29,7 +29,7 @@ class PinterestOAuth:
 
     revokes_every_grant = False
 
-    def __init__(self, section: "Section") -> None:
+    def __init__(self, section: "PinterestSection") -> None:
         self._section = section
 
     def authorize_url(self, redirect_uri: str, state: str, verifier: str) -> str:
@@ -84,7 +84,7 @@ class PinterestOAuth:
         return not scopes or scopes.issuperset(limits.SCOPES_TO_PUBLISH)
 
 
-def authorize_url(section: "Section", *, redirect_uri: str, state: str, verifier: str | None = None) -> str:  # noqa: ARG001
+def authorize_url(section: "PinterestSection", *, redirect_uri: str, state: str, verifier: str | None = None) -> str:  # noqa: ARG001
     """The consent page for one connection. `redirect_uri` must be registered with the app letter by letter.
 
     Pinterest describes no PKCE, so nothing is made of `verifier`.
@@ -101,7 +101,7 @@ def authorize_url(section: "Section", *, redirect_uri: str, state: str, verifier
 
 def exchange(
     http: "Http",
-    section: "Section",
+    section: "PinterestSection",
     *,
     code: str,
     redirect_uri: str,
@@ -126,7 +126,7 @@ def exchange(
     return _ask_for_tokens(http, section, fields, message)
 
 
-def _ask_for_tokens(http: "Http", section: "Section", fields: dict[str, str], otherwise: str) -> Tokens:
+def _ask_for_tokens(http: "Http", section: "PinterestSection", fields: dict[str, str], otherwise: str) -> Tokens:
     """At the token endpoint a 401 with code 2 speaks of what was given (or of the app's secret): `otherwise`."""
     answer = _post(http, section, "/oauth/token", fields)
     if not 200 <= answer.status < 300:
@@ -151,7 +151,7 @@ def _ask_for_tokens(http: "Http", section: "Section", fields: dict[str, str], ot
     )
 
 
-def _post(http: "Http", section: "Section", path: str, form: dict[str, str]) -> "Answer":
+def _post(http: "Http", section: "PinterestSection", path: str, form: dict[str, str]) -> "Answer":
     """The parameters go into the body: in the query they are ignored."""
     credentials = (section.client_id, section.client_secret.get_secret_value())
     return http.call("POST", f"{section.api_url}{path}", auth=credentials, form=form)

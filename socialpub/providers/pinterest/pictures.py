@@ -13,13 +13,13 @@ from socialpub.providers.http import Base64File
 from socialpub.providers.pinterest import limits
 
 if TYPE_CHECKING:
-    from socialpub.core.settings.sections import Pinterest as Section
+    from socialpub.core.settings.sections import PinterestSection
 
 ROUNDS = 6
 """Each makes the common size that of the smallest picture; two are the rule."""
 
 
-def fit(job: Job, section: "Section") -> Outcome:  # noqa: ARG001
+def fit(job: Job, section: "PinterestSection") -> Outcome:  # noqa: ARG001
     """Find the limits within which every picture of the pin fits, all in one size, and remember them."""
     chosen = _limits(job)
     for _ in range(ROUNDS):

@@ -16,7 +16,7 @@ from socialpub.providers.pinterest.errors import REQUEST_ID, Why, judge
 from socialpub.providers.pinterest.talk import again, ask, id_of, refusal, succeeded
 
 if TYPE_CHECKING:
-    from socialpub.core.settings.sections import Pinterest as Section
+    from socialpub.core.settings.sections import PinterestSection
 
 BOARD, FIT, CREATE = "board", "fit", "create_pin"
 SMALLER = "Pinterest found the pictures too large: they are sent smaller."
@@ -39,12 +39,12 @@ def plan(content: Content) -> list[Step]:
     return [Step(BOARD, Kind.PREPARE), *media, Step(CREATE, Kind.COMMIT)]
 
 
-def run(step: str, job: Job, section: "Section") -> Outcome:
+def run(step: str, job: Job, section: "PinterestSection") -> Outcome:
     """One step of the plan. Raises `errors.py`, `Unfit`, and FileNotFoundError when a file is gone."""
     return STEPS[step](job, section)
 
 
-def create(job: Job, section: "Section") -> Outcome:
+def create(job: Job, section: "PinterestSection") -> Outcome:
     if is_video(job.content) and not video.ready(job):
         return video.forgotten(job, video.FORGOTTEN)
     answer = ask(job, "POST", f"{section.api_url}/pins", json=request_body(job), deadline_seconds=ANSWER_SECONDS)

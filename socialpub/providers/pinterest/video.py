@@ -17,7 +17,7 @@ from socialpub.providers.pinterest.errors import REQUEST_ID, Why, judge
 from socialpub.providers.pinterest.talk import again, ask, id_of, refusal, succeeded, times
 
 if TYPE_CHECKING:
-    from socialpub.core.settings.sections import Pinterest as Section
+    from socialpub.core.settings.sections import PinterestSection
 
 REGISTER, UPLOAD, AWAIT = "register", "upload", "await_processing"
 
@@ -37,7 +37,7 @@ FORGOTTEN = "Pinterest does not know the video any more: it is registered and se
 NOT_PROCESSED = "Pinterest could not process the video: it is sent once more."
 
 
-def register(job: Job, section: "Section") -> Outcome:
+def register(job: Job, section: "PinterestSection") -> Outcome:
     if job.memo.get("video"):
         return Done(job.memo)
     answer = ask(job, "POST", f"{section.api_url}/media", json={"media_type": "video"})
@@ -56,7 +56,7 @@ def register(job: Job, section: "Section") -> Outcome:
     return Done({**job.memo, "video": {"id": media_id, "form": form, "registered_at": job.now.timestamp()}})
 
 
-def upload(job: Job, section: "Section") -> Outcome:  # noqa: ARG001
+def upload(job: Job, section: "PinterestSection") -> Outcome:  # noqa: ARG001
     video = job.memo.get("video") or {}
     if video.get("uploaded_at"):
         return Done(job.memo)
@@ -84,7 +84,7 @@ def upload(job: Job, section: "Section") -> Outcome:  # noqa: ARG001
     return _anew(job, NOT_TAKEN, limit=3, otherwise=why, seconds=30.0)
 
 
-def await_processing(job: Job, section: "Section") -> Outcome:
+def await_processing(job: Job, section: "PinterestSection") -> Outcome:
     video = dict(job.memo.get("video") or {})
     if video.get("ready"):
         return Done(job.memo)
@@ -137,7 +137,7 @@ def pause_after(polls: int, waited_seconds: float) -> float:
     return next(pause for until, pause in LATER_PAUSES if waited_seconds < until)
 
 
-def may_receive(section: "Section", url: str) -> bool:
+def may_receive(section: "PinterestSection", url: str) -> bool:
     """Whether bytes may be sent to this address, which Pinterest named at run time.
 
     Plain http, and a port of its own, are for a network that plays Pinterest: only where `api_url` has them too.

@@ -21,7 +21,7 @@ from socialpub.providers.tiktok import check, options, publish, status, steps
 from socialpub.providers.tiktok.oauth import TikTokOAuth
 
 if TYPE_CHECKING:
-    from socialpub.core.settings.sections import TikTok as Section
+    from socialpub.core.settings.sections import TikTokSection
 
 
 class TikTok:
@@ -30,7 +30,7 @@ class TikTok:
     name = "tiktok"
     label = "TikTok"
 
-    def __init__(self, section: "Section") -> None:
+    def __init__(self, section: "TikTokSection") -> None:
         self.section = section
         self.oauth: OAuth = TikTokOAuth(section)
 

@@ -10,12 +10,12 @@ from socialpub.providers.base import Done, Job, Outcome, Refused
 from socialpub.providers.tiktok import talk
 
 if TYPE_CHECKING:
-    from socialpub.core.settings.sections import TikTok as Section
+    from socialpub.core.settings.sections import TikTokSection
 
 INTERACTIONS = ("comment", "duet", "stitch")
 
 
-def creator_info(job: Job, section: "Section") -> Outcome:
+def creator_info(job: Job, section: "TikTokSection") -> Outcome:
     found = talk.ask(job, section, "post/publish/creator_info/query/", {})
     levels = [level for level in found.get("privacy_level_options") or () if isinstance(level, str)]
     chosen = job.options.get("privacyLevel")

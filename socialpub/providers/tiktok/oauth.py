@@ -15,7 +15,7 @@ from socialpub.providers.errors import AuthExpired, ProviderError, RateLimited, 
 from socialpub.providers.tiktok import limits
 
 if TYPE_CHECKING:
-    from socialpub.core.settings.sections import TikTok as Section
+    from socialpub.core.settings.sections import TikTokSection
     from socialpub.providers.http import Answer, Http
 
 SCOPES = (limits.SCOPE_BASIC, limits.SCOPE_DIRECT, limits.SCOPE_DRAFT)
@@ -43,7 +43,7 @@ class TikTokOAuth:
     revokes_every_grant = True
     """The documentation does not say; its word for it is that the developer removed the authorization."""
 
-    def __init__(self, section: "Section") -> None:
+    def __init__(self, section: "TikTokSection") -> None:
         self._section = section
 
     def authorize_url(self, redirect_uri: str, state: str, verifier: str) -> str:
@@ -99,7 +99,7 @@ class TikTokOAuth:
         return not scopes or not scopes.isdisjoint({limits.SCOPE_DIRECT, limits.SCOPE_DRAFT})
 
 
-def authorize_url(section: "Section", *, redirect_uri: str, state: str, verifier: str) -> str:
+def authorize_url(section: "TikTokSection", *, redirect_uri: str, state: str, verifier: str) -> str:
     """The consent page for one connection. `verifier` is PKCE's (43 to 128 characters); TikTok wants its challenge in
     hexadecimal, not in base64url as the standard has it."""
     query = {
@@ -115,7 +115,7 @@ def authorize_url(section: "Section", *, redirect_uri: str, state: str, verifier
     return f"{section.authorize_url}?{urlencode(query, quote_via=quote)}"
 
 
-def exchange(http: "Http", section: "Section", *, code: str, redirect_uri: str, verifier: str) -> Tokens:
+def exchange(http: "Http", section: "TikTokSection", *, code: str, redirect_uri: str, verifier: str) -> Tokens:
     """Trade the code of a consent (URL-decoded once, as frameworks do) for tokens. `redirect_uri` is the very one of
     the consent.
 
@@ -127,7 +127,7 @@ def exchange(http: "Http", section: "Section", *, code: str, redirect_uri: str, 
     return _tokens(_post(http, section, "token", fields), "connect the account", login=True)
 
 
-def _post(http: "Http", section: "Section", endpoint: str, form: Mapping[str, str]) -> "Answer":
+def _post(http: "Http", section: "TikTokSection", endpoint: str, form: Mapping[str, str]) -> "Answer":
     credentials = {
         "client_key": section.client_key,
         "client_secret": section.client_secret.get_secret_value(),

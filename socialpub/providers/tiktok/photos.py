@@ -19,12 +19,12 @@ from socialpub.providers.tiktok.options import is_draft
 from socialpub.providers.tiktok.video import brands
 
 if TYPE_CHECKING:
-    from socialpub.core.settings.sections import TikTok as Section
+    from socialpub.core.settings.sections import TikTokSection
 
 REFITS = 3
 
 
-def fit_photos(job: Job, section: "Section") -> Outcome:
+def fit_photos(job: Job, section: "TikTokSection") -> Outcome:
     """Make versions that TikTok takes, before anything is announced: it can take a while."""
     fitted: list[dict[str, Any]] = list(job.memo.get("photos", ()))
     began_at = len(fitted)
@@ -45,7 +45,7 @@ def limits_for(photo: MediaFile) -> ImageLimits:
     return replace(limits.PHOTO, types=("image/jpeg",)) if moves else limits.PHOTO
 
 
-def init_photos(job: Job, section: "Section") -> Outcome:
+def init_photos(job: Job, section: "TikTokSection") -> Outcome:
     photos = [_version(photo, kept) for photo, kept in zip(job.content.media, job.memo["photos"], strict=True)]
     if not all(photo.path.exists() for photo in photos):
         memo = {key: value for key, value in job.memo.items() if key != "photos"}
@@ -91,7 +91,7 @@ def _version(photo: MediaFile, kept: Mapping[str, Any]) -> MediaFile:
     return replace(photo, path=Path(kept["path"]), mime_type=kept["mime_type"], size_bytes=kept["size_bytes"])
 
 
-def _unreachable(address: str, section: "Section") -> str | None:
+def _unreachable(address: str, section: "TikTokSection") -> str | None:
     """TikTok itself fetches by https from names only; a stand-in for it may fetch from anywhere."""
     parts = urlsplit(address)
     host = parts.hostname or ""

@@ -12,9 +12,9 @@ from socialpub.providers.tiktok import creator, photos, status, steps, upload, v
 from socialpub.providers.tiktok.talk import Denied
 
 if TYPE_CHECKING:
-    from socialpub.core.settings.sections import TikTok as Section
+    from socialpub.core.settings.sections import TikTokSection
 
-STEPS: Mapping[str, Callable[[Job, "Section"], Outcome]] = {
+STEPS: Mapping[str, Callable[[Job, "TikTokSection"], Outcome]] = {
     steps.CREATOR: creator.creator_info,
     steps.INIT_VIDEO: video.init_video,
     steps.INIT_DRAFT: video.init_draft,
@@ -28,7 +28,7 @@ STEPS: Mapping[str, Callable[[Job, "Section"], Outcome]] = {
 }
 
 
-def run(step: str, job: Job, section: "Section") -> Outcome:
+def run(step: str, job: Job, section: "TikTokSection") -> Outcome:
     """One step of the plan. Raises `errors.py`, `Unfit`, and FileNotFoundError when a file is gone."""
     try:
         return STEPS[step](job, section)

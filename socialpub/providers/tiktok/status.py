@@ -17,7 +17,7 @@ from socialpub.providers.tiktok.refusals import DAY_SECONDS, FAIL_REASONS, Rule,
 from socialpub.providers.tiktok.steps import is_video, start_over
 
 if TYPE_CHECKING:
-    from socialpub.core.settings.sections import TikTok as Section
+    from socialpub.core.settings.sections import TikTokSection
 
 COMPLETE = "PUBLISH_COMPLETE"
 IN_INBOX = "SEND_TO_USER_INBOX"
@@ -41,7 +41,7 @@ class Told:
     uploaded_bytes: int | None = None
 
 
-def fetch(job: Job, section: "Section") -> Told:
+def fetch(job: Job, section: "TikTokSection") -> Told:
     """Ask how the task of this job stands. Raises as `talk.ask`, and `Unavailable` when it is not said."""
     data = talk.ask(job, section, "post/publish/status/fetch/", {"publish_id": job.memo["publish_id"]})
     status = answers.text(data, "status")
@@ -63,7 +63,7 @@ def arrived(told: Told, total_bytes: int) -> bool:
     return told.uploaded_bytes is not None and told.uploaded_bytes >= total_bytes
 
 
-def await_outcome(job: Job, section: "Section") -> Outcome:
+def await_outcome(job: Job, section: "TikTokSection") -> Outcome:
     """One look. Everything but a verdict means: look again later."""
     told = fetch(job, section)
     match told.status:
@@ -79,12 +79,12 @@ def await_outcome(job: Job, section: "Section") -> Outcome:
             return _not_yet(job)
 
 
-def settle_draft(job: Job, section: "Section") -> Outcome:  # noqa: ARG001
+def settle_draft(job: Job, section: "TikTokSection") -> Outcome:  # noqa: ARG001
     """The draft lies in the inbox; what the owner makes of it there is no business of ours."""
     return Published(None)
 
 
-def look(job: Job, section: "Section") -> Look | CannotTell | Done:
+def look(job: Job, section: "TikTokSection") -> Look | CannotTell | Done:
     """After an unknown commit: `Done` once all bytes are there, since then only TikTok's verdict counts."""
     if "publish_id" not in job.memo:
         return CannotTell(
@@ -96,13 +96,13 @@ def look(job: Job, section: "Section") -> Look | CannotTell | Done:
     return Look(whole=False) if lacking else Done(job.memo)
 
 
-def fill_in(job: Job, section: "Section") -> Published | None:
+def fill_in(job: Job, section: "TikTokSection") -> Published | None:
     """Post id and address of a post that is published already; None while TikTok tells none, which may be for ever."""
     told = fetch(job, section)
     return published(job, section, told) if told.status == COMPLETE and told.post_ids else None
 
 
-def published(job: Job, section: "Section", told: Told) -> Published:
+def published(job: Job, section: "TikTokSection", told: Told) -> Published:
     """The first id counts when one draft became several posts."""
     if not told.post_ids:
         return Published(None)
@@ -114,7 +114,7 @@ def published(job: Job, section: "Section", told: Told) -> Published:
     return Published(post_id, url)
 
 
-def _share_url(job: Job, section: "Section", post_id: str) -> str | None:
+def _share_url(job: Job, section: "TikTokSection", post_id: str) -> str | None:
     """TikTok's own address of the post, when the connection may ask for it. Nothing depends on it."""
     if limits.SCOPE_LIST not in job.account.scopes:
         return None

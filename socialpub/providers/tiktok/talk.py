@@ -14,7 +14,7 @@ from socialpub.providers.tiktok.options import is_draft
 from socialpub.providers.tiktok.refusals import CODES, DAY_SECONDS, SCOPE_CODES, Then
 
 if TYPE_CHECKING:
-    from socialpub.core.settings.sections import TikTok as Section
+    from socialpub.core.settings.sections import TikTokSection
 
 MIN_PAUSE_SECONDS = 60.0
 """TikTok's windows are a minute long and it names no time."""
@@ -31,7 +31,7 @@ class Denied(Rejected):
         return Refused(self.message, self.code, self.reauth, self.rest_seconds)
 
 
-def ask(job: Job, section: "Section", path: str, body: dict[str, Any]) -> dict[str, Any]:
+def ask(job: Job, section: "TikTokSection", path: str, body: dict[str, Any]) -> dict[str, Any]:
     """The `data` of an answer; `path` is below `/v2/`, closing slash and query included.
 
     Raises `Denied`, `AppRefused`, `RateLimited`, `AuthExpired`, and `Unavailable` for what is no answer of TikTok's.

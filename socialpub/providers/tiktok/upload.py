@@ -14,7 +14,7 @@ from socialpub.providers.tiktok.refusals import UNKNOWN_TASK
 from socialpub.providers.tiktok.steps import start_over
 
 if TYPE_CHECKING:
-    from socialpub.core.settings.sections import TikTok as Section
+    from socialpub.core.settings.sections import TikTokSection
 
 PAUSES_SECONDS = (2.0, 5.0, 15.0, 60.0)
 """Between the tries of one chunk that TikTok's side could not take: five in all."""
@@ -31,7 +31,7 @@ ANEW_LATER_SECONDS = 900.0
 AFTER_THE_END_SECONDS = 120.0
 
 
-def send_chunks(job: Job, section: "Section") -> Outcome:
+def send_chunks(job: Job, section: "TikTokSection") -> Outcome:
     """All but the last chunk, for as long as this run may take."""
     cut = chunks.plan(job.content.media[0].size_bytes)
     if _ended(job):
@@ -62,7 +62,7 @@ def send_chunks(job: Job, section: "Section") -> Outcome:
     return Done(_progress(job, index))
 
 
-def send_last(job: Job, section: "Section") -> Outcome:
+def send_last(job: Job, section: "TikTokSection") -> Outcome:
     """The last chunk. `Unknown` whenever it stays open whether TikTok has all of it."""
     cut = chunks.plan(job.content.media[0].size_bytes)
     last = cut.count - 1
@@ -92,7 +92,7 @@ def send_last(job: Job, section: "Section") -> Outcome:
     return _not_taken(job, last, answer)
 
 
-def _put(job: Job, section: "Section", cut: chunks.Chunks, index: int) -> Answer:
+def _put(job: Job, section: "TikTokSection", cut: chunks.Chunks, index: int) -> Answer:
     """Send one chunk. The address is the credential: no token goes with it."""
     media = job.content.media[0]
     address = job.open(job.memo["upload"]["address"])

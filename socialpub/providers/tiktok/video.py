@@ -12,18 +12,18 @@ from socialpub.providers.tiktok import chunks, limits, talk
 from socialpub.providers.tiktok.creator import INTERACTIONS, disabled
 
 if TYPE_CHECKING:
-    from socialpub.core.settings.sections import TikTok as Section
+    from socialpub.core.settings.sections import TikTokSection
 
 MARGIN_SECONDS = 60.0
 """An upload does not begin in the last moment of its address."""
 
 
-def init_video(job: Job, section: "Section") -> Outcome:
+def init_video(job: Job, section: "TikTokSection") -> Outcome:
     body = {"post_info": post_info(job), "source_info": source_info(job)}
     return _init(job, section, "post/publish/video/init/", body)
 
 
-def init_draft(job: Job, section: "Section") -> Outcome:
+def init_draft(job: Job, section: "TikTokSection") -> Outcome:
     return _init(job, section, "post/publish/inbox/video/init/", {"source_info": source_info(job)})
 
 
@@ -58,7 +58,7 @@ def source_info(job: Job) -> dict[str, Any]:
     }
 
 
-def _init(job: Job, section: "Section", path: str, body: dict[str, Any]) -> Outcome:
+def _init(job: Job, section: "TikTokSection", path: str, body: dict[str, Any]) -> Outcome:
     data = talk.ask(job, section, path, body)
     publish_id = answers.text(data, "publish_id")
     address = answers.text(data, "upload_url")

@@ -8,7 +8,7 @@ import asyncio
 from urllib.parse import parse_qsl
 
 from socialpub.accounts import connect, profiles
-from socialpub.core.errors import NotFound, OwnerError
+from socialpub.core.errors import NotFound, OperatorError
 from socialpub.runtime import Runtime
 from socialpub.web.endpoint import Answer, Request, endpoint
 from socialpub.web.request import Header
@@ -37,7 +37,7 @@ async def callback(rt: Runtime, caller: None, request: Request) -> Answer:  # no
     except connect.UnknownState as error:
         request.app.rates.count_guess(request.client_address)
         return Answer(400, pages.not_connected(provider.label, error), headers, pages.HTML)
-    except OwnerError as error:
+    except OperatorError as error:
         return Answer(400, pages.not_connected(provider.label, error), headers, pages.HTML)
     profile = profiles.find(rt.reader, finished.profile_id)
     assert profile is not None

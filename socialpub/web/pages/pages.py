@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from socialpub.accounts.connect import Finished
-from socialpub.core.errors import OwnerError, SocialpubError
+from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.web.pages.problems import Meaning
 from socialpub.web.request import Header
 
@@ -45,7 +45,7 @@ def connected(label: str, account: str, name: str, finished: Finished) -> bytes:
     return _render("connected.html", label=label, account=account, profile_name=name, finished=finished)
 
 
-def not_connected(label: str, error: OwnerError) -> bytes:
+def not_connected(label: str, error: OperatorError) -> bytes:
     """Why no account was connected, and what to do."""
     return _render("not_connected.html", label=label, error=error)
 

@@ -8,7 +8,7 @@ import pytest
 
 from socialpub.accounts import connect, profiles, revocation, tokens
 from socialpub.accounts.connect import Failed, Finished, UnknownState
-from socialpub.core.errors import InvalidRequest, NotFound, OwnerError
+from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
 from socialpub.db.models import State
 from socialpub.providers.base import Identity
 from socialpub.providers.base import Tokens as Grant
@@ -119,7 +119,7 @@ def test_a_disconnected_account_comes_back_as_a_new_profile(rt: Runtime, browser
     second = connected(rt, browser)
     assert second.profile_id != first.profile_id
     assert not second.revived
-    with pytest.raises(OwnerError, match="disconnected"):
+    with pytest.raises(OperatorError, match="disconnected"):
         connect.begin(rt, "x", profile_id=first.profile_id)
 
 
@@ -129,7 +129,7 @@ def test_a_disconnected_account_comes_back_as_a_new_profile(rt: Runtime, browser
 @pytest.mark.parametrize("network", NETWORKS)
 def test_saying_no_connects_nothing_and_says_so_to_whoever_waits(rt: Runtime, browser: Browser, network: str) -> None:
     begun = connect.begin(rt, network)
-    with pytest.raises(OwnerError, match="did not give") as refused:
+    with pytest.raises(OperatorError, match="did not give") as refused:
         connect.finish(rt, network, query_of(browser.decides(begun.url, decision="deny")))
     assert f"socialpub admin connect-profile {network}" in str(refused.value.hint)
     assert connect.outcome(rt, begun.id) == Failed(refused.value.message, refused.value.hint)
@@ -141,7 +141,7 @@ def test_an_answer_works_once(rt: Runtime, browser: Browser, network: str) -> No
     begun = connect.begin(rt, network)
     query = query_of(browser.decides(begun.url))
     finished = connect.finish(rt, network, query)
-    with pytest.raises(OwnerError, match="used already: the account is connected"):
+    with pytest.raises(OperatorError, match="used already: the account is connected"):
         connect.finish(rt, network, query)
     assert connect.outcome(rt, begun.id) == finished, "a reload of the page changes nothing"
     assert len(rows(rt)) == 1
@@ -153,7 +153,7 @@ def test_an_answer_that_comes_after_ten_minutes_is_too_late(rt: Runtime, browser
     query = query_of(browser.decides(begun.url))
     assert connect.outcome(rt, begun.id) is None
     clock.forward(1)
-    with pytest.raises(OwnerError, match="more than ten minutes"):
+    with pytest.raises(OperatorError, match="more than ten minutes"):
         connect.finish(rt, "x", query)
     outcome = connect.outcome(rt, begun.id)
     assert isinstance(outcome, Failed)
@@ -189,7 +189,7 @@ def test_an_answer_for_one_network_is_none_for_another(rt: Runtime, browser: Bro
 def test_an_attempt_takes_only_its_own_answer(rt: Runtime, browser: Browser) -> None:
     mine, other = connect.begin(rt, "x"), connect.begin(rt, "x")
     query = query_of(browser.decides(other.url))
-    with pytest.raises(OwnerError, match="another attempt"):
+    with pytest.raises(OperatorError, match="another attempt"):
         connect.finish(rt, "x", query, mine.id)
     assert connect.finish(rt, "x", query, other.id)
     assert connect.outcome(rt, mine.id) is None
@@ -199,7 +199,7 @@ def test_an_attempt_that_was_given_up_connects_nothing(rt: Runtime, browser: Bro
     begun = connect.begin(rt, "x")
     query = query_of(browser.decides(begun.url))
     rt.write(connect.give_up, begun.id)
-    with pytest.raises(OwnerError, match="given up"):
+    with pytest.raises(OperatorError, match="given up"):
         connect.finish(rt, "x", query)
     assert world.x.counts["token"] == 0
 
@@ -211,7 +211,7 @@ def test_another_account_than_the_expected_one_is_refused_and_its_tokens_are_giv
     first = connected(rt, browser, network)
     before = dict(rows(rt)[0])
     begun = connect.begin(rt, network, profile_id=first.profile_id)
-    with pytest.raises(OwnerError) as refused:
+    with pytest.raises(OperatorError) as refused:
         connect.finish(rt, network, query_of(browser.decides(begun.url, "studio")))
     said = refused.value.message.lower()
     assert "demo" in said
@@ -225,7 +225,7 @@ def test_another_account_than_the_expected_one_is_refused_and_its_tokens_are_giv
 
 def test_a_wrong_account_that_is_connected_itself_keeps_its_grant(rt: Runtime, browser: Browser, world: World) -> None:
     demo, studio = connected(rt, browser), connected(rt, browser, account="studio")
-    with pytest.raises(OwnerError, match="@studio"):
+    with pytest.raises(OperatorError, match="@studio"):
         connected(rt, browser, account="studio", profile_id=demo.profile_id)
     assert world.x.counts["revoke"] == 0, "one token taken back may end the whole grant"
     assert tokens.fresh(rt, studio.profile_id)
@@ -234,7 +234,7 @@ def test_a_wrong_account_that_is_connected_itself_keeps_its_grant(rt: Runtime, b
 def test_a_paused_copy_gives_nothing_back(rt: Runtime, browser: Browser, world: World) -> None:
     demo = connected(rt, browser)
     rt.write(deliveries.pause)
-    with pytest.raises(OwnerError, match="@studio"):
+    with pytest.raises(OperatorError, match="@studio"):
         connected(rt, browser, account="studio", profile_id=demo.profile_id)
     assert world.x.counts["revoke"] == 0
 
@@ -253,7 +253,7 @@ def test_a_consent_that_leaves_something_out_is_told_at_once(rt: Runtime, browse
 def test_a_consent_that_leaves_nothing_to_publish_with_is_refused(rt: Runtime, browser: Browser, network: str) -> None:
     begun = connect.begin(rt, network)
     back = browser.decides(begun.url, without=NOTHING_LEFT[network])
-    with pytest.raises(OwnerError, match="nothing could be published"):
+    with pytest.raises(OperatorError, match="nothing could be published"):
         connect.finish(rt, network, query_of(back))
     assert rows(rt) == []
 
@@ -262,7 +262,7 @@ def test_a_code_that_came_too_late_means_beginning_again(rt: Runtime, browser: B
     begun = connect.begin(rt, "x")
     query = query_of(browser.decides(begun.url))
     clock.forward(31)
-    with pytest.raises(OwnerError, match="gave no tokens") as refused:
+    with pytest.raises(OperatorError, match="gave no tokens") as refused:
         connect.finish(rt, "x", query)
     assert "connect-profile x" in str(refused.value.hint)
     assert query["code"] not in refused.value.message
@@ -272,7 +272,7 @@ def test_a_code_that_came_too_late_means_beginning_again(rt: Runtime, browser: B
 def test_nothing_is_saved_when_the_account_cannot_be_asked_for(rt: Runtime, browser: Browser, world: World) -> None:
     begun = connect.begin(rt, "x")
     world.x.next("me").fails_with(503)
-    with pytest.raises(OwnerError, match="did not say whose") as refused:
+    with pytest.raises(OperatorError, match="did not say whose") as refused:
         connect.finish(rt, "x", query_of(browser.decides(begun.url)))
     assert "Try again" in str(refused.value.hint)
     assert rows(rt) == []
@@ -306,7 +306,7 @@ def test_an_exchange_that_fails_says_what_to_do(rt: Runtime, error: Exception, h
     rt.providers["x"] = network
     begun = connect.begin(rt, "x")
     state = begun.url.rpartition("state=")[2]
-    with pytest.raises(OwnerError) as refused:
+    with pytest.raises(OperatorError) as refused:
         connect.finish(rt, "x", {"state": state, "code": "the-code"})
     import re
 
@@ -326,7 +326,7 @@ def test_a_profile_that_is_disconnected_while_it_is_connected_again_stays_so(rt:
     network.oauth.identify = disconnected_meanwhile  # type: ignore[method-assign]
     network.oauth.answers = [Grant("access-1", "refresh-1", 7200)]
     begun = connect.begin(rt, "x", profile_id=profile)
-    with pytest.raises(OwnerError, match="disconnected"):
+    with pytest.raises(OperatorError, match="disconnected"):
         connect.finish(rt, "x", {"state": begun.url.rpartition("state=")[2], "code": "c"})
     assert [row["status"] for row in rows(rt)] == ["disconnected"]
 
@@ -340,7 +340,7 @@ def test_without_the_apps_credentials_the_owner_is_told_where_they_go(
 ) -> None:
     bare = open_house(tmp_path, clock)
     try:
-        with pytest.raises(OwnerError) as refused:
+        with pytest.raises(OperatorError) as refused:
             connect.begin(bare, network)
     finally:
         bare.close()
@@ -352,7 +352,7 @@ def test_what_cannot_be_begun_is_told_before_anybody_opens_a_browser(rt: Runtime
     profile = connected(rt, browser).profile_id
     with pytest.raises(NotFound):
         connect.begin(rt, "x", profile_id="019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f")
-    with pytest.raises(OwnerError, match="no account of TikTok"):
+    with pytest.raises(OperatorError, match="no account of TikTok"):
         connect.begin(rt, "tiktok", profile_id=profile)
     with pytest.raises(InvalidRequest):
         connect.begin(rt, "x", "two\nlines")
@@ -392,7 +392,7 @@ def test_a_pasted_address_is_read_whole_or_in_part(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "hello", "http://127.0.0.1:8000/oauth/x/callback", "state=s1"])
 def test_a_pasted_text_that_is_no_address_of_the_kind_is_told(text: str) -> None:
-    with pytest.raises(OwnerError, match="not the address"):
+    with pytest.raises(OperatorError, match="not the address"):
         connect.read_answer(text)
 
 

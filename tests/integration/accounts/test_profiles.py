@@ -12,7 +12,7 @@ import pytest
 from socialpub.accounts import credentials, profile_options, profiles, revocation, tokens
 from socialpub.accounts.credentials import Credentials
 from socialpub.core import clock as clocks
-from socialpub.core.errors import InvalidRequest, NotFound, OwnerError
+from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
 from socialpub.providers.base import Identity, Tokens
 from socialpub.providers.errors import AppRefused, AuthExpired, NotSent, RateLimited, Rejected, Unavailable
 from socialpub.publishing import deliveries
@@ -148,7 +148,7 @@ def test_nothing_is_saved_before_the_network_said_whose_tokens_these_are(
     rt: Runtime, desk: Desk, failure: Exception
 ) -> None:
     desk.who = failure
-    with pytest.raises(OwnerError) as refused:
+    with pytest.raises(OperatorError) as refused:
         profiles.import_account(rt, "x", Credentials("access-a"))
     assert refused.value.hint
     assert "access-a" not in str(refused.value)
@@ -174,7 +174,7 @@ def test_an_access_token_that_has_run_out_is_renewed_before_the_account_is_asked
 def test_a_paused_appliance_spends_no_refresh_token_for_an_import(rt: Runtime, desk: Desk) -> None:
     rt.write(deliveries.pause)
     desk.expired = {"access-a"}
-    with pytest.raises(OwnerError, match="paused"):
+    with pytest.raises(OperatorError, match="paused"):
         profiles.import_account(rt, "x", GRANT)
     assert desk.refreshes == []
 
@@ -182,7 +182,7 @@ def test_a_paused_appliance_spends_no_refresh_token_for_an_import(rt: Runtime, d
 def test_a_missing_scope_is_told_at_once_and_accepted_while_one_way_of_publishing_remains(rt: Runtime) -> None:
     imported = profiles.import_account(rt, "x", Credentials("access-a", scopes=frozenset({"tweet.write"})))
     assert imported.missing == ("The scope media.write is missing.",)
-    with pytest.raises(OwnerError, match="nothing could be published"):
+    with pytest.raises(OperatorError, match="nothing could be published"):
         profiles.import_account(rt, "x", Credentials("access-b", scopes=frozenset({"media.write"})))
     assert access_of(rt, imported.profile_id) == "access-a"
 
@@ -241,14 +241,14 @@ def test_credentials_are_read_as_the_network_wrote_them() -> None:
     ],
 )
 def test_wrong_credentials_name_the_field_and_the_form(text: str, said: str) -> None:
-    with pytest.raises(OwnerError) as refused:
+    with pytest.raises(OperatorError) as refused:
         credentials.read(text)
     assert said in refused.value.message
     assert '"accessToken"' in str(refused.value.hint)
 
 
 def test_all_mistakes_are_told_at_once_and_no_token_with_them() -> None:
-    with pytest.raises(OwnerError) as refused:
+    with pytest.raises(OperatorError) as refused:
         credentials.read('{"accessToken": "secret words", "scope": 1, "expiresAt": 2}')
     assert "3 mistakes" in refused.value.message
     assert "secret" not in refused.value.message

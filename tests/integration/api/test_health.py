@@ -8,7 +8,7 @@ from pydantic import SecretStr
 
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Unavailable
-from socialpub.core.settings.sections import Metrics
+from socialpub.core.settings.sections import MetricsSection
 from socialpub.publishing import deliveries, lanes
 from socialpub.runtime import Runtime
 from socialpub.web.app import create_app
@@ -145,7 +145,7 @@ def test_metrics_are_text_that_prometheus_reads(client: Client, rt: Runtime, pro
 
 @pytest.fixture
 def guarded(tmp_path: Path, clock: HandClock) -> Iterator[Client]:
-    rt = open_house(tmp_path, clock, providers={"x": Scripted()}, metrics=Metrics(token=SecretStr("m3trics")))
+    rt = open_house(tmp_path, clock, providers={"x": Scripted()}, metrics=MetricsSection(token=SecretStr("m3trics")))
     with Client(create_app(rt), "none") as client:
         yield client
     rt.close()

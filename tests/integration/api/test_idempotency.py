@@ -10,7 +10,7 @@ import pytest
 from socialpub.accounts import api_keys
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Unavailable
-from socialpub.db.locks import Owner
+from socialpub.db.locks import ProcessLock
 from socialpub.publishing import idempotency, posts
 from socialpub.runtime import Runtime
 from socialpub.web.app import create_app
@@ -142,7 +142,7 @@ def test_requests_that_come_together_make_one_post(client: Client, rt: Runtime, 
 def test_while_the_first_runs_the_second_is_a_conflict_until_its_process_is_gone(
     client: Client, rt: Runtime, draft: Any
 ) -> None:
-    other = Owner(rt.settings.run_dir / "owners", "other-process")
+    other = ProcessLock(rt.settings.run_dir / "owners", "other-process")
     ticket = idempotency.Ticket(client.key.split("_")[1], "k1", idempotency.fingerprint("/api/v1/posts", draft))
     rt.write(idempotency.begin, ticket)
     rt.db.write(lambda tx: tx.execute("UPDATE idempotency SET owner = 'other-process'").rowcount)

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from socialpub.accounts import api_keys
-from socialpub.core.errors import OwnerError
+from socialpub.core.errors import OperatorError
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, add_profile
@@ -82,7 +82,7 @@ def test_a_revoked_key_is_refused_at_once(client: Client, rt: Runtime) -> None:
     rt.write(api_keys.revoke, key.split("_")[1])
     assert client.send("GET", "/posts", key=key).status == 401
     rt.write(api_keys.revoke, key.split("_")[1])
-    with pytest.raises(OwnerError, match="no key"):
+    with pytest.raises(OperatorError, match="no key"):
         rt.write(api_keys.revoke, "nobody")
 
 
@@ -105,7 +105,7 @@ def test_a_key_ends_at_its_time(client: Client, rt: Runtime, clock: HandClock) -
     ],
 )
 def test_a_key_that_makes_no_sense_is_not_made(rt: Runtime, arguments: tuple[object, ...], told: str) -> None:
-    with pytest.raises(OwnerError, match=told):
+    with pytest.raises(OperatorError, match=told):
         rt.write(api_keys.create, *arguments)  # type: ignore[arg-type]
     assert api_keys.list_all(rt.reader) == []
 

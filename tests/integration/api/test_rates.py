@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from socialpub.accounts import api_keys
-from socialpub.core.settings.sections import RateLimit
+from socialpub.core.settings.sections import RateLimitSection
 from socialpub.runtime import Runtime
 from socialpub.web.app import create_app
 from tests.integration.api.client import Client
@@ -16,7 +16,7 @@ from tests.support.hand_clock import HandClock
 
 @pytest.fixture
 def rt(tmp_path: Path, clock: HandClock) -> Iterator[Runtime]:
-    rt = open_house(tmp_path, clock, rate_limit=RateLimit(requests_per_minute=3, failed_keys_per_minute=2))
+    rt = open_house(tmp_path, clock, rate_limit=RateLimitSection(requests_per_minute=3, failed_keys_per_minute=2))
     yield rt
     rt.close()
 

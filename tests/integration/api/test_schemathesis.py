@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, settings
 from schemathesis.checks import CHECKS
 
 from socialpub.accounts import api_keys
-from socialpub.core.settings.sections import RateLimit
+from socialpub.core.settings.sections import RateLimitSection
 from socialpub.web.app import create_app
 from socialpub.web.openapi import document
 from tests.integration.api.client import BASE_URL
@@ -61,7 +61,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]
         folder,
         clock,
         providers={"x": Scripted(), "tiktok": Scripted(), "pinterest": Scripted()},
-        rate_limit=RateLimit(requests_per_minute=10**6, failed_keys_per_minute=10**6),
+        rate_limit=RateLimitSection(requests_per_minute=10**6, failed_keys_per_minute=10**6),
     )
     add_profile(rt, id=PROFILE)
     post = accept(rt, PROFILE, at=clock.now() + timedelta(days=3650))

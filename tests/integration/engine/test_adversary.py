@@ -133,7 +133,7 @@ def test_a_plan_made_from_what_was_changed_meanwhile_is_not_used(
     post = accept(rt, profile, at=clock.now() + timedelta(seconds=10), options={"x": {"replySettings": "everyone"}})
     delivery = rt.reader.value("SELECT id FROM delivery")
     clock.forward(11)
-    candidate = lanes.next_due(rt.reader, profile, rt.stamp(), rt.owner)
+    candidate = lanes.next_due(rt.reader, profile, rt.stamp(), rt.process)
     assert candidate is not None
     opening = engine.open_(rt, candidate)
     clock.jump(-2)
@@ -235,5 +235,5 @@ def test_posts_that_a_timeline_shows_alike_are_not_read_back_side_by_side(
 
 
 def drain_once(rt: Runtime) -> None:
-    for delivery_id in lanes.due_lanes(rt.reader, rt.stamp(), rt.owner):
+    for delivery_id in lanes.due_lanes(rt.reader, rt.stamp(), rt.process):
         engine.work(rt, delivery_id)

@@ -80,7 +80,7 @@ def test_an_unwritten_outcome_whose_process_dies_is_read_back(
     disk.times = 1
     engine.work(rt, rt.reader.value("SELECT id FROM delivery"))
     assert state_of(rt, post) is State.RUNNING
-    rt.owner.close()
+    rt.process.close()
     network.says["recover"] = [Look((Published("1", "https://x.example/1"),))]
     successor = open_house(rt.settings.data_dir.parent, clock, providers={"x": network})
     try:
@@ -148,13 +148,13 @@ def test_a_row_in_the_hands_of_another_thread_of_this_process_is_left_alone(
 
     def meanwhile(step: str, job: Job) -> Outcome:
         engine.work(rt, delivery)
-        assert rt.owner.works_on(rt.owner.name, delivery)
+        assert rt.process.works_on(rt.process.name, delivery)
         return run(step, job)
 
     network.run = meanwhile  # type: ignore[method-assign]
     drain(rt)
     assert network.effects == ["Hello"]
-    assert not rt.owner.works_on(rt.owner.name, delivery)
+    assert not rt.process.works_on(rt.process.name, delivery)
 
 
 def test_nothing_of_a_refused_post_is_counted_twice_however_often_it_is_settled(

@@ -298,9 +298,9 @@ def test_a_worker_that_died_in_its_commit_is_read_back_not_repeated(
 def test_a_row_whose_owner_lives_is_never_taken_however_the_clock_jumps(
     rt: Runtime, network: Scripted, profile: str, clock: HandClock, tmp_path: object
 ) -> None:
-    from socialpub.db.locks import Owner
+    from socialpub.db.locks import ProcessLock
 
-    other = Owner(rt.owner.folder, "other-worker")
+    other = ProcessLock(rt.process.folder, "other-worker")
     accept(rt, profile)
     delivery = rt.reader.value("SELECT id FROM delivery")
     rt.db.write(lambda tx: tx.update("delivery", delivery, state="running", owner="other-worker", started_at=tx.stamp))

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from socialpub.db.locks import Owner
+from socialpub.db.locks import ProcessLock
 from socialpub.db.models import State
 from socialpub.providers.base import Held, Job, Kind, More, Outcome, Wait
 from socialpub.providers.errors import AppRefused
@@ -115,7 +115,7 @@ def test_a_hold_is_logged_when_it_begins_and_when_it_ends(
 
 
 def drain_once(rt: Runtime) -> None:
-    for delivery_id in lanes.due_lanes(rt.reader, rt.stamp(), rt.owner):
+    for delivery_id in lanes.due_lanes(rt.reader, rt.stamp(), rt.process):
         engine.work(rt, delivery_id)
 
 
@@ -162,7 +162,7 @@ def test_a_lane_with_much_to_do_lets_the_others_have_their_turn(
 
 
 def test_a_delivery_that_runs_for_ever_is_overdue(rt: Runtime, profile: str, clock: HandClock) -> None:
-    other = Owner(rt.owner.folder, "suspended")
+    other = ProcessLock(rt.process.folder, "suspended")
     accept(rt, profile)
     rt.db.write(lambda tx: tx.execute("UPDATE delivery SET state = 'running', owner = 'suspended'"))
     clock.forward(600)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.core.settings.sections import Publishing
+from socialpub.core.settings.sections import PublishingSection
 from socialpub.db.models import State
 from socialpub.providers.base import Done, Job, Kind, Look, Outcome, Published, Refused, Wait
 from socialpub.providers.errors import NotSent, Unavailable
@@ -47,7 +47,7 @@ def network(clock: HandClock) -> Timed:
 
 @pytest.fixture
 def rt(tmp_path: Path, clock: HandClock, network: Timed) -> Iterator[Runtime]:
-    rt = open_house(tmp_path, clock, providers={"x": network}, publishing=Publishing(min_gap=GAP))
+    rt = open_house(tmp_path, clock, providers={"x": network}, publishing=PublishingSection(min_gap=GAP))
     yield rt
     rt.close()
 
@@ -172,7 +172,7 @@ def test_reading_back_waits_for_no_gap(rt: Runtime, network: Timed, profile: str
 def test_a_backlog_longer_than_the_patience_ends_and_says_why(tmp_path: Path, clock: HandClock, network: Timed) -> None:
     (tmp_path / "slow").mkdir()
     rt = open_house(
-        tmp_path / "slow", clock, providers={"x": network}, publishing=Publishing(min_gap=timedelta(hours=30))
+        tmp_path / "slow", clock, providers={"x": network}, publishing=PublishingSection(min_gap=timedelta(hours=30))
     )
     try:
         profile = add_profile(rt)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.core.errors import OwnerError
+from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.ops import archive, backup, restore
 from socialpub.publishing import deliveries, idempotency, lanes, uploads
@@ -174,7 +174,7 @@ def test_nothing_is_overwritten_by_a_copy(rt: Runtime, tmp_path: Path, monkeypat
     loose = tmp_path / "loose"
     loose.symlink_to(tmp_path / "nowhere")
     for target in (taken, loose):
-        with pytest.raises(OwnerError, match="exists already"):
+        with pytest.raises(OperatorError, match="exists already"):
             backup.write(rt, target)
     late = tmp_path / "late"
     seal = archive.Archive.seal
@@ -184,7 +184,7 @@ def test_nothing_is_overwritten_by_a_copy(rt: Runtime, tmp_path: Path, monkeypat
         late.write_text("quicker")
 
     monkeypatch.setattr(archive.Archive, "seal", meanwhile)
-    with pytest.raises(OwnerError, match="exists already"):
+    with pytest.raises(OperatorError, match="exists already"):
         backup.write(rt, late)
     assert (taken.read_text(), late.read_text()) == ("mine", "quicker")
     assert files_in(tmp_path / "original") and not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
@@ -198,7 +198,7 @@ def test_a_disk_that_knows_no_links_is_good_enough(
 
     monkeypatch.setattr(Path, "hardlink_to", refuses)
     backup.verify(copy_of(rt, tmp_path))
-    with pytest.raises(OwnerError, match="exists already"):
+    with pytest.raises(OperatorError, match="exists already"):
         copy_of(rt, tmp_path)
 
 
@@ -209,14 +209,14 @@ def test_a_full_disk_leaves_nothing_behind(rt: Runtime, tmp_path: Path, monkeypa
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(archive.Archive, "add_file", full)
-    with pytest.raises(OwnerError, match="No space left") as failure:
+    with pytest.raises(OperatorError, match="No space left") as failure:
         backup.write(rt, tmp_path / "house.copy")
     assert failure.value.hint
     assert files_in(tmp_path) == before
 
 
 def test_a_folder_that_does_not_exist_is_told(rt: Runtime, tmp_path: Path) -> None:
-    with pytest.raises(OwnerError, match="nowhere"):
+    with pytest.raises(OperatorError, match="nowhere"):
         backup.write(rt, tmp_path / "nowhere" / "house.copy")
 
 
@@ -312,7 +312,7 @@ def test_a_file_of_another_kind_is_no_copy(rt: Runtime, tmp_path: Path) -> None:
     with pytest.raises(archive.Unsound, match="is no copy"):
         backup.verify(tmp_path / "tar")
     for path in (tmp_path, tmp_path / "missing"):
-        with pytest.raises(OwnerError, match="cannot be read"):
+        with pytest.raises(OperatorError, match="cannot be read"):
             backup.verify(path)
 
 
@@ -320,7 +320,7 @@ def test_a_database_damaged_before_it_was_copied_is_found(rt: Runtime, picture: 
     copy = copy_of(rt, tmp_path)
     for damaged in (b"no database at all" * 100, b""):
         forged = copies.forged(copy, tmp_path / "forged", changed={"socialpub.db": damaged})
-        with pytest.raises(OwnerError, match=r"The database in .* cannot be read"):
+        with pytest.raises(OperatorError, match=r"The database in .* cannot be read"):
             backup.verify(forged)
     with tarfile.open(copy) as tar:
         content = tar.extractfile("socialpub.db")
@@ -329,7 +329,7 @@ def test_a_database_damaged_before_it_was_copied_is_found(rt: Runtime, picture: 
     for page in range(4096 * 20, len(whole), 4096):
         whole[page : page + 64] = b"\xff" * 64
     forged = copies.forged(copy, tmp_path / "forged", changed={"socialpub.db": bytes(whole)})
-    with pytest.raises(OwnerError, match=r"The database in .* (is damaged|cannot be read)"):
+    with pytest.raises(OperatorError, match=r"The database in .* (is damaged|cannot be read)"):
         backup.verify(forged)
 
 
@@ -342,11 +342,11 @@ def test_a_copy_of_a_newer_version_is_refused_saying_so(rt: Runtime, tmp_path: P
         )
     )
     copy = copy_of(rt, tmp_path)
-    with pytest.raises(OwnerError, match=r"newer socialpub .*0999_from_the_future"):
+    with pytest.raises(OperatorError, match=r"newer socialpub .*0999_from_the_future"):
         put_back(copy, tmp_path / "new", clock)
     assert not (tmp_path / "new").exists()
     info = b'{"format": 2, "copied_at": "?", "secret_key": "?", "holds_secret": true}'
-    with pytest.raises(OwnerError, match="newer socialpub"):
+    with pytest.raises(OperatorError, match="newer socialpub"):
         backup.verify(copies.forged(copy, tmp_path / "forged", changed={"socialpub-copy.json": info}))
 
 
@@ -387,7 +387,7 @@ def test_nothing_is_overwritten_by_a_restore(rt: Runtime, tmp_path: Path, clock:
     path.parent.mkdir(parents=True)
     path.write_text("mine")
     before = files_in(tmp_path)
-    with pytest.raises(OwnerError, match="exists already"):
+    with pytest.raises(OperatorError, match="exists already"):
         put_back(copy, tmp_path / "new", clock)
     assert files_in(tmp_path) == before
     assert path.read_text() == "mine"
@@ -402,7 +402,7 @@ def test_empty_folders_are_no_media(rt: Runtime, picture: str, tmp_path: Path, c
 
 def test_a_matching_secret_key_may_lie_there(rt: Runtime, tmp_path: Path, clock: HandClock) -> None:
     copy = copy_of(rt, tmp_path, with_secret=False)
-    with pytest.raises(OwnerError, match=r"does not hold secret\.key") as failure:
+    with pytest.raises(OperatorError, match=r"does not hold secret\.key") as failure:
         put_back(copy, tmp_path / "new", clock)
     assert str(tmp_path / "new" / "data" / "secret.key") in str(failure.value.message)
     assert not (tmp_path / "new").exists()
@@ -424,7 +424,7 @@ def test_a_copy_of_another_secret_key_is_refused_saying_so(
     key.parent.mkdir(parents=True)
     key.write_text("b" * 43)
     before = files_in(tmp_path)
-    with pytest.raises(OwnerError, match=r"belongs to another secret\.key") as failure:
+    with pytest.raises(OperatorError, match=r"belongs to another secret\.key") as failure:
         put_back(copy, tmp_path / "new", clock)
     assert failure.value.hint
     assert files_in(tmp_path) == before
@@ -451,7 +451,7 @@ def test_a_restore_that_fails_half_way_leaves_nothing(
 
     monkeypatch.setattr(archive, "put_in_place", put)
     monkeypatch.setattr(Path, "rename", move)
-    with pytest.raises(OwnerError, match="Input/output error"):
+    with pytest.raises(OperatorError, match="Input/output error"):
         put_back(copy, tmp_path / "new", clock)
     assert files_in(tmp_path) == before
     monkeypatch.undo()
@@ -470,7 +470,7 @@ def test_a_house_that_appears_meanwhile_is_not_overwritten(
         settings.database_file.write_text("mine")
 
     monkeypatch.setattr(restore, "_pause", meanwhile)
-    with pytest.raises(OwnerError, match=r"socialpub\.db exists already"):
+    with pytest.raises(OperatorError, match=r"socialpub\.db exists already"):
         restore.restore(copy, settings, clock)
     assert files_in(settings.data_dir) == ["socialpub.db"]
     assert settings.database_file.read_text() == "mine"

@@ -12,7 +12,7 @@ import pytest
 from socialpub.core.clock import stamp
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.loader import load as load_settings
-from socialpub.core.settings.sections import Pinterest, Providers, TikTok, X
+from socialpub.core.settings.sections import PinterestSection, ProvidersSection, TikTokSection, XSection
 from socialpub.ops import doctor
 from socialpub.ops.finding import Finding, Level
 from socialpub.providers.errors import NotSent, Unavailable
@@ -23,9 +23,9 @@ from tests.support.appliance import accept, add_profile, open_house, settings_in
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import Scripted
 
-NETWORKS = Providers(
-    x=X.model_validate({"client_id": "app"}),
-    tiktok=TikTok.model_validate({"client_key": "app", "client_secret": "secret"}),
+NETWORKS = ProvidersSection(
+    x=XSection.model_validate({"client_id": "app"}),
+    tiktok=TikTokSection.model_validate({"client_key": "app", "client_secret": "secret"}),
 )
 
 
@@ -348,7 +348,7 @@ def test_missing_credentials_of_a_network_in_use_are_told(tmp_path: Path, clock:
     rt = open_house(
         tmp_path / "other",
         clock,
-        networks=Providers(x=X(client_id="public"), pinterest=Pinterest(client_id="half")),
+        networks=ProvidersSection(x=XSection(client_id="public"), pinterest=PinterestSection(client_id="half")),
         http=line,
     )
     try:

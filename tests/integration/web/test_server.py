@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from socialpub.accounts import api_keys
-from socialpub.core.errors import OwnerError
+from socialpub.core.errors import OperatorError
 from socialpub.runtime import Runtime
 from socialpub.web import server
 from socialpub.web.app import create_app
@@ -193,7 +193,7 @@ def test_an_address_that_cannot_be_used_is_told_with_the_remedy(rt: Runtime, add
         other.listen()
         taken = f"127.0.0.1:{other.getsockname()[1]}"
         settings = rt.settings.model_copy(update={"listen": address.replace("{taken}", taken)})
-        with pytest.raises(OwnerError, match=told) as failed:
+        with pytest.raises(OperatorError, match=told) as failed:
             server.listen(settings)
         assert failed.value.hint
 

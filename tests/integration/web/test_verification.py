@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.core.settings.sections import Providers, TikTok
+from socialpub.core.settings.sections import ProvidersSection, TikTokSection
 from socialpub.runtime import Runtime
 from socialpub.web.app import create_app
 from tests.integration.uploads.caller import Caller
@@ -17,8 +17,8 @@ NAME, CONTENT = "tiktokAbC123.txt", "tiktok-developers-site-verification=AbC123"
 
 @pytest.fixture
 def rt(tmp_path: Path) -> Iterator[Runtime]:
-    section = TikTok(verification_file=NAME, verification_content=CONTENT)
-    rt = open_house(tmp_path, HandClock(), networks=Providers(tiktok=section))
+    section = TikTokSection(verification_file=NAME, verification_content=CONTENT)
+    rt = open_house(tmp_path, HandClock(), networks=ProvidersSection(tiktok=section))
     yield rt
     rt.close()
 
@@ -35,4 +35,4 @@ def test_the_file_is_served_at_the_root_and_under_the_prefix_of_the_media(rt: Ru
 @pytest.mark.parametrize("name", ["folder/file.txt", "../secret.key", "file", "a b.txt"])
 def test_only_a_plain_file_name_is_accepted(name: str) -> None:
     with pytest.raises(ValueError, match="file name"):
-        TikTok(verification_file=name)
+        TikTokSection(verification_file=name)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from socialpub.core.settings.sections import Pinterest as Section
+from socialpub.core.settings.sections import PinterestSection
 from socialpub.providers.base import Account, Content, ImageLimits, Job, MediaFile, Memo, Outcome
 from socialpub.providers.http import Answer
 from socialpub.providers.pinterest import Pinterest
@@ -20,7 +20,7 @@ API = "https://api.pinterest.com/v5"
 STORAGE = "https://pinterest-media-upload.s3-accelerate.amazonaws.com/"
 BOARD, SECTION, PIN, MEDIA = "2000000000000000001", "2100000000000000001", "4000000000000000001", "3000000000000000001"
 
-SECTION_OF_THE_CONFIGURATION = Section(client_id="app", client_secret=SecretStr("app-secret"))
+SECTION_OF_THE_CONFIGURATION = PinterestSection(client_id="app", client_secret=SecretStr("app-secret"))
 ADAPTER = Pinterest(SECTION_OF_THE_CONFIGURATION)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from socialpub.core.settings.sections import Pinterest as Section
+from socialpub.core.settings.sections import PinterestSection
 from socialpub.providers.base import Account, Content, MediaFile, Problem
 from socialpub.providers.errors import AppRefused, AuthExpired, ProviderError, RateLimited, Rejected, Unavailable
 from socialpub.providers.http import Answer
@@ -21,7 +21,9 @@ ALL = frozenset({"user_accounts:read", "boards:read", "boards:write", "pins:read
 
 @pytest.fixture
 def pinterest() -> Pinterest:
-    return Pinterest(Section(client_id="app", client_secret=SecretStr("app-secret"), api_url="https://pin.test/v5"))
+    return Pinterest(
+        PinterestSection(client_id="app", client_secret=SecretStr("app-secret"), api_url="https://pin.test/v5")
+    )
 
 
 def image(position: int = 0, **facts: Any) -> MediaFile:
@@ -136,7 +138,7 @@ def test_what_is_lost_on_the_way_is_a_note(pinterest: Pinterest) -> None:
 
 
 def test_pinterests_own_sandbox_takes_no_videos() -> None:
-    there = Pinterest(Section(api_url=SANDBOX_API))
+    there = Pinterest(PinterestSection(api_url=SANDBOX_API))
     assert found(there, Content("", (image(),)), BOARD) == []
     (problem,) = found(there, Content("", (video(),)), BOARD)
     assert problem.path == ("media", 0)

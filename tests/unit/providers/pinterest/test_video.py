@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from socialpub.core.settings.sections import Pinterest as Section
+from socialpub.core.settings.sections import PinterestSection
 from socialpub.providers.base import Again, Done, Refused, Wait
 from socialpub.providers.errors import AppRefused, AuthExpired, NotSent, RateLimited, Unavailable
 from socialpub.providers.http import Answer, FilePart
@@ -106,8 +106,8 @@ def test_the_registration_reads_errors_as_every_step_does(reply: Answer, kind: t
         run("register", Script(reply), film())
 
 
-SANDBOX = Section(api_url="http://127.0.0.1:8123/pinterest/v5", client_secret=SecretStr("s"))
-ELSEWHERE = Section(api_url="http://api.test/v5", upload_hosts=("up.test",))
+SANDBOX = PinterestSection(api_url="http://127.0.0.1:8123/pinterest/v5", client_secret=SecretStr("s"))
+ELSEWHERE = PinterestSection(api_url="http://api.test/v5", upload_hosts=("up.test",))
 PRODUCTION = SECTION_OF_THE_CONFIGURATION
 
 
@@ -137,7 +137,7 @@ PRODUCTION = SECTION_OF_THE_CONFIGURATION
         (ELSEWHERE, "http://up.test:9000/", False),
     ],
 )
-def test_where_the_bytes_may_go(section: Section, url: str, allowed: bool) -> None:
+def test_where_the_bytes_may_go(section: PinterestSection, url: str, allowed: bool) -> None:
     assert video.may_receive(section, url) is allowed
 
 

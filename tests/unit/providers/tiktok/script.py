@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from socialpub.core.settings.sections import TikTok as Section
+from socialpub.core.settings.sections import TikTokSection
 from socialpub.providers.base import Account, Content, ImageLimits, Job, MediaFile, Memo, Outcome, Seen
 from socialpub.providers.http import Answer, FileBody
 from socialpub.providers.tiktok import TikTok
@@ -18,7 +18,7 @@ NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 API = "https://open.tiktokapis.com"
 ADDRESS = "https://open-upload.tiktokapis.com/video/?upload_id=7000&upload_token=demo"
 PUBLISH_ID = "v_pub_file~v2-1.7000000000000000001"
-SECTION = Section(client_key="ck", client_secret=SecretStr("cs-secret"))
+SECTION = TikTokSection(client_key="ck", client_secret=SecretStr("cs-secret"))
 ADAPTER = TikTok(SECTION)
 DIRECT = {"privacyLevel": "SELF_ONLY"}
 DRAFT = {"mode": "draft"}

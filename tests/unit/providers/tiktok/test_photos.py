@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.core.settings.sections import TikTok as Section
+from socialpub.core.settings.sections import TikTokSection
 from socialpub.providers.base import Again, Done, ImageLimits, MediaFile, More, Refused, Unfit
 from socialpub.providers.errors import AuthExpired, RateLimited, Unavailable
 from socialpub.providers.tiktok import TikTok
@@ -96,7 +96,7 @@ def test_an_appliance_that_tiktok_cannot_reach_says_so_before_the_post(base: str
 
 
 def test_a_stand_in_fetches_from_anywhere() -> None:
-    stand_in = TikTok(Section(api_url="http://127.0.0.1:9000"))
+    stand_in = TikTok(TikTokSection(api_url="http://127.0.0.1:9000"))
     work = job(Script(), photo(), public_url=lambda media: "http://127.0.0.1:8000/m")
     assert isinstance(stand_in.run("fit_photos", work), Done)
 

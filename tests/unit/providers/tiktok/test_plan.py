@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.core.settings.sections import TikTok as Section
+from socialpub.core.settings.sections import TikTokSection
 from socialpub.providers.base import Content, Kind, MediaFile
 from socialpub.providers.tiktok import chunks
 from tests.unit.providers.tiktok.script import ADAPTER, ADDRESS, DIRECT, DRAFT, SECTION, film, photo
@@ -101,7 +101,7 @@ def test_nothing_is_sent_anywhere_else_and_the_address_stays_secret(address: str
 
 
 def test_a_stand_in_may_take_the_bytes_itself() -> None:
-    stand_in = Section(api_url="http://127.0.0.1:9000/tiktok")
+    stand_in = TikTokSection(api_url="http://127.0.0.1:9000/tiktok")
     assert chunks.complaint("http://127.0.0.1:9000/tiktok/upload?t=1", stand_in) is None
     assert chunks.complaint("http://evil.example/upload?t=1", stand_in) is not None
     assert chunks.complaint("http://127.0.0.1:9000/upload?t=1", SECTION) is not None

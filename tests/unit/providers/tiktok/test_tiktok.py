@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from pydantic import SecretStr
 
-from socialpub.core.settings.sections import TikTok as Section
+from socialpub.core.settings.sections import TikTokSection
 from socialpub.providers.base import Account, Content, MediaFile, Problem
 from socialpub.providers.errors import AuthExpired, ProviderError, RateLimited, Rejected, Unavailable
 from socialpub.providers.http import Answer
@@ -22,7 +22,7 @@ DIRECT = {"privacyLevel": "SELF_ONLY"}
 
 @pytest.fixture
 def tiktok() -> TikTok:
-    return TikTok(Section(client_key="ck", client_secret=SecretStr("cs-secret"), api_url="https://tiktok.test"))
+    return TikTok(TikTokSection(client_key="ck", client_secret=SecretStr("cs-secret"), api_url="https://tiktok.test"))
 
 
 def photo(position: int = 0, **facts: Any) -> MediaFile:
@@ -282,8 +282,8 @@ VERIFIER = "tiktok-pkce-demo-verifier-0123456789-ABCDEFGHIJ_~."
 REDIRECT = "https://box.example.net/oauth/tiktok/callback"
 
 
-def section(**more: Any) -> Section:
-    return Section(client_key="ck", client_secret=SecretStr("cs-secret"), api_url="https://tiktok.test", **more)
+def section(**more: Any) -> TikTokSection:
+    return TikTokSection(client_key="ck", client_secret=SecretStr("cs-secret"), api_url="https://tiktok.test", **more)
 
 
 def test_the_consent_page_gets_a_challenge_in_hexadecimal() -> None:

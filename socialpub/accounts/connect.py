@@ -17,12 +17,12 @@ from socialpub.accounts import profiles
 from socialpub.accounts.credentials import Credentials
 from socialpub.core import clock, crypto, ids, logging
 from socialpub.core.errors import NotFound, OperatorError, SocialpubError
+from socialpub.db import appliance_state
 from socialpub.db.database import Reader, Row, Tx
 from socialpub.db.models import Profile, ProfileStatus
 from socialpub.providers.answers import shown
 from socialpub.providers.base import Identity, Provider, Tokens
 from socialpub.providers.errors import ProviderError
-from socialpub.publishing import lanes
 from socialpub.runtime import Runtime
 
 LIFETIME = timedelta(minutes=10)
@@ -292,7 +292,7 @@ def _take_back(rt: Runtime, provider: Provider, identity: Identity, credentials:
     Not when their account is connected here: some networks end the whole grant with one of its tokens. And not by a
     paused copy, which must not end what the original uses.
     """
-    if profiles.is_connected(rt.reader, provider.name, identity.account_id) or lanes.paused_at(rt.reader):
+    if profiles.is_connected(rt.reader, provider.name, identity.account_id) or appliance_state.paused_at(rt.reader):
         return
     try:
         provider.oauth.revoke(rt.http, credentials.access_token, credentials.refresh_token)

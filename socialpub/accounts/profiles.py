@@ -12,6 +12,7 @@ from typing import Any
 from socialpub.accounts.credentials import Credentials
 from socialpub.core import clock, ids
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
+from socialpub.db import appliance_state
 from socialpub.db.database import Reader, Row, Tx
 from socialpub.db.models import Profile, ProfileStatus
 from socialpub.providers.base import Identity, Provider
@@ -23,7 +24,6 @@ from socialpub.providers.errors import (
     Rejected,
     Unavailable,
 )
-from socialpub.publishing import lanes
 from socialpub.runtime import Runtime
 
 LONGEST_NAME = 200
@@ -138,7 +138,7 @@ def identify(rt: Runtime, provider: Provider, credentials: Credentials) -> tuple
 
 
 def _renew(rt: Runtime, provider: Provider, credentials: Credentials) -> Credentials:
-    if lanes.paused_at(rt.reader):
+    if appliance_state.paused_at(rt.reader):
         raise OperatorError(
             "The access token has run out, and while publishing is paused no token is refreshed.",
             "Import a fresh access token, or `socialpub admin resume` first.",

@@ -4,15 +4,16 @@ One profile at a time and one per turn, so that what was connected on the same d
 A paused copy renews nothing: what it spends, the original would miss.
 """
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
-from socialpub.accounts import profiles, tokens
+from socialpub.accounts import cooldowns, profiles, tokens
 from socialpub.core import clock, logging
+from socialpub.db import appliance_state
 from socialpub.db.database import Row, Tx
 from socialpub.db.models import ProfileStatus
 from socialpub.providers.base import Withdrawn
 from socialpub.providers.errors import ProviderError, RateLimited, Rejected
-from socialpub.publishing import lanes
 from socialpub.runtime import Runtime
 
 SOON = timedelta(days=7)
@@ -28,12 +29,14 @@ log = logging.get_logger("socialpub.upkeep")
 # --- keeping alive ---------------------------------------------------------------------------------------------------
 
 
-def keep_alive(rt: Runtime) -> str | None:
+def keep_alive(rt: Runtime, held: Collection[str] = ()) -> str | None:
     """Renew the tokens of the profile that has waited longest among those that must not wait; its id, or None.
+
+    `held` are the networks that refuse this app for now: they are left alone.
 
     Talks to a network, which can take two minutes. One that does not answer is asked again after an hour.
     """
-    profile_id = None if lanes.paused_at(rt.reader) else _next(rt)
+    profile_id = None if appliance_state.paused_at(rt.reader) else _next(rt, held)
     if profile_id is None:
         return None
     try:
@@ -52,16 +55,17 @@ def keep_alive(rt: Runtime) -> str | None:
     return profile_id
 
 
-def _next(rt: Runtime) -> str | None:
+def _next(rt: Runtime, held: Collection[str]) -> str | None:
+    resting = cooldowns.profiles(rt.reader, (cooldowns.ANY_ENDPOINT, ENDPOINT), rt.stamp())
     rows = rt.reader.all(
         """SELECT id, provider, coalesce(renewed_at, created_at) AS renewed_at, access_expires_at, refresh_expires_at
-            FROM profile WHERE status = ? AND refresh_token IS NOT NULL
-            AND provider NOT IN (SELECT provider FROM hold)
-            AND id NOT IN (SELECT profile_id FROM not_before WHERE endpoint IN ('', ?) AND until > ?)
-            ORDER BY 3, id""",
-        (ProfileStatus.ACTIVE.value, ENDPOINT, rt.stamp()),
+            FROM profile WHERE status = ? AND refresh_token IS NOT NULL ORDER BY 3, id""",
+        (ProfileStatus.ACTIVE.value,),
     )
-    return next((row["id"] for row in rows if _must_be_renewed(rt, row, rt.now())), None)
+    for row in rows:
+        if row["provider"] not in held and row["id"] not in resting and _must_be_renewed(rt, row, rt.now()):
+            return str(row["id"])
+    return None
 
 
 def _must_be_renewed(rt: Runtime, row: Row, now: datetime) -> bool:
@@ -83,7 +87,7 @@ def _within(stamp: str | None, before: timedelta, now: datetime) -> bool:
 
 
 def _ask_later(rt: Runtime, tx: Tx, profile_id: str, seconds: float, reason: str) -> None:
-    lanes.rest(tx, profile_id, ENDPOINT, clock.after(tx.stamp, seconds), reason)
+    cooldowns.begin(tx, profile_id, ENDPOINT, clock.after(tx.stamp, seconds), reason)
 
 
 # --- telling the owner -----------------------------------------------------------------------------------------------

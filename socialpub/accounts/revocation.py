@@ -7,13 +7,13 @@ revoked: a restored copy must not end what the original still uses.
 import threading
 from datetime import timedelta
 
-from socialpub.accounts import profiles, tokens
+from socialpub.accounts import cooldowns, profiles, tokens
 from socialpub.core import clock, logging
 from socialpub.core.errors import OperatorError, SocialpubError
+from socialpub.db import appliance_state
 from socialpub.db.database import Tx
 from socialpub.db.models import ProfileStatus
 from socialpub.providers.errors import AppRefused, NotSent, ProviderError, RateLimited, Unavailable
-from socialpub.publishing import lanes
 from socialpub.runtime import Runtime
 
 log = logging.get_logger("socialpub.revocation")
@@ -43,7 +43,7 @@ def revoke_disconnected(rt: Runtime) -> int:
     Talks to the networks, one profile after the other, which can take minutes. A network that does not answer is asked
     again later, until the hour is over.
     """
-    paused = lanes.paused_at(rt.reader) is not None
+    paused = appliance_state.paused_at(rt.reader) is not None
     erased = 0
     for profile_id, since in _due(rt):
         held = tokens.lock(rt, profile_id)
@@ -71,18 +71,17 @@ def _work(rt: Runtime) -> None:
 def _due(rt: Runtime) -> list[tuple[str, timedelta]]:
     """Disconnected profiles with tokens whose turn it is, and how long ago they were disconnected."""
     now = rt.now()
-    paused = lanes.paused_at(rt.reader) is not None
+    paused = appliance_state.paused_at(rt.reader) is not None
     rows = rt.reader.all(
-        """SELECT id, disconnected_at,
-            (SELECT until FROM not_before n WHERE n.profile_id = profile.id AND n.endpoint = ?) AS retry_at
-            FROM profile WHERE status = ? AND (access_token IS NOT NULL OR refresh_token IS NOT NULL)""",
-        (ENDPOINT, ProfileStatus.DISCONNECTED.value),
+        """SELECT id, disconnected_at FROM profile
+            WHERE status = ? AND (access_token IS NOT NULL OR refresh_token IS NOT NULL)""",
+        (ProfileStatus.DISCONNECTED.value,),
     )
+    resting = cooldowns.profiles(rt.reader, (ENDPOINT,), clock.stamp(now))
     found = []
     for row in rows:
         since = now - clock.parse(row["disconnected_at"])
-        waits = paused or (row["retry_at"] is not None and row["retry_at"] > clock.stamp(now))
-        if not waits or since >= ERASED_AFTER:
+        if not (paused or row["id"] in resting) or since >= ERASED_AFTER:
             found.append((row["id"], since))
     return found
 
@@ -122,7 +121,7 @@ def _patience(since: timedelta, error: ProviderError) -> float:
 
 
 def _ask_later(rt: Runtime, tx: Tx, profile_id: str, seconds: float, reason: str) -> None:
-    lanes.rest(tx, profile_id, ENDPOINT, clock.after(tx.stamp, seconds), reason)
+    cooldowns.begin(tx, profile_id, ENDPOINT, clock.after(tx.stamp, seconds), reason)
 
 
 def _erase(rt: Runtime, tx: Tx, profile_id: str) -> None:
@@ -134,4 +133,4 @@ def _erase(rt: Runtime, tx: Tx, profile_id: str) -> None:
         access_expires_at=None,
         refresh_expires_at=None,
     )
-    tx.execute("DELETE FROM not_before WHERE profile_id = ?", (profile_id,))
+    cooldowns.forget(tx, profile_id)

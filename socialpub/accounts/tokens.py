@@ -9,13 +9,13 @@ from datetime import timedelta
 
 from socialpub.accounts import profiles
 from socialpub.core import clock
+from socialpub.db import appliance_state
 from socialpub.db.database import Tx
 from socialpub.db.locks import FileLock
 from socialpub.db.models import Profile, ProfileStatus
 from socialpub.providers.base import Provider, Withdrawn
 from socialpub.providers.base import Tokens as Answer
 from socialpub.providers.errors import AppRefused, NotSent, Rejected, Unavailable
-from socialpub.publishing import lanes
 from socialpub.runtime import Runtime
 
 
@@ -95,7 +95,7 @@ def _renew(rt: Runtime, profile_id: str, spent: str) -> str:
         if profile.refresh_token is None:
             reason = f"{provider.label} no longer accepts the access token, and there is no refresh token."
             return _give_up(rt, profile, Rejected(f"{reason} Connect the account again.", reauth=True))
-        if lanes.paused_at(rt.reader):
+        if appliance_state.paused_at(rt.reader):
             raise Paused("Publishing is paused; no token is refreshed meanwhile.")
         kept = rt.unwritten.get(profile_id)
         if kept is None or _grant(kept[0]) != _grant(profile):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from socialpub.db import appliance_state
 from socialpub.db.database import Database, Reader, Value
 
 
@@ -241,7 +242,7 @@ _HELD_BACK = """
 
 def attempts(reader: Reader, post_id: str, now: str) -> bytes:
     """Every attempt of the post's deliveries, oldest first; one that is due and kept back says so last."""
-    paused = reader.value("SELECT value FROM appliance WHERE name = 'paused_at'")
+    paused = appliance_state.paused_at(reader)
     row = reader.connection.execute(
         f"""SELECT ifnull(group_concat({_ATTEMPT}, ','), '') FROM (
             SELECT * FROM (SELECT t.n, t.delivery_id, t.profile_id, t.provider, t.step, t.started_at, t.ended_at,

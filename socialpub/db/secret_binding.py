@@ -1,12 +1,13 @@
 """Which `secret.key` a database belongs to: found out at start, not at the first token that cannot be read."""
 
 from socialpub.core.errors import OperatorError
+from socialpub.db import appliance_state
 from socialpub.db.database import Database, Tx
 
 
 def bind_secret(db: Database, check_value: str) -> None:
     """Remember the key's check value in a new database; refuse a database that remembers another."""
-    known = db.reader.value("SELECT value FROM appliance WHERE name = 'secret_key'")
+    known = appliance_state.get(db.reader, appliance_state.SECRET_KEY)
     if known is None:
         db.write(_remember, check_value)
     elif known != check_value:
@@ -17,4 +18,4 @@ def bind_secret(db: Database, check_value: str) -> None:
 
 
 def _remember(tx: Tx, check_value: str) -> None:
-    tx.execute("INSERT INTO appliance (name, value) VALUES ('secret_key', ?) ON CONFLICT DO NOTHING", (check_value,))
+    appliance_state.put_if_absent(tx, appliance_state.SECRET_KEY, check_value)

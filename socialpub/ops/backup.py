@@ -17,7 +17,8 @@ from typing import IO, Any
 
 from socialpub.core import crypto
 from socialpub.core.errors import OperatorError
-from socialpub.db import migrate
+from socialpub.db import appliance_state, migrate
+from socialpub.db.database import Reader
 from socialpub.media import files
 from socialpub.ops import archive
 from socialpub.ops.archive import Archive, Unsound
@@ -220,7 +221,7 @@ def _check_database(source: Path, database: Path, info: Info) -> None:
         with closing(sqlite3.connect(database)) as connection:
             sound = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
             unknown = migrate.unknown(row[0] for row in connection.execute("SELECT name FROM schema_migration"))
-            bound = connection.execute("SELECT value FROM appliance WHERE name = 'secret_key'").fetchone()
+            bound = appliance_state.get(Reader(connection), appliance_state.SECRET_KEY)
     except sqlite3.Error as error:
         raise OperatorError(f"The database in {source} cannot be read: {error}.", "Use another copy.") from error
     if sound != "ok":
@@ -230,7 +231,7 @@ def _check_database(source: Path, database: Path, info: Info) -> None:
             f"The database in {source} was made by a newer socialpub (it has {', '.join(unknown)}, unknown here).",
             "Use that version to restore it.",
         )
-    if bound is None or bound[0] != info.secret_key:
+    if bound != info.secret_key:
         raise _foreign(source, "its database belongs to another secret.key than it says")
 
 

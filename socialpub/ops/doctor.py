@@ -13,12 +13,13 @@ from socialpub.accounts.renewal import SOON
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Unavailable
 from socialpub.core.settings.loader import Settings
+from socialpub.db import appliance_state
 from socialpub.db.database import Tx
 from socialpub.ops import health, offline_checks
 from socialpub.ops.finding import Finding, note, ok, problem
 from socialpub.providers.errors import NotSent, ProviderError
 from socialpub.providers.http import Answer
-from socialpub.publishing import deliveries, lanes
+from socialpub.publishing import deliveries, holds
 from socialpub.runtime import Runtime
 
 SKEW = timedelta(minutes=2)
@@ -78,7 +79,7 @@ def _look_at_disk(rt: Runtime) -> Finding:
 def _look_at_clock(rt: Runtime) -> Iterator[Finding]:
     now, says = rt.now(), f"this machine says that it is {stamp(rt.now())}"
     newest = rt.reader.value("SELECT max(created_at) FROM post")
-    shown = rt.reader.value("SELECT value FROM appliance WHERE name = 'heartbeat'")
+    shown = appliance_state.get(rt.reader, appliance_state.HEARTBEAT)
     latest = max((at for at in (newest, shown) if at is not None), default=None)
     remedy = "Set the clock, and keep it set with NTP (timedatectl set-ntp true)."
     if now < BEGINNING:
@@ -90,7 +91,7 @@ def _look_at_clock(rt: Runtime) -> Iterator[Finding]:
 
 
 def _look_at_worker(rt: Runtime) -> Iterator[Finding]:
-    paused, restored = lanes.paused_at(rt.reader), lanes.restored_from(rt.reader)
+    paused, restored = appliance_state.paused_at(rt.reader), appliance_state.restored_from(rt.reader)
     if restored:
         message = f"This is a copy of {restored}, restored and not resumed: nothing is published."
         yield note("paused", message, "When the original has been stopped for good: socialpub admin resume")
@@ -111,7 +112,7 @@ def _look_at_worker(rt: Runtime) -> Iterator[Finding]:
 
 
 def _look_at_holds(rt: Runtime) -> Iterator[Finding]:
-    for hold in lanes.holds(rt.reader):
+    for hold in holds.list_all(rt.reader):
         label = rt.providers[hold["provider"]].label
         yield problem(
             "network",

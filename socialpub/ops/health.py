@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from socialpub.core.clock import parse
+from socialpub.db import appliance_state
 from socialpub.db.database import Reader
 
 HEARTBEAT_SECONDS = 30.0
@@ -11,5 +12,5 @@ HEARTBEAT_SECONDS = 30.0
 
 def heartbeat_age(reader: Reader, now: datetime) -> float | None:
     """Seconds since the worker last showed itself; None when it never did."""
-    shown = reader.value("SELECT value FROM appliance WHERE name = 'heartbeat'")
+    shown = appliance_state.get(reader, appliance_state.HEARTBEAT)
     return None if shown is None else (now - parse(shown)).total_seconds()

@@ -17,7 +17,8 @@ from urllib.parse import quote, urlsplit
 from socialpub.core import crypto
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
-from socialpub.db import migrate
+from socialpub.db import appliance_state, migrate
+from socialpub.db.database import Reader
 from socialpub.media import inspect
 from socialpub.ops.finding import Finding, note, ok, problem
 
@@ -142,7 +143,7 @@ def _look_at_database(settings: Settings) -> Iterator[Finding]:
             database.execute("PRAGMA query_only = 1")
             sound = database.execute("PRAGMA quick_check(1)").fetchone()[0]
             applied = [row[0] for row in database.execute("SELECT name FROM schema_migration")]
-            bound = database.execute("SELECT value FROM appliance WHERE name = 'secret_key'").fetchone()
+            bound = appliance_state.get(Reader(database), appliance_state.SECRET_KEY)
     except sqlite3.Error as error:
         yield _unreadable(path, error)
         return
@@ -151,7 +152,7 @@ def _look_at_database(settings: Settings) -> Iterator[Finding]:
     elif unknown := migrate.unknown(applied):
         message = f"{path} was made by a newer socialpub (it has {', '.join(unknown)}, unknown here)."
         yield problem("database", message, "Install the newer version again, or restore a copy that this one made.")
-    elif bound is not None and _is_foreign(settings, bound[0]):
+    elif bound is not None and _is_foreign(settings, bound):
         message = f"{path} belongs to another secret.key than the one beside it."
         yield problem("secret.key", message, "Put back the one that lay there; no stored token can be read without it.")
     elif missing := migrate.missing(applied):

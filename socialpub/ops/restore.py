@@ -16,6 +16,7 @@ from socialpub.core import crypto
 from socialpub.core.clock import Clock, stamp
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
+from socialpub.db import appliance_state
 from socialpub.ops import archive, backup
 from socialpub.ops.backup import Copy, Info
 
@@ -113,12 +114,9 @@ def _remove_empty(folder: Path) -> None:
 
 def _pause(database: Path, copied_at: str, now: str) -> None:
     with closing(sqlite3.connect(database)) as connection, connection:
-        connection.execute("INSERT OR REPLACE INTO appliance (name, value) VALUES ('paused_at', ?)", (now,))
+        appliance_state.put(connection, appliance_state.PAUSED_AT, now)
         # The copy of a copy that was never resumed: what is not known begins with the first one.
-        connection.execute(
-            """INSERT INTO appliance (name, value) VALUES ('restored_from', ?)
-                ON CONFLICT (name) DO UPDATE SET value = min(value, excluded.value)""",
-            (copied_at,),
-        )
+        appliance_state.put_earliest(connection, appliance_state.RESTORED_FROM, copied_at)
         # No worker and no look at readiness have been here yet.
-        connection.execute("DELETE FROM appliance WHERE name IN ('heartbeat', 'readiness')")
+        appliance_state.remove(connection, appliance_state.HEARTBEAT)
+        appliance_state.remove(connection, appliance_state.READINESS)

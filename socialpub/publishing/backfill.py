@@ -12,10 +12,11 @@ from typing import Any
 from socialpub.accounts import profiles, tokens
 from socialpub.core.clock import after, parse
 from socialpub.core.errors import OperatorError, SocialpubError
+from socialpub.db import appliance_state
 from socialpub.db.database import Row, Tx
 from socialpub.providers.base import Job, Published, Withdrawn
 from socialpub.providers.errors import ProviderError
-from socialpub.publishing import lanes, posts
+from socialpub.publishing import posts
 from socialpub.runtime import Runtime
 
 ASK_AFTER_SECONDS = (60.0, 300.0, 900.0, 3600.0, 4 * 3600.0, 12 * 3600.0, 24 * 3600.0, 48 * 3600.0)
@@ -24,7 +25,7 @@ ASK_AFTER_SECONDS = (60.0, 300.0, 900.0, 3600.0, 4 * 3600.0, 12 * 3600.0, 24 * 3
 
 def ask(rt: Runtime) -> int:
     """Ask for what is missing and due; how many were filled in. Asks the networks, so not from the event loop."""
-    if lanes.paused_at(rt.reader):
+    if appliance_state.paused_at(rt.reader):
         return 0
     able = [name for name, provider in rt.providers.items() if hasattr(provider, "fill_in")]
     rows = rt.reader.all(

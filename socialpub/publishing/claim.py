@@ -1,9 +1,10 @@
 """Taking a delivery up: who may start what, decided in the write that starts it."""
 
 from socialpub.core.clock import after, parse
+from socialpub.db import appliance_state
 from socialpub.db.database import Tx
 from socialpub.db.models import Delivery, State
-from socialpub.publishing import attempts, deliveries, lanes, post_status, posts
+from socialpub.publishing import attempts, deliveries, equal_content, holds, post_status, posts, scheduling
 from socialpub.publishing.attempts import Attempt
 from socialpub.publishing.attempts import Outcome as Told
 from socialpub.publishing.results import Opening, Run
@@ -20,7 +21,7 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, opening: Opening | None) -> Del
     by a thread. When the next step is the commit, the row says so from here on.
     """
     row = tx.one(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE id = ?", (delivery_id,))
-    if row is None or lanes.paused_at(tx):
+    if row is None or appliance_state.paused_at(tx):
         return None
     delivery = Delivery.of(row)
     if delivery.state.final or _lane_is_busy(tx, delivery):
@@ -107,17 +108,17 @@ def _ended_by_patience(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
 
 def _must_wait(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
     """Put a delivery off when its network or an equal one comes first; a wait of one blocks nobody else."""
-    rests = lanes.rests_until(tx, delivery)
+    rests = scheduling.cooldown_of(tx, delivery)
     if rests is not None:
         until, reason = rests
         if parse(until) > deliveries.patient_until(rt, delivery):
             deliveries.give_up(tx, delivery, Run(tx.stamp), deliveries.too_long(until, reason))
         else:
             _put_off(tx, delivery, until, reason)
-    elif lanes.blocked_by_equal(tx, delivery):
+    elif equal_content.comes_first(tx, delivery):
         until = after(tx.stamp, EQUAL_CONTENT_SECONDS)
         _put_off(tx, delivery, until, "An equal post to this profile is being read back first.")
-    elif not lanes.may_pass(tx, delivery.provider):
+    elif not holds.may_pass(tx, delivery.provider):
         pass  # shown from the hold itself; `run_at` stays, so that its release finds it due
     else:
         return False

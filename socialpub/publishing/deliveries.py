@@ -10,11 +10,13 @@ import json
 from datetime import datetime, timedelta
 from typing import Any
 
+from socialpub.accounts import cooldowns
 from socialpub.core import durations
 from socialpub.core.clock import after, parse, stamp
+from socialpub.db import appliance_state
 from socialpub.db.database import Reader, Tx
 from socialpub.db.models import Delivery, State
-from socialpub.publishing import attempts, lanes, log_entries, post_status
+from socialpub.publishing import attempts, holds, log_entries, post_status, scheduling
 from socialpub.publishing.attempts import Attempt
 from socialpub.publishing.attempts import Outcome as Told
 from socialpub.publishing.results import Run
@@ -41,7 +43,7 @@ def stop(tx: Tx, post_id: str) -> None:
         (post_id,),
     )
     # What was due in a restored copy may have been sent by its original; that is found out when it is resumed.
-    unclear = lanes.restored_from(tx) is not None
+    unclear = appliance_state.restored_from(tx) is not None
     for delivery in map(Delivery.of, rows):
         if delivery.past_commit or (unclear and delivery.due_at <= tx.stamp):
             delivery.progress.stopped = True
@@ -51,15 +53,14 @@ def stop(tx: Tx, post_id: str) -> None:
 
 
 def pause(rt: Runtime, tx: Tx) -> None:
-    """From now on nothing starts. Twice is once."""
-    tx.execute("INSERT INTO appliance (name, value) VALUES ('paused_at', ?) ON CONFLICT DO NOTHING", (tx.stamp,))
+    """From now on nothing starts; a pause that goes on already keeps its beginning."""
+    appliance_state.put_if_absent(tx, appliance_state.PAUSED_AT, tx.stamp)
 
 
 def resume(rt: Runtime, tx: Tx) -> int:
     """Let deliveries start again; how many posts are too late by now and will not be sent."""
-    tx.execute("DELETE FROM appliance WHERE name = 'paused_at'")
-    for hold in tx.all("SELECT provider FROM hold"):
-        lanes.probe_at(tx, hold["provider"], tx.stamp)  # the owner has seen to it
+    appliance_state.remove(tx, appliance_state.PAUSED_AT)
+    holds.probe_all(tx)
     oldest = stamp(tx.now - rt.settings.publishing.max_lateness)
     row = tx.one(
         """SELECT count(DISTINCT post_id) FROM delivery WHERE state = 'queued' AND started_at IS NULL
@@ -130,7 +131,7 @@ def leave_a_gap(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
     gap = rt.settings.publishing.min_gap
     if gap:
         reason = f"Two posts of one profile are at least {durations.write(gap)} apart (publishing.min_gap)."
-        lanes.rest(tx, delivery.profile_id, lanes.COMMITS, after(tx.stamp, gap.total_seconds()), reason)
+        cooldowns.begin(tx, delivery.profile_id, scheduling.COMMITS, after(tx.stamp, gap.total_seconds()), reason)
 
 
 def stopped(tx: Tx, delivery: Delivery) -> bool:

@@ -9,7 +9,7 @@ import sqlite3
 from datetime import datetime, timedelta
 from typing import Any
 
-from socialpub.accounts import profiles, tokens
+from socialpub.accounts import cooldowns, profiles, tokens
 from socialpub.core import logging, signed_urls
 from socialpub.core.clock import parse
 from socialpub.core.errors import OperatorError, Unavailable
@@ -34,7 +34,7 @@ from socialpub.providers.base import (
 )
 from socialpub.providers.errors import AppRefused, AuthExpired, NotSent, ProviderError, RateLimited, Rejected
 from socialpub.providers.errors import Unavailable as NoAnswer
-from socialpub.publishing import claim, deliveries, lanes, posts, renditions, settle
+from socialpub.publishing import claim, deliveries, posts, renditions, scheduling, settle
 from socialpub.publishing.results import Limited, Missing, Opening, Result, Retry, Run, Undecidable
 from socialpub.runtime import Runtime
 
@@ -51,7 +51,7 @@ def work(rt: Runtime, delivery_id: str) -> None:
     passed: set[str] = set()
     began = rt.clock.monotonic()
     while profile_id is not None and not rt.stopping.is_set():
-        candidate = lanes.next_due(rt.reader, profile_id, rt.stamp(), rt.process)
+        candidate = scheduling.next_due(rt.reader, profile_id, rt.stamp(), rt.process)
         if candidate is None or candidate.id in passed:
             return
         if rt.clock.monotonic() - began >= SLICE_SECONDS:
@@ -253,7 +253,7 @@ def _meaning(delivery: Delivery, error: ProviderError) -> Result:
             return Retry(error.message, error.code)
         case RateLimited():
             # Under the step's name, which every delivery of the profile shares; the network's own says no more.
-            endpoint = lanes.endpoint_of(delivery.step_name)
+            endpoint = cooldowns.endpoint_of(delivery.step_name)
             return Limited(error.retry_after_seconds, endpoint, error.message, error.code)
         case AppRefused():
             return Held(error.message, error.code)

@@ -4,10 +4,7 @@ Every function that changes something runs inside one write: all of it is on the
 than its deliveries: it is settled in the write that settles the last of them.
 """
 
-import hashlib
 import json
-import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,10 +14,11 @@ from socialpub.accounts.api_keys import Caller
 from socialpub.core import ids
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, FieldError, InvalidRequest, NotFound
+from socialpub.db import appliance_state
 from socialpub.db.database import Reader, Row, Tx
 from socialpub.db.models import PostStatus, Profile, ProfileStatus, State
 from socialpub.providers.base import Account, Content, MediaFile, Problem
-from socialpub.publishing import audiences, deliveries, lanes, log_entries, post_status
+from socialpub.publishing import audiences, deliveries, equal_content, log_entries, post_status
 from socialpub.runtime import Runtime
 
 
@@ -74,7 +72,7 @@ def create(rt: Runtime, tx: Tx, draft: Draft, caller: Caller) -> str:
     )
     audiences.count(tx, audience, status, +1)
     _insert_media(tx, post_id, draft.media)
-    content_key = _content_key(draft.body, len(draft.media))
+    content_key = equal_content.key(draft.body, len(draft.media))
     for position, profile in enumerate(targets):
         options = _merged(rt, profile, draft.options)
         delivery_id = ids.new(int(tx.now.timestamp() * 1000))
@@ -147,7 +145,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
         tx.execute("DELETE FROM media WHERE post_id = ?", (post_id,))
         _insert_media(tx, post_id, change.media)
     media = tx.all("SELECT id FROM media WHERE post_id = ?", (post_id,))
-    content_key = _content_key(body, len(media))
+    content_key = equal_content.key(body, len(media))
     scheduled_at = post["scheduled_at"]
     if "scheduled_at" in change.given:
         scheduled_at = stamp(change.scheduled_at) if change.scheduled_at else None
@@ -212,10 +210,6 @@ def content(rt: Runtime, store: Reader | Tx, post_id: str) -> Content:
     post = store.one("SELECT body FROM post WHERE id = ?", (post_id,))
     media = store.all("SELECT artifact_id, alt FROM media WHERE post_id = ? ORDER BY position", (post_id,))
     return Content((post and post["body"]) or "", _files(rt, store, [(row[0], row[1]) for row in media]))
-
-
-_LEADING_NAMES = re.compile(r"^(\s*@\w+)+")
-_LINK = re.compile(r"\w\.\w|://")
 
 
 # --- inside ----------------------------------------------------------------------------------------------------------
@@ -298,7 +292,7 @@ def _sees_all(tx: Tx, caller: Caller, audience: int) -> bool:
 
 def _may_be_out(tx: Tx, post: Row) -> bool:
     """Whether a scheduled post was due while this restored copy was not in charge."""
-    return lanes.restored_from(tx) is not None and bool(post["scheduled_at"] <= tx.stamp)
+    return appliance_state.restored_from(tx) is not None and bool(post["scheduled_at"] <= tx.stamp)
 
 
 def _cancel(tx: Tx, post_id: str) -> None:
@@ -340,17 +334,6 @@ def _files(rt: Runtime, store: Reader | Tx, media: Sequence[tuple[str, str | Non
             MediaFile(position, row["kind"], row["mime_type"], row["size_bytes"], path, row["file_name"], alt, facts)
         )
     return tuple(files)
-
-
-def _content_key(body: str | None, media_count: int) -> str:
-    """Equal for deliveries whose posts could not be told apart when the account is read back.
-
-    A network may show a text without its leading names, and any link as its own short one: what is too equal here only
-    waits for its turn.
-    """
-    words = unicodedata.normalize("NFC", _LEADING_NAMES.sub("", body or "")).split()
-    text = " ".join("<link>" if _LINK.search(word) else word for word in words)
-    return hashlib.sha256(f"{media_count} {text}".encode()).hexdigest()[:32]
 
 
 def _json(value: Mapping[str, Any]) -> str:

@@ -7,9 +7,10 @@ is there it is published; if it is not, or nobody can tell, its message says so.
 from dataclasses import dataclass
 
 from socialpub.core.clock import after
+from socialpub.db import appliance_state
 from socialpub.db.database import Tx
 from socialpub.db.models import Delivery, State
-from socialpub.publishing import attempts, deliveries, lanes, post_status
+from socialpub.publishing import attempts, deliveries, post_status
 from socialpub.publishing.attempts import Attempt
 from socialpub.publishing.attempts import Outcome as Told
 from socialpub.runtime import Runtime
@@ -29,7 +30,7 @@ class Resumed:
 
 def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
     """Let deliveries start again. `nothing_was_sent` is the owner's word that the original sent nothing since."""
-    copied_at = lanes.restored_from(tx)
+    copied_at = appliance_state.restored_from(tx)
     read_back = 0
     if copied_at is not None:
         for delivery in _due(tx):
@@ -38,7 +39,7 @@ def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
                 read_back += 1
             elif not delivery.past_commit:
                 _begin_anew(tx, delivery)
-        tx.execute("DELETE FROM appliance WHERE name = 'restored_from'")
+        appliance_state.remove(tx, appliance_state.RESTORED_FROM)
     return Resumed(deliveries.resume(rt, tx), read_back, copied_at is not None)
 
 

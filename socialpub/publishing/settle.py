@@ -8,12 +8,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from socialpub.accounts import cooldowns
 from socialpub.core import logging
 from socialpub.core.clock import after, parse
+from socialpub.db import appliance_state
 from socialpub.db.database import Tx
 from socialpub.db.models import Delivery, Progress, State
 from socialpub.providers.base import Again, Done, Held, More, Published, Refused, Unknown, Wait
-from socialpub.publishing import deliveries, lanes, log_entries, post_status
+from socialpub.publishing import deliveries, equal_content, holds, log_entries, post_status, scheduling
 from socialpub.publishing.attempts import Outcome as Told
 from socialpub.publishing.deliveries import LOOK_AFTER_SECONDS, MOST_COMMITS, OUTCOME_UNKNOWN, STOPPED
 from socialpub.publishing.results import Limited, Missing, Result, Retry, Run, Undecidable
@@ -64,7 +66,7 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
             _clear(delivery, committing)
             seconds = result.seconds if result.seconds is not None else 60 * _backoff(delivery)
             until = after(tx.stamp, seconds)
-            lanes.rest(tx, delivery.profile_id, result.endpoint, until, result.message)
+            cooldowns.begin(tx, delivery.profile_id, result.endpoint, until, result.message)
             _wait(rt, tx, delivery, run, seconds, Told.WAITING, result.message, result.code)
         case Held(reason, code):
             _clear(delivery, committing)
@@ -107,21 +109,21 @@ def _tell_the_hold(tx: Tx, delivery: Delivery, result: Result, run: Run, committ
         case Published() | Refused(reauth=False) if committing and (run.answered or isinstance(result, Published)):
             _release(tx, delivery.provider)
         case Published() | Refused() | Undecidable():
-            lanes.probe_at(tx, delivery.provider, tx.stamp)
+            holds.probe_at(tx, delivery.provider, tx.stamp)
         case More() | Again() | Wait():
-            lanes.probe_at(tx, delivery.provider, max(tx.stamp, delivery.run_at))
+            holds.probe_at(tx, delivery.provider, max(tx.stamp, delivery.run_at))
 
 
 def _hold(tx: Tx, provider: str, reason: str, code: str | None) -> str:
-    if not lanes.is_held(tx, provider):
+    if not holds.is_held(tx, provider):
         # Once: what is held meets the same answer at every probe.
         said = "the network refuses this app; what is due there is held"
         tx.after_commit(partial(log.warning, said, provider=provider, reason=reason, code=code))
-    return lanes.hold(tx, provider, reason, code)
+    return holds.begin(tx, provider, reason, code)
 
 
 def _release(tx: Tx, provider: str) -> None:
-    if lanes.release(tx, provider):
+    if holds.release(tx, provider):
         said = "the network takes this app again; what was held goes out"
         tx.after_commit(partial(log.info, said, provider=provider))
 
@@ -141,7 +143,9 @@ def _go_on(rt: Runtime, tx: Tx, delivery: Delivery) -> Delivery | None:
     """The next step at once, unless something speaks against it."""
     if deliveries.stopped(tx, delivery):
         return None
-    waits = lanes.paused_at(tx) or lanes.rests_until(tx, delivery) or lanes.blocked_by_equal(tx, delivery)
+    waits = (
+        appliance_state.paused_at(tx) or scheduling.cooldown_of(tx, delivery) or equal_content.comes_first(tx, delivery)
+    )
     if waits or rt.stopping.is_set():
         deliveries.requeue(rt, tx, delivery, 0)
         return None
@@ -221,7 +225,7 @@ def _refuse(tx: Tx, delivery: Delivery, refused: Refused, run: Run, committing: 
         )
     if refused.rest_seconds:
         until = after(tx.stamp, refused.rest_seconds)
-        lanes.rest(tx, delivery.profile_id, lanes.ANY_ENDPOINT, until, refused.message)
+        cooldowns.begin(tx, delivery.profile_id, cooldowns.ANY_ENDPOINT, until, refused.message)
     # Of a copy's delivery that was not past its commit yet, the original may have begun another task since.
     of_another = delivery.progress.restored and delivery.progress.unknown is not None
     if delivery.past_commit and not committing and (of_another or not refused.verdict):

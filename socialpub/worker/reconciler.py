@@ -14,8 +14,9 @@ from socialpub.accounts import connect, renewal, revocation
 from socialpub.core import logging
 from socialpub.core.clock import parse
 from socialpub.core.errors import SocialpubError
+from socialpub.db import appliance_state
 from socialpub.db.database import Tx
-from socialpub.publishing import backfill, idempotency, lanes, renditions, uploads
+from socialpub.publishing import backfill, holds, idempotency, renditions, scheduling, uploads
 from socialpub.runtime import Runtime
 
 T = TypeVar("T")
@@ -44,7 +45,7 @@ class Sweep:
         self._heartbeat = Chore(HEARTBEAT_SECONDS, lambda rt: rt.write(beat))
         self._chores = [
             Chore(10.0, revocation.start),
-            Chore(60.0, renewal.keep_alive),
+            Chore(60.0, renew_idle_tokens),
             Chore(3600.0, renewal.warn),
             Chore(20.0, backfill.ask),
             Chore(3600.0, uploads.clean),
@@ -74,7 +75,7 @@ class Sweep:
         now = self.rt.clock.monotonic()
         self._do([self._heartbeat])
         rung = 0
-        for delivery_id in [] if lanes.paused_at(self.rt.reader) else self._due():
+        for delivery_id in [] if appliance_state.paused_at(self.rt.reader) else self._due():
             if now - self._rung.get(delivery_id, -RING_AGAIN_SECONDS) >= RING_AGAIN_SECONDS:
                 self._rung[delivery_id] = now
                 self.rt.doorbell.ring(delivery_id)
@@ -89,7 +90,7 @@ class Sweep:
                 _attempt(chore.do, self.rt)
 
     def _due(self) -> list[str]:
-        return lanes.due_lanes(self.rt.reader, self.rt.stamp(), self.rt.process)
+        return scheduling.due_lanes(self.rt.reader, self.rt.stamp(), self.rt.process)
 
     def _run(self) -> None:
         while not self.rt.stopping.is_set():
@@ -104,7 +105,7 @@ class Sweep:
     def _pause(self) -> float:
         """Until the next delivery is due, at most a second."""
         try:
-            at = lanes.next_run_at(self.rt.reader, self.rt.stamp())
+            at = scheduling.next_run_at(self.rt.reader, self.rt.stamp())
         except sqlite3.Error:
             at = None
         if at is None:
@@ -122,10 +123,11 @@ def _attempt(work: Callable[[T], object], on: T) -> None:
         log.error("the sweep failed and goes on", exc_info=True)
 
 
+def renew_idle_tokens(rt: Runtime) -> str | None:
+    """Renew one profile's tokens, not of a network that refuses this app; the profile's id, or None."""
+    return renewal.keep_alive(rt, holds.held(rt.reader))
+
+
 def beat(rt: Runtime, tx: Tx) -> None:
     """Note that a worker lives and can write. Readiness looks at the age of this."""
-    tx.execute(
-        """INSERT INTO appliance (name, value) VALUES ('heartbeat', ?)
-            ON CONFLICT (name) DO UPDATE SET value = excluded.value""",
-        (tx.stamp,),
-    )
+    appliance_state.put(tx, appliance_state.HEARTBEAT, tx.stamp)

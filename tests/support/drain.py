@@ -1,7 +1,7 @@
 """Turns the crank: everything that is due is done, and the clock is turned to what comes next, until all is quiet."""
 
 from socialpub.core.clock import parse
-from socialpub.publishing import engine, lanes
+from socialpub.publishing import engine, scheduling
 from socialpub.runtime import Runtime
 from tests.support.hand_clock import HandClock
 
@@ -12,7 +12,7 @@ def drain(rt: Runtime, clock: HandClock | None = None, *, within: float = 4 * DA
     """Advance every delivery that is due; with a clock, also those that become due `within` so many seconds."""
     until = rt.now().timestamp() + within
     for _ in range(steps):
-        due = lanes.due_lanes(rt.reader, rt.stamp(), rt.process)
+        due = scheduling.due_lanes(rt.reader, rt.stamp(), rt.process)
         before = snapshot(rt)
         for delivery_id in due:
             engine.work(rt, delivery_id)
@@ -33,4 +33,4 @@ def snapshot(rt: Runtime) -> list[tuple[object, ...]]:
 def _next_moment(rt: Runtime) -> str | None:
     """When the next delivery becomes due, or a held network is probed."""
     probe_at = rt.reader.value("SELECT min(probe_at) FROM hold WHERE probe_at > ?", (rt.stamp(),))
-    return min((at for at in (lanes.next_run_at(rt.reader, rt.stamp()), probe_at) if at), default=None)
+    return min((at for at in (scheduling.next_run_at(rt.reader, rt.stamp()), probe_at) if at), default=None)

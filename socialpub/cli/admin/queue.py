@@ -10,10 +10,11 @@ from socialpub.cli.output import moment, say
 @pass_appliance
 def pause(appliance: Appliance) -> None:
     """Start no delivery until `resume`. The API goes on accepting posts."""
-    from socialpub.publishing import deliveries, lanes
+    from socialpub.db import appliance_state
+    from socialpub.publishing import deliveries
 
     with appliance.open() as rt:
-        since = lanes.paused_at(rt.reader)
+        since = appliance_state.paused_at(rt.reader)
         rt.write(deliveries.pause)
         if since:
             say(f"Publishing was paused already, since {moment(since)}.")
@@ -33,11 +34,11 @@ def resume(appliance: Appliance, nothing_was_sent: bool) -> None:
     After a restore, what was due since the copy was made is read back from the accounts first, and never sent.
     """
     from socialpub.core import durations
-    from socialpub.publishing import lanes
+    from socialpub.db import appliance_state
     from socialpub.publishing.resume import resume as resume_publishing
 
     with appliance.open() as rt:
-        if lanes.paused_at(rt.reader) is None:
+        if appliance_state.paused_at(rt.reader) is None:
             say("Publishing was not paused.")
             return
         resumed = rt.write(resume_publishing, nothing_was_sent=nothing_was_sent)

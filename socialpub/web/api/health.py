@@ -10,9 +10,10 @@ import orjson
 
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Unavailable
+from socialpub.db import appliance_state
 from socialpub.db.database import Tx
 from socialpub.ops import health
-from socialpub.publishing import deliveries, lanes
+from socialpub.publishing import deliveries, holds
 from socialpub.runtime import Runtime
 from socialpub.web.endpoint import Answer, Request, endpoint
 
@@ -35,12 +36,12 @@ async def ready(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa:
     if app.readiness is None or rt.clock.monotonic() - app.readiness[0] >= _FRESH_SECONDS:
         app.readiness = (rt.clock.monotonic(), await reasons(rt))
     found = app.readiness[1]
-    paused = lanes.paused_at(rt.reader) is not None
+    paused = appliance_state.paused_at(rt.reader) is not None
     told: dict[str, object] = {"status": "unready" if found else "paused" if paused else "ready"}
     if paused:
         told["paused"] = True
     # A network that refuses the app is no fault of this machine: it is told, and the light stays green.
-    held = lanes.holds(rt.reader)
+    held = holds.list_all(rt.reader)
     if held:
         told["held"] = [
             {"provider": hold["provider"], "since": hold["since"], "reason": hold["reason"]} for hold in held
@@ -67,14 +68,11 @@ async def reasons(rt: Runtime) -> list[str]:
         found.append("The worker has never run. Start it: `socialpub serve` runs both, `socialpub worker` it alone.")
     elif heartbeat > health.HEARTBEAT_SECONDS:
         found.append(f"The worker has not shown itself for {heartbeat:.0f} seconds. Look at its log and start it.")
-    late = 0 if lanes.paused_at(rt.reader) else deliveries.overdue(rt.reader, stamp(now), OVERDUE_SECONDS)
+    late = 0 if appliance_state.paused_at(rt.reader) else deliveries.overdue(rt.reader, stamp(now), OVERDUE_SECONDS)
     if late:
         found.append(f"{late} deliveries are overdue by more than two minutes. The worker's log says why.")
     return found
 
 
 def _touch(rt: Runtime, tx: Tx) -> None:
-    tx.execute(
-        "INSERT INTO appliance (name, value) VALUES ('readiness', ?) ON CONFLICT DO UPDATE SET value = excluded.value",
-        (tx.stamp,),
-    )
+    appliance_state.put(tx, appliance_state.READINESS, tx.stamp)

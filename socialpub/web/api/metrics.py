@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Unauthorized
+from socialpub.db import appliance_state
 from socialpub.db.database import Reader
 from socialpub.ops import health
-from socialpub.publishing import deliveries, lanes
+from socialpub.publishing import deliveries, holds
 from socialpub.runtime import Runtime
 from socialpub.web.api.health import OVERDUE_SECONDS
 from socialpub.web.endpoint import Answer, Request, endpoint
@@ -64,7 +65,7 @@ def _collect(app: "App", reader: Reader) -> Iterator["Metric"]:
         yield family
 
     held = GaugeMetricFamily("socialpub_held", "1 while a network refuses the whole app", labels=["provider"])
-    refusing = {hold["provider"] for hold in lanes.holds(reader)}
+    refusing = {hold["provider"] for hold in holds.list_all(reader)}
     for provider in sorted(rt.providers):
         held.add_metric([provider], provider in refusing)
     yield held
@@ -73,10 +74,10 @@ def _collect(app: "App", reader: Reader) -> Iterator["Metric"]:
     yield GaugeMetricFamily(
         "socialpub_deliveries_overdue",
         "Due for more than two minutes, and neither paused nor held",
-        value=0 if lanes.paused_at(reader) else deliveries.overdue(reader, stamp(now), OVERDUE_SECONDS),
+        value=0 if appliance_state.paused_at(reader) else deliveries.overdue(reader, stamp(now), OVERDUE_SECONDS),
     )
     yield GaugeMetricFamily(
-        "socialpub_paused", "1 while no delivery starts", value=0 if lanes.paused_at(reader) is None else 1
+        "socialpub_paused", "1 while no delivery starts", value=0 if appliance_state.paused_at(reader) is None else 1
     )
     age = health.heartbeat_age(reader, now)
     if age is not None:

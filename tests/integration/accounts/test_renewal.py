@@ -15,9 +15,10 @@ from socialpub.core import clock as clocks
 from socialpub.db.database import Tx
 from socialpub.providers.base import Tokens
 from socialpub.providers.errors import NotSent, RateLimited, Rejected
-from socialpub.publishing import deliveries
+from socialpub.publishing import deliveries, holds
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
+from socialpub.worker import reconciler
 from tests.support.appliance import add_profile, open_house
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import line_to, providers_of_the_sandbox, sandbox
@@ -139,11 +140,9 @@ def test_a_refused_refresh_token_asks_for_the_owner_once(
 def test_a_network_that_refuses_the_app_is_not_asked(
     rt: Runtime, network: Scripted, profile: str, clock: HandClock
 ) -> None:
-    from socialpub.publishing import lanes
-
     clock.forward(MONTH)
-    rt.write(lambda rt, tx: lanes.hold(tx, "x", "X has suspended the app.", None))
-    assert renewal.keep_alive(rt) is None
+    rt.write(lambda rt, tx: holds.begin(tx, "x", "X has suspended the app.", None))
+    assert reconciler.renew_idle_tokens(rt) is None
 
 
 def test_a_refresh_token_that_ends_soon_is_renewed_whatever_its_age(

@@ -1,6 +1,6 @@
 """Pause and resume."""
 
-from socialpub.publishing import lanes
+from socialpub.db import appliance_state
 from socialpub.runtime import Runtime
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept
@@ -38,4 +38,4 @@ def test_resume_without_a_pause_is_no_failure(terminal: Terminal, rt: Runtime) -
     resumed = terminal("admin", "resume")
     assert resumed.exit_code == 0
     assert "not paused" in resumed.stderr
-    assert lanes.paused_at(rt.reader) is None
+    assert appliance_state.paused_at(rt.reader) is None

@@ -12,7 +12,7 @@ from socialpub.providers.base import Job, Kind, Outcome, Problem, Published, Tok
 from socialpub.providers.errors import AppRefused, AuthExpired, RateLimited
 from socialpub.providers.errors import Unavailable as NoAnswer
 from socialpub.providers.http import Answer
-from socialpub.publishing import claim, deliveries, engine, lanes, posts
+from socialpub.publishing import claim, deliveries, engine, posts, scheduling
 from socialpub.publishing.posts import Change
 from socialpub.runtime import Runtime
 from tests.support.appliance import OWNER, accept, message_of, state_of
@@ -133,7 +133,7 @@ def test_a_plan_made_from_what_was_changed_meanwhile_is_not_used(
     post = accept(rt, profile, at=clock.now() + timedelta(seconds=10), options={"x": {"replySettings": "everyone"}})
     delivery = rt.reader.value("SELECT id FROM delivery")
     clock.forward(11)
-    candidate = lanes.next_due(rt.reader, profile, rt.stamp(), rt.process)
+    candidate = scheduling.next_due(rt.reader, profile, rt.stamp(), rt.process)
     assert candidate is not None
     opening = engine.open_(rt, candidate)
     clock.jump(-2)
@@ -235,5 +235,5 @@ def test_posts_that_a_timeline_shows_alike_are_not_read_back_side_by_side(
 
 
 def drain_once(rt: Runtime) -> None:
-    for delivery_id in lanes.due_lanes(rt.reader, rt.stamp(), rt.process):
+    for delivery_id in scheduling.due_lanes(rt.reader, rt.stamp(), rt.process):
         engine.work(rt, delivery_id)

@@ -14,8 +14,9 @@ import pytest
 
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
+from socialpub.db import appliance_state
 from socialpub.ops import archive, backup, restore
-from socialpub.publishing import deliveries, idempotency, lanes, uploads
+from socialpub.publishing import deliveries, idempotency, uploads
 from socialpub.publishing.idempotency import Ticket
 from socialpub.publishing.posts import DraftMedia
 from socialpub.runtime import Runtime, build
@@ -362,8 +363,8 @@ def test_what_is_restored_is_paused_and_knows_since_when_it_may_be_wrong(
     clock.forward(3600)
     other = build(put_back(copy, tmp_path / "new", clock), clock=clock)
     try:
-        assert lanes.paused_at(other.reader) == other.stamp()
-        assert lanes.restored_from(other.reader) == copied_at
+        assert appliance_state.paused_at(other.reader) == other.stamp()
+        assert appliance_state.restored_from(other.reader) == copied_at
         assert other.reader.value("SELECT 1 FROM appliance WHERE name = 'heartbeat'") is None
         # A copy of this one, which was never resumed, knows no more than it does.
         clock.forward(3600)
@@ -373,7 +374,7 @@ def test_what_is_restored_is_paused_and_knows_since_when_it_may_be_wrong(
         other.close()
     third = build(put_back(second, tmp_path / "newer", clock), clock=clock)
     try:
-        assert lanes.restored_from(third.reader) == copied_at
+        assert appliance_state.restored_from(third.reader) == copied_at
     finally:
         third.close()
 
@@ -493,5 +494,5 @@ def test_a_pause_of_the_original_stays_its_own(rt: Runtime, tmp_path: Path, cloc
     rt.write(deliveries.pause)
     copy = copy_of(rt, tmp_path)
     assert backup.verify(copy).posts == 0
-    assert lanes.restored_from(rt.reader) is None
+    assert appliance_state.restored_from(rt.reader) is None
     assert os.listdir(tmp_path)  # noqa: PTH208  # the copy lies there

@@ -13,11 +13,12 @@ import pytest
 from socialpub.accounts import revocation, tokens
 from socialpub.core.errors import Conflict
 from socialpub.core.settings.loader import Settings
+from socialpub.db import appliance_state
 from socialpub.db.models import State
 from socialpub.ops import restore
 from socialpub.providers.errors import NotSent
 from socialpub.providers.tiktok import limits
-from socialpub.publishing import deliveries, engine, lanes, posts, resume, settle
+from socialpub.publishing import deliveries, engine, posts, resume, settle
 from socialpub.publishing.posts import DraftMedia
 from socialpub.runtime import Runtime, build
 from socialpub.sandbox import World
@@ -507,7 +508,7 @@ def test_a_second_pause_is_an_ordinary_one(original: Runtime, world: World, cloc
     copy = copy_of(original, tmp_path)
     with restored(copy, world, clock) as rt:
         resumed(rt, clock)
-        assert lanes.restored_from(rt.reader) is None
+        assert appliance_state.restored_from(rt.reader) is None
         rt.write(deliveries.pause)
         post = accept(rt, profile, body="After all")
         clock.forward(600)

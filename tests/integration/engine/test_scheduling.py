@@ -10,7 +10,7 @@ from socialpub.db.locks import ProcessLock
 from socialpub.db.models import State
 from socialpub.providers.base import Held, Job, Kind, More, Outcome, Wait
 from socialpub.providers.errors import AppRefused
-from socialpub.publishing import deliveries, engine, lanes
+from socialpub.publishing import deliveries, engine, holds, scheduling
 from socialpub.runtime import Runtime
 from socialpub.worker.reconciler import Sweep
 from tests.support.appliance import accept, add_profile, state_of
@@ -45,7 +45,7 @@ def test_an_upload_that_passes_does_not_end_the_hold_on_the_posts(
 
     network.run = side_by_side  # type: ignore[method-assign]
     for probes in (2, 3):
-        clock.forward(lanes.PROBE_SECONDS + 1)
+        clock.forward(holds.PROBE_SECONDS + 1)
         drain(rt)
         assert network.asked.count("create_post") == probes, "one probe, however many uploads go well"
     assert held_at == [1, 1], "its upload went well, and still the other lanes do not ask too"
@@ -64,7 +64,7 @@ def test_posts_that_ask_nothing_neither_end_a_hold_nor_use_up_its_probes(
     rt.db.write(lambda tx: tx.execute("UPDATE delivery SET due_at = '2026-10-12T08:00:00.000Z' WHERE profile_id = ?",
                                       (lost,)))  # fmt: skip
     rt.db.write(lambda tx: tx.update("profile", lost, status="disconnected"))
-    clock.forward(lanes.PROBE_SECONDS + 1)
+    clock.forward(holds.PROBE_SECONDS + 1)
     engine.work(rt, rt.reader.value("SELECT id FROM delivery WHERE profile_id = ?", (lost,)))
     assert {state_of(rt, post) for post in dead} == {State.FAILED}
     assert rt.reader.value("SELECT count(*) FROM hold") == 1
@@ -115,7 +115,7 @@ def test_a_hold_is_logged_when_it_begins_and_when_it_ends(
 
 
 def drain_once(rt: Runtime) -> None:
-    for delivery_id in lanes.due_lanes(rt.reader, rt.stamp(), rt.process):
+    for delivery_id in scheduling.due_lanes(rt.reader, rt.stamp(), rt.process):
         engine.work(rt, delivery_id)
 
 
@@ -178,7 +178,7 @@ def test_the_sweep_survives_a_database_that_cannot_be_read(rt: Runtime, monkeypa
     def fails(*_: object) -> None:
         raise sqlite3.OperationalError("disk I/O error")
 
-    monkeypatch.setattr(lanes, "next_run_at", fails)
+    monkeypatch.setattr(scheduling, "next_run_at", fails)
     assert sweep._pause() > 0
 
 

@@ -1,0 +1,50 @@
+"""What a network said about "not before", remembered per profile and endpoint: rate limits and waits of our own.
+
+One delivery that is told to wait spares the others of its profile the same answer.
+"""
+
+from collections.abc import Collection
+
+from socialpub.db.database import Reader, Tx
+
+ANY_ENDPOINT = ""
+"""Under this name a profile asks nothing at all."""
+
+
+def endpoint_of(step_name: str) -> str:
+    """The step's family: `upload:3` and `upload:4` ask the same endpoint."""
+    return step_name.partition(":")[0]
+
+
+def begin(tx: Tx, profile_id: str, endpoint: str, until: str, reason: str) -> None:
+    """Ask this endpoint (`ANY_ENDPOINT`: none) not before `until` for this profile. A later time that is
+    known already stays."""
+    tx.execute(
+        """INSERT INTO not_before (profile_id, endpoint, until, reason) VALUES (?, ?, ?, ?)
+            ON CONFLICT (profile_id, endpoint) DO UPDATE SET until = max(until, excluded.until),
+                reason = excluded.reason""",
+        (profile_id, endpoint, until, reason),
+    )
+
+
+def until(store: Reader | Tx, profile_id: str, endpoints: Collection[str], now: str) -> tuple[str, str] | None:
+    """Until when these endpoints, or all, want to hear nothing from this profile, and why; None when they listen."""
+    names = (ANY_ENDPOINT, *endpoints)
+    row = store.one(
+        f"""SELECT until, reason FROM not_before WHERE profile_id = ? AND endpoint IN ({",".join("?" * len(names))})
+            AND until > ? ORDER BY until DESC LIMIT 1""",
+        (profile_id, *names, now),
+    )
+    return None if row is None else (row["until"], row["reason"])
+
+
+def profiles(reader: Reader, endpoints: Collection[str], now: str) -> frozenset[str]:
+    """The profiles for which one of these endpoints wants to hear nothing now."""
+    marks = ",".join("?" * len(endpoints))
+    rows = reader.all(f"SELECT profile_id FROM not_before WHERE endpoint IN ({marks}) AND until > ?", (*endpoints, now))
+    return frozenset(row[0] for row in rows)
+
+
+def forget(tx: Tx, profile_id: str) -> None:
+    """The profile is gone; so is whatever its network said."""
+    tx.execute("DELETE FROM not_before WHERE profile_id = ?", (profile_id,))

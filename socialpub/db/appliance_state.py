@@ -1,0 +1,74 @@
+"""The key-value table `appliance`: the few facts about this installation as a whole.
+
+Each name stands once, here. Values are texts; what is a time is a stamp (`core/clock.py`).
+"""
+
+from typing import Protocol
+
+from socialpub.db.database import Row, Value
+
+PAUSED_AT = "paused_at"
+"""Since when no delivery starts. Absent while publishing goes on."""
+
+RESTORED_FROM = "restored_from"
+"""The instant of the copy that this installation was restored from, until it has been resumed."""
+
+HEARTBEAT = "heartbeat"
+"""When a worker last showed that it lives and can write."""
+
+READINESS = "readiness"
+"""When readiness last tried a write."""
+
+SECRET_KEY = "secret_key"  # noqa: S105  a name, no secret
+"""The check value of the `secret.key` that seals this database's tokens."""
+
+
+class Store(Protocol):
+    """A `Reader`, or a `Tx` for what is read inside a write."""
+
+    def one(self, sql: str, params: tuple[Value, ...] = ..., /) -> Row | None: ...
+
+
+class Writable(Protocol):
+    """A `Tx`, or the connection to a copy that nobody has opened yet."""
+
+    def execute(self, sql: str, params: tuple[Value, ...] = ..., /) -> object: ...
+
+
+def get(store: Store, name: str) -> str | None:
+    row = store.one("SELECT value FROM appliance WHERE name = ?", (name,))
+    return None if row is None else str(row[0])
+
+
+def put(tx: Writable, name: str, value: str) -> None:
+    tx.execute(
+        "INSERT INTO appliance (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        (name, value),
+    )
+
+
+def put_if_absent(tx: Writable, name: str, value: str) -> None:
+    tx.execute("INSERT INTO appliance (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING", (name, value))
+
+
+def put_earliest(tx: Writable, name: str, at: str) -> None:
+    """Keep the earlier of two stamps."""
+    tx.execute(
+        """INSERT INTO appliance (name, value) VALUES (?, ?)
+            ON CONFLICT (name) DO UPDATE SET value = min(value, excluded.value)""",
+        (name, at),
+    )
+
+
+def remove(tx: Writable, name: str) -> None:
+    tx.execute("DELETE FROM appliance WHERE name = ?", (name,))
+
+
+def paused_at(store: Store) -> str | None:
+    """Since when nothing starts, or None."""
+    return get(store, PAUSED_AT)
+
+
+def restored_from(store: Store) -> str | None:
+    """The instant of the copy that this installation was restored from, until it has been resumed; else None."""
+    return get(store, RESTORED_FROM)

@@ -19,7 +19,7 @@ from socialpub.ops import health, offline_checks
 from socialpub.ops.finding import Finding, note, ok, problem
 from socialpub.providers.errors import NotSent, ProviderError
 from socialpub.providers.http import Answer
-from socialpub.publishing import deliveries, holds
+from socialpub.publishing import holds, scheduling
 from socialpub.runtime import Runtime
 
 SKEW = timedelta(minutes=2)
@@ -105,7 +105,7 @@ def _look_at_worker(rt: Runtime) -> Iterator[Finding]:
         yield problem("worker", f"The worker has not shown itself for {age:.0f} seconds.", start)
     else:
         yield ok("worker", f"It showed itself {max(age, 0):.0f} seconds ago.")
-    late = 0 if paused else deliveries.overdue(rt.reader, rt.stamp())
+    late = 0 if paused else scheduling.overdue(rt.reader, rt.stamp())
     if late:
         was = "1 delivery is" if late == 1 else f"{late} deliveries are"
         yield problem("worker", f"{was} overdue by more than two minutes.", "Look at the worker's log, and restart it.")

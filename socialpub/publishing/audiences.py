@@ -69,9 +69,9 @@ def _marks(values: Collection[str]) -> str:
     return ",".join("?" * len(values))
 
 
-def sees(reader: Reader, caller: Caller, audience: int) -> bool:
+def sees(store: Reader | Tx, caller: Caller, audience: int) -> bool:
     """Whether the key sees every member of this audience."""
     if not caller.limited:
         return True
-    members = reader.all("SELECT provider, profile_id FROM audience_member WHERE audience_id = ?", (audience,))
+    members = store.all("SELECT provider, profile_id FROM audience_member WHERE audience_id = ?", (audience,))
     return all(caller.sees(provider, profile) for provider, profile in members)

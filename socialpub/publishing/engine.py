@@ -13,6 +13,7 @@ from socialpub.accounts import cooldowns, profiles, tokens
 from socialpub.core import logging, signed_urls
 from socialpub.core.clock import parse
 from socialpub.core.errors import OperatorError, Unavailable
+from socialpub.db import delivery_rows
 from socialpub.db.models import Delivery, Profile, ProfileStatus, Progress, State
 from socialpub.providers.base import (
     Account,
@@ -47,7 +48,7 @@ log = logging.get_logger("socialpub.publisher")
 def work(rt: Runtime, delivery_id: str) -> None:
     """Take up everything due in the lane of this delivery, oldest first, until it is quiet, somebody else has it, or
     others should have their turn. Raises Unavailable when the database takes no claim."""
-    profile_id = rt.reader.value("SELECT profile_id FROM delivery WHERE id = ?", (delivery_id,))
+    profile_id = delivery_rows.lane_of(rt.reader, delivery_id)
     passed: set[str] = set()
     began = rt.clock.monotonic()
     while profile_id is not None and not rt.stopping.is_set():
@@ -104,11 +105,9 @@ def advance(rt: Runtime, delivery: Delivery) -> Delivery | None:
         run = Run(started_at, seen.code, seen.request_id, seen.answered, seen.message)
         following = _settle(rt, delivery, result, run)
         _log(rt, delivery, step, result, run)
-    if following is None:
-        state = rt.reader.value("SELECT state FROM delivery WHERE id = ?", (delivery.id,))
-        if State(state).final:
-            renditions.forget(rt, delivery.id)
-            rt.pulse.pop(delivery.id, None)
+    if following is None and not delivery_rows.is_open(rt.reader, delivery.id):
+        renditions.forget(rt, delivery.id)
+        rt.pulse.pop(delivery.id, None)
     return following
 
 
@@ -182,7 +181,10 @@ def _converse(rt: Runtime, delivery: Delivery, profile: Profile, token: str, see
             return arrived
         case Look(candidates, whole):
             rt.pulse[delivery.id] = rt.clock.monotonic()
-            return next((post for post in candidates if not _is_taken(rt, delivery, post)), Missing(whole))
+            for post in candidates:
+                if not delivery_rows.is_outcome_of_another(rt.reader, delivery, post.post_id):
+                    return post
+            return Missing(whole)
 
 
 def _job(
@@ -193,14 +195,10 @@ def _job(
 
     def gate() -> None:
         """Nothing is sent for a profile disconnected, or a post stopped, meanwhile."""
-        row = rt.reader.one(
-            """SELECT d.state, d.owner, d.progress, p.status FROM delivery d JOIN profile p ON p.id = d.profile_id
-                WHERE d.id = ?""",
-            (delivery.id,),
-        )
-        if row is None or row["status"] == ProfileStatus.DISCONNECTED:
+        row = delivery_rows.state_of(rt.reader, delivery.id)
+        if row is None or row["profile_status"] == ProfileStatus.DISCONNECTED:
             raise Withdrawn("The profile was disconnected.")
-        if (row["state"], row["owner"]) != (State.RUNNING, rt.process.name):
+        if (row["state"], row["held_by"]) != (State.RUNNING, rt.process.name):
             raise Withdrawn("The post was stopped.")
         if delivery.commits_next and not asked and Progress(**json.loads(row["progress"])).stopped:
             raise Withdrawn(deliveries.STOPPED)  # announced, but the call has not left yet
@@ -306,23 +304,13 @@ def _too_early(rt: Runtime, delivery: Delivery) -> Result | None:
     return None
 
 
-def _is_taken(rt: Runtime, delivery: Delivery, post: Published) -> bool:
-    """Whether this post at the network is the outcome of another delivery."""
-    return bool(
-        rt.reader.value(
-            "SELECT 1 FROM delivery WHERE provider = ? AND account_id = ? AND provider_post_id = ? AND id <> ?",
-            (delivery.provider, delivery.account_id, post.post_id, delivery.id),
-        )
-    )
-
-
 # --- inside ----------------------------------------------------------------------------------------------------------
 
 
 def _profile(rt: Runtime, delivery: Delivery) -> Profile:
-    row = rt.reader.one(f"SELECT {Profile.COLUMNS} FROM profile WHERE id = ?", (delivery.profile_id,))
-    assert row is not None
-    return Profile.of(row)
+    profile = profiles.find(rt.reader, delivery.profile_id)
+    assert profile is not None
+    return profile
 
 
 def _name_of(rt: Runtime, delivery: Delivery, missing: FileNotFoundError) -> str:
@@ -358,5 +346,5 @@ def _log(rt: Runtime, delivery: Delivery, step: str, result: Result, run: Run) -
 
 
 def _waits_until(rt: Runtime, delivery: Delivery) -> datetime | None:
-    run_at = rt.reader.value("SELECT run_at FROM delivery WHERE id = ? AND state = 'queued'", (delivery.id,))
+    run_at = delivery_rows.queued_until(rt.reader, delivery.id)
     return None if run_at is None else parse(run_at)

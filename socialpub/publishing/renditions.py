@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from socialpub.core.errors import Unavailable
+from socialpub.db import delivery_rows
 from socialpub.media import decoder_process
 from socialpub.media.resize import CannotFit
 from socialpub.providers.base import ImageLimits, MediaFile, Unfit
@@ -64,7 +65,7 @@ def clean(rt: Runtime) -> int:
     """Remove what was made for deliveries that ended without their worker; how many."""
     removed = 0
     for folder in rt.files.path(FITTED).glob("*"):
-        if rt.reader.value("SELECT 1 FROM delivery WHERE id = ? AND state IN ('queued', 'running')", (folder.name,)):
+        if delivery_rows.is_open(rt.reader, folder.name):
             continue
         shutil.rmtree(folder, ignore_errors=True)
         removed += 1

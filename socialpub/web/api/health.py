@@ -13,7 +13,7 @@ from socialpub.core.errors import Unavailable
 from socialpub.db import appliance_state
 from socialpub.db.database import Tx
 from socialpub.ops import health
-from socialpub.publishing import deliveries, holds
+from socialpub.publishing import holds, scheduling
 from socialpub.runtime import Runtime
 from socialpub.web.endpoint import Answer, Request, endpoint
 
@@ -68,7 +68,7 @@ async def reasons(rt: Runtime) -> list[str]:
         found.append("The worker has never run. Start it: `socialpub serve` runs both, `socialpub worker` it alone.")
     elif heartbeat > health.HEARTBEAT_SECONDS:
         found.append(f"The worker has not shown itself for {heartbeat:.0f} seconds. Look at its log and start it.")
-    late = 0 if appliance_state.paused_at(rt.reader) else deliveries.overdue(rt.reader, stamp(now), OVERDUE_SECONDS)
+    late = 0 if appliance_state.paused_at(rt.reader) else scheduling.overdue(rt.reader, stamp(now), OVERDUE_SECONDS)
     if late:
         found.append(f"{late} deliveries are overdue by more than two minutes. The worker's log says why.")
     return found

@@ -10,9 +10,8 @@ from datetime import timedelta
 from socialpub.accounts import cooldowns, profiles, tokens
 from socialpub.core import clock, logging
 from socialpub.core.errors import OperatorError, SocialpubError
-from socialpub.db import appliance_state
+from socialpub.db import appliance_state, profile_rows
 from socialpub.db.database import Tx
-from socialpub.db.models import ProfileStatus
 from socialpub.providers.errors import AppRefused, NotSent, ProviderError, RateLimited, Unavailable
 from socialpub.runtime import Runtime
 
@@ -72,14 +71,9 @@ def _due(rt: Runtime) -> list[tuple[str, timedelta]]:
     """Disconnected profiles with tokens whose turn it is, and how long ago they were disconnected."""
     now = rt.now()
     paused = appliance_state.paused_at(rt.reader) is not None
-    rows = rt.reader.all(
-        """SELECT id, disconnected_at FROM profile
-            WHERE status = ? AND (access_token IS NOT NULL OR refresh_token IS NOT NULL)""",
-        (ProfileStatus.DISCONNECTED.value,),
-    )
     resting = cooldowns.profiles(rt.reader, (ENDPOINT,), clock.stamp(now))
     found = []
-    for row in rows:
+    for row in profile_rows.disconnected_with_tokens(rt.reader):
         since = now - clock.parse(row["disconnected_at"])
         if not (paused or row["id"] in resting) or since >= ERASED_AFTER:
             found.append((row["id"], since))
@@ -125,8 +119,8 @@ def _ask_later(rt: Runtime, tx: Tx, profile_id: str, seconds: float, reason: str
 
 
 def _erase(rt: Runtime, tx: Tx, profile_id: str) -> None:
-    tx.update(
-        "profile",
+    profile_rows.update(
+        tx,
         profile_id,
         access_token=None,
         refresh_token=None,

@@ -23,7 +23,7 @@ from socialpub.media.inspect import Facts, Limits, Refused, kind_of
 from socialpub.media.resize import CannotFit
 
 if TYPE_CHECKING:
-    # Imported where it is needed: it would be a third of the child's start.
+    # Connected where it is needed: it would be a third of the child's start.
     import asyncio
 
 MEMORY_BYTES = 2048 * 1024 * 1024

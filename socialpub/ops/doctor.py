@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-from socialpub.accounts import profiles
+from socialpub.accounts import remedies
 from socialpub.accounts.renewal import SOON
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Unavailable
@@ -123,7 +123,7 @@ def _look_at_holds(rt: Runtime) -> Iterator[Finding]:
 
 def _look_at_profiles(rt: Runtime) -> Iterator[Finding]:
     for row in rt.reader.all("SELECT * FROM profile WHERE status <> 'disconnected' ORDER BY created_at, id"):
-        who, remedy = f"{row['name']} ({rt.providers[row['provider']].label})", profiles.reconnect(row["provider"])
+        who, remedy = f"{row['name']} ({rt.providers[row['provider']].label})", remedies.reconnect(row["provider"])
         ends = row["expires_at"]
         if row["status"] == "reauthRequired":
             why = (row["reason"] or "its tokens are refused").rstrip(".")

@@ -9,7 +9,7 @@ import sqlite3
 from datetime import datetime, timedelta
 from typing import Any
 
-from socialpub.accounts import cooldowns, profiles, tokens
+from socialpub.accounts import cooldowns, profiles, remedies, tokens
 from socialpub.core import logging, signed_urls
 from socialpub.core.clock import parse
 from socialpub.core.errors import OperatorError, Unavailable
@@ -268,7 +268,7 @@ def _meaning(delivery: Delivery, error: ProviderError) -> Result:
 
 
 def _reconnect(delivery: Delivery, error: ProviderError) -> Result:
-    how = profiles.reconnect(delivery.provider)
+    how = remedies.reconnect(delivery.provider)
     message = f"{error.message.rstrip('.')}. Connect the account again (`{how}`), then create the post again."
     if delivery.progress.reading_back:
         return Undecidable(message)
@@ -285,11 +285,11 @@ def _turned_away(delivery: Delivery, message: str, code: str | None = None) -> R
 def _unusable(profile: Profile) -> str | None:
     match profile.status:
         case ProfileStatus.DISCONNECTED:
-            how = profiles.reconnect(profile.provider)
+            how = remedies.reconnect(profile.provider)
             return f"The profile was disconnected. Connect the account again (`{how}`) and create the post anew."
         case ProfileStatus.REAUTH_REQUIRED:
             why = (profile.reason or "the network refuses its tokens").rstrip(".")
-            return f"The account must be connected again (`{profiles.reconnect(profile.provider)}`): {why}."
+            return f"The account must be connected again (`{remedies.reconnect(profile.provider)}`): {why}."
         case _:
             return None
 

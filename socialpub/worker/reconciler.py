@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from socialpub.accounts import connect, renewal, revocation
+from socialpub.accounts import consents, renewal, revocation
 from socialpub.core import logging
 from socialpub.core.clock import parse
 from socialpub.core.errors import SocialpubError
@@ -51,7 +51,7 @@ class Sweep:
             Chore(3600.0, uploads.clean),
             Chore(3600.0, renditions.clean),
             Chore(3600.0, lambda rt: rt.write(idempotency.clean)),
-            Chore(3600.0, lambda rt: rt.write(connect.clean)),
+            Chore(3600.0, lambda rt: rt.write(consents.clean)),
         ]
         self._threads = [
             threading.Thread(target=self._run, name="sweep", daemon=True),

@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from socialpub.accounts.connect import Finished
+from socialpub.accounts.profiles import Connected
 from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.web.pages.problems import Meaning
 from socialpub.web.request import Header
@@ -40,7 +40,7 @@ def failure(error: SocialpubError) -> bytes:
     return _render("failure.html", error=error)
 
 
-def connected(label: str, account: str, name: str, finished: Finished) -> bytes:
+def connected(label: str, account: str, name: str, finished: Connected) -> bytes:
     """An account was connected in this browser."""
     return _render("connected.html", label=label, account=account, profile_name=name, finished=finished)
 

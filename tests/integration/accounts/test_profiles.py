@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import credentials, profile_options, profiles, revocation, tokens
+from socialpub.accounts import connect, credentials, profile_options, profiles, revocation, tokens
 from socialpub.accounts.credentials import Credentials
 from socialpub.core import clock as clocks
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
@@ -89,7 +89,7 @@ def access_of(rt: Runtime, profile_id: str) -> str | None:
 
 
 def test_an_account_is_connected_under_the_name_that_it_bears(rt: Runtime) -> None:
-    imported = profiles.import_account(rt, "x", GRANT)
+    imported = connect.import_account(rt, "x", GRANT)
     found = row(rt, imported.profile_id)
     assert (found["account_id"], found["name"], found["username"]) == ("7", "Seven", "seven")
     assert (found["status"], found["picture_url"]) == ("active", "https://x.example/7.png")
@@ -99,7 +99,7 @@ def test_an_account_is_connected_under_the_name_that_it_bears(rt: Runtime) -> No
 
 
 def test_the_owner_may_choose_the_name(rt: Runtime) -> None:
-    imported = profiles.import_account(rt, "x", GRANT, "  News ")
+    imported = connect.import_account(rt, "x", GRANT, "  News ")
     assert row(rt, imported.profile_id)["name"] == "News"
     rt.write(profiles.rename, imported.profile_id, "Old news")
     assert row(rt, imported.profile_id)["name"] == "Old news"
@@ -111,10 +111,10 @@ def test_the_owner_may_choose_the_name(rt: Runtime) -> None:
 
 
 def test_the_same_account_again_gives_its_profile_new_tokens(rt: Runtime, clock: HandClock) -> None:
-    first = profiles.import_account(rt, "x", GRANT, "News")
+    first = connect.import_account(rt, "x", GRANT, "News")
     rt.write(profiles.require_reauth, first.profile_id, "X refuses the tokens.")
     clock.forward(60)
-    again = profiles.import_account(rt, "x", Credentials("access-b"))
+    again = connect.import_account(rt, "x", Credentials("access-b"))
     assert again.profile_id == first.profile_id
     assert again.revived
     found = row(rt, first.profile_id)
@@ -125,9 +125,9 @@ def test_the_same_account_again_gives_its_profile_new_tokens(rt: Runtime, clock:
 
 
 def test_an_account_that_was_disconnected_comes_back_as_a_new_profile(rt: Runtime) -> None:
-    first = profiles.import_account(rt, "x", GRANT)
+    first = connect.import_account(rt, "x", GRANT)
     rt.write(profiles.disconnect, first.profile_id)
-    second = profiles.import_account(rt, "x", GRANT)
+    second = connect.import_account(rt, "x", GRANT)
     assert second.profile_id != first.profile_id
     assert not second.revived
     assert [one["status"] for one in profiles.list_all(rt.reader)] == ["disconnected", "active"]
@@ -149,7 +149,7 @@ def test_nothing_is_saved_before_the_network_said_whose_tokens_these_are(
 ) -> None:
     desk.who = failure
     with pytest.raises(OperatorError) as refused:
-        profiles.import_account(rt, "x", Credentials("access-a"))
+        connect.import_account(rt, "x", Credentials("access-a"))
     assert refused.value.hint
     assert "access-a" not in str(refused.value)
     assert profiles.list_all(rt.reader) == []
@@ -160,7 +160,7 @@ def test_an_access_token_that_has_run_out_is_renewed_before_the_account_is_asked
 ) -> None:
     desk.expired = {"access-a"}
     desk.answers = [Tokens("access-b", "refresh-b", 7200)]
-    imported = profiles.import_account(rt, "x", GRANT)
+    imported = connect.import_account(rt, "x", GRANT)
     assert access_of(rt, imported.profile_id) == "access-b"
     assert desk.refreshes == ["refresh-a"]
     assert row(rt, imported.profile_id)["access_expires_at"] == clocks.after(rt.stamp(), 7200)
@@ -168,22 +168,22 @@ def test_an_access_token_that_has_run_out_is_renewed_before_the_account_is_asked
     desk.who = Identity("8", "eight", None, None)
     desk.answers = [Tokens("access-d", "refresh-d", 7200)]
     told = Credentials("access-c", "refresh-c", expires_at=clock.now() - timedelta(seconds=1))
-    assert access_of(rt, profiles.import_account(rt, "x", told).profile_id) == "access-d"
+    assert access_of(rt, connect.import_account(rt, "x", told).profile_id) == "access-d"
 
 
 def test_a_paused_appliance_spends_no_refresh_token_for_an_import(rt: Runtime, desk: Desk) -> None:
     rt.write(deliveries.pause)
     desk.expired = {"access-a"}
     with pytest.raises(OperatorError, match="paused"):
-        profiles.import_account(rt, "x", GRANT)
+        connect.import_account(rt, "x", GRANT)
     assert desk.refreshes == []
 
 
 def test_a_missing_scope_is_told_at_once_and_accepted_while_one_way_of_publishing_remains(rt: Runtime) -> None:
-    imported = profiles.import_account(rt, "x", Credentials("access-a", scopes=frozenset({"tweet.write"})))
+    imported = connect.import_account(rt, "x", Credentials("access-a", scopes=frozenset({"tweet.write"})))
     assert imported.missing == ("The scope media.write is missing.",)
     with pytest.raises(OperatorError, match="nothing could be published"):
-        profiles.import_account(rt, "x", Credentials("access-b", scopes=frozenset({"media.write"})))
+        connect.import_account(rt, "x", Credentials("access-b", scopes=frozenset({"media.write"})))
     assert access_of(rt, imported.profile_id) == "access-a"
 
 
@@ -197,7 +197,7 @@ def test_expires_at_is_when_the_owner_must_act(
 ) -> None:
     ends = {"access": clock.now() + timedelta(hours=2), "refresh": clock.now() + timedelta(days=180)}
     grant = Credentials("access-a", refresh, ends["access"], ends["refresh"] if refresh_ends else None)
-    imported = profiles.import_account(rt, "x", grant)
+    imported = connect.import_account(rt, "x", grant)
     assert row(rt, imported.profile_id)["expires_at"] == (clocks.stamp(ends[shown]) if shown else None)
 
 

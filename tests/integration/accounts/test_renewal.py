@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import credentials, profiles, renewal, tokens
+from socialpub.accounts import connect, credentials, profiles, renewal, tokens
 from socialpub.accounts.credentials import Credentials
 from socialpub.core import clock as clocks
 from socialpub.db.database import Tx
@@ -186,7 +186,7 @@ def house(tmp_path: Path, clock: HandClock, world: World) -> Iterator[Runtime]:
 
 def imported(house: Runtime, world: World, name: str) -> str:
     grant = world.networks[name].grant("demo")  # type: ignore[attr-defined]
-    return profiles.import_account(house, name, credentials.read(json.dumps(grant))).profile_id
+    return connect.import_account(house, name, credentials.read(json.dumps(grant))).profile_id
 
 
 @pytest.mark.parametrize(("name", "days"), [("x", 400), ("tiktok", 800), ("pinterest", 200)])
@@ -237,7 +237,7 @@ def test_the_owner_is_told_once_a_day_during_the_last_week(
     assert "no refresh token" in caplog.text
     assert "2026-10-20 09:00 UTC" in caplog.text
     assert "socialpub admin connect-profile x" in caplog.text
-    profiles.import_account(rt, "x", Credentials("new", "new-refresh"))
+    connect.import_account(rt, "x", Credentials("new", "new-refresh"))
     clock.forward(DAY)
     assert renewal.warn(rt) == 0
     assert row(rt, profile)["status"] == "active"

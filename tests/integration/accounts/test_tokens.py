@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import profiles, tokens
+from socialpub.accounts import connect, profiles, tokens
 from socialpub.accounts.credentials import Credentials
 from socialpub.core import clock as clocks
 from socialpub.db.database import Tx
@@ -203,7 +203,7 @@ def test_without_a_refresh_token_a_refused_access_token_asks_for_the_owner(rt: R
 
 def test_new_tokens_that_came_while_the_old_ones_were_refused_win(rt: Runtime, network: Scripted, profile: str) -> None:
     def reconnected_meanwhile(http: object, refresh_token: str) -> Tokens:
-        profiles.import_account(rt, "x", Credentials("imported", "imported-refresh"))
+        connect.import_account(rt, "x", Credentials("imported", "imported-refresh"))
         raise REFUSED
 
     network.oauth.refresh = reconnected_meanwhile  # type: ignore[method-assign]
@@ -213,7 +213,7 @@ def test_new_tokens_that_came_while_the_old_ones_were_refused_win(rt: Runtime, n
 
 def test_an_import_during_a_refresh_is_not_overwritten(rt: Runtime, network: Scripted, profile: str) -> None:
     def imported_meanwhile(http: object, refresh_token: str) -> Tokens:
-        profiles.import_account(rt, "x", Credentials("imported", "imported-refresh"))
+        connect.import_account(rt, "x", Credentials("imported", "imported-refresh"))
         return Tokens("access-1", "refresh-1", TWO_HOURS)
 
     network.oauth.refresh = imported_meanwhile  # type: ignore[method-assign]
@@ -288,7 +288,7 @@ def test_a_pair_that_comes_after_a_disconnect_is_kept_for_its_revocation_alone(
 
 def test_tokens_lie_sealed_in_the_database(rt: Runtime, network: Scripted) -> None:
     network.oauth.identify = lambda http, token, scopes: Identity("7", "seven", None, None)  # type: ignore[method-assign]
-    imported = profiles.import_account(rt, "x", Credentials("plain-access", "plain-refresh"))
+    imported = connect.import_account(rt, "x", Credentials("plain-access", "plain-refresh"))
     found = row(rt, imported.profile_id)
     assert b"plain" not in bytes(found["access_token"]) + bytes(found["refresh_token"])
     assert "plain" not in repr(profiles.find(rt.reader, imported.profile_id))

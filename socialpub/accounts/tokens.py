@@ -5,6 +5,7 @@ an answer that refuses the refresh token itself makes the owner connect again: a
 costs an account.
 """
 
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from socialpub.accounts import profiles, token_answer
@@ -26,6 +27,13 @@ class NotRenewed(NotSent):
     """The token endpoint gave no usable answer; the tokens are kept and tried again later."""
 
 
+@dataclass(slots=True)
+class PendingGrants:
+    """What networks answered and the disk did not take yet: the former profile, the answer, when it was asked for."""
+
+    of_profile: dict[str, tuple[Profile, Tokens, datetime]] = field(default_factory=dict)
+
+
 def fresh(rt: Runtime, profile_id: str) -> str:
     """The access token to use now, refreshed when it is about to run out.
 
@@ -35,7 +43,7 @@ def fresh(rt: Runtime, profile_id: str) -> str:
     """
     profile = _usable(rt, profile_id)
     token = _access(rt, profile)
-    renew = profile_id in rt.unwritten or _runs_out(rt, profile)
+    renew = profile_id in rt.memory(PendingGrants).of_profile or _runs_out(rt, profile)
     return _renew(rt, profile_id, spent=token) if renew else token
 
 
@@ -96,7 +104,8 @@ def _renew(rt: Runtime, profile_id: str, spent: str) -> str:
             return _give_up(rt, profile, Rejected(f"{reason} Connect the account again.", reauth=True))
         if appliance_state.paused_at(rt.reader):
             raise Paused("Publishing is paused; no token is refreshed meanwhile.")
-        kept = rt.unwritten.get(profile_id)
+        pending = rt.memory(PendingGrants).of_profile
+        kept = pending.get(profile_id)
         if kept is None or _grant(kept[0]) != _grant(profile):
             asked_at = rt.now()
             try:
@@ -104,9 +113,9 @@ def _renew(rt: Runtime, profile_id: str, spent: str) -> str:
             except Rejected as refused:
                 return _give_up(rt, profile, refused)
             # The old refresh token is spent: what the disk does not take now is written at the next try.
-            kept = rt.unwritten[profile_id] = (profile, answer, asked_at)
+            kept = pending[profile_id] = (profile, answer, asked_at)
         rt.write(_store, provider, *kept)
-        rt.unwritten.pop(profile_id, None)
+        pending.pop(profile_id, None)
         # What was stored counts: an import may have brought another grant, the new one may lack every scope, and a
         # profile that was disconnected meanwhile keeps the pair only for its revocation.
         return _access(rt, _usable(rt, profile_id))

@@ -7,6 +7,7 @@ network has a way to tell (`fill_in`), more and more seldom, for two days.
 import json
 import sqlite3
 from bisect import bisect_right
+from dataclasses import dataclass, field
 from typing import Any
 
 from socialpub.accounts import profiles, tokens
@@ -23,6 +24,13 @@ ASK_AFTER_SECONDS = (60.0, 300.0, 900.0, 3600.0, 4 * 3600.0, 12 * 3600.0, 24 * 3
 """Ages of the post at which its network is asked; after a restart the last one passed is asked again."""
 
 
+@dataclass(slots=True)
+class BackfillCounts:
+    """How many of the ages this process has asked at, by delivery."""
+
+    of_delivery: dict[str, int] = field(default_factory=dict)
+
+
 def ask(rt: Runtime) -> int:
     """Ask for what is missing and due; how many were filled in. Asks the networks, so not from the event loop."""
     if appliance_state.paused_at(rt.reader):
@@ -36,8 +44,9 @@ def ask(rt: Runtime) -> int:
 def _is_due(rt: Runtime, row: Row) -> bool:
     """Whether another of the ages has passed since this process last asked."""
     passed = bisect_right(ASK_AFTER_SECONDS, (rt.now() - parse(row["published_at"])).total_seconds())
-    known = rt.late_asks.get(row["id"], 0)
-    rt.late_asks[row["id"]] = passed
+    counts = rt.memory(BackfillCounts).of_delivery
+    known = counts.get(row["id"], 0)
+    counts[row["id"]] = passed
     return passed > known
 
 
@@ -65,7 +74,7 @@ def _ask(rt: Runtime, row: Row) -> bool:
     if told is None or told.post_id is None:
         return False
     rt.write(_fill_in, row["id"], row["post_id"], told.post_id, told.url)
-    rt.late_asks.pop(row["id"], None)
+    rt.memory(BackfillCounts).of_delivery.pop(row["id"], None)
     return True
 
 

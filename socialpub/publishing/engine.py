@@ -6,6 +6,7 @@ the call, outcomes about the post; the table between the two (design: "The deliv
 
 import json
 import sqlite3
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -45,6 +46,17 @@ SLICE_SECONDS = 10.0
 log = logging.get_logger("socialpub.publisher")
 
 
+@dataclass(slots=True)
+class EngineMemory:
+    """What this process knows of deliveries beside their rows."""
+
+    last_contact: dict[str, float] = field(default_factory=dict)
+    """When it last asked a network about a delivery, on the monotonic clock: the wall clock may jump."""
+
+    pending_writes: dict[str, tuple[Delivery, Result, Run]] = field(default_factory=dict)
+    """What a network answered and the disk did not take yet."""
+
+
 def work(rt: Runtime, delivery_id: str) -> None:
     """Take up everything due in the lane of this delivery, oldest first, until it is quiet, somebody else has it, or
     others should have their turn. Raises Unavailable when the database takes no claim."""
@@ -69,8 +81,9 @@ def work(rt: Runtime, delivery_id: str) -> None:
 
 def _take_up(rt: Runtime, candidate: Delivery) -> None:
     delivery: Delivery | None
-    if candidate.id in rt.unwritten:
-        delivery = _settle(rt, *rt.unwritten[candidate.id])
+    pending = rt.memory(EngineMemory).pending_writes.get(candidate.id)
+    if pending is not None:
+        delivery = _settle(rt, *pending)
     else:
         opening = None if candidate.plan or candidate.progress.reading_back else open_(rt, candidate)
         delivery = rt.write(claim.claim, candidate.id, opening)
@@ -107,7 +120,7 @@ def advance(rt: Runtime, delivery: Delivery) -> Delivery | None:
         _log(rt, delivery, step, result, run)
     if following is None and not delivery_rows.is_open(rt.reader, delivery.id):
         renditions.forget(rt, delivery.id)
-        rt.pulse.pop(delivery.id, None)
+        rt.memory(EngineMemory).last_contact.pop(delivery.id, None)
     return following
 
 
@@ -116,13 +129,13 @@ def _settle(rt: Runtime, delivery: Delivery, result: Result, run: Run) -> Delive
     try:
         following = rt.write(settle.settle, delivery, result, run)
     except (Unavailable, sqlite3.OperationalError) as error:
-        rt.unwritten[delivery.id] = (delivery, result, run)
+        rt.memory(EngineMemory).pending_writes[delivery.id] = (delivery, result, run)
         log.error("the end of a step could not be written down yet", reason=str(error))
         return None
     except Exception:
         log.error("a step could not be settled", exc_info=True, step=delivery.step_name)
         following = rt.write(settle.settle, delivery, _failed_here(delivery), run)
-    rt.unwritten.pop(delivery.id, None)
+    rt.memory(EngineMemory).pending_writes.pop(delivery.id, None)
     return following
 
 
@@ -172,7 +185,7 @@ def _converse(rt: Runtime, delivery: Delivery, profile: Profile, token: str, see
             media.path.stat()
     job = _job(rt, delivery, provider, posts.account_of(profile), content, token, seen)
     if not delivery.progress.reading_back:
-        rt.pulse[delivery.id] = rt.clock.monotonic()
+        rt.memory(EngineMemory).last_contact[delivery.id] = rt.clock.monotonic()
         return provider.run(delivery.step_name, job)
     match provider.recover(job):
         case CannotTell(hint):
@@ -180,7 +193,7 @@ def _converse(rt: Runtime, delivery: Delivery, profile: Profile, token: str, see
         case Done() as arrived:
             return arrived
         case Look(candidates, whole):
-            rt.pulse[delivery.id] = rt.clock.monotonic()
+            rt.memory(EngineMemory).last_contact[delivery.id] = rt.clock.monotonic()
             for post in candidates:
                 if not delivery_rows.is_outcome_of_another(rt.reader, delivery, post.post_id):
                     return post
@@ -296,7 +309,7 @@ def _unusable(profile: Profile) -> str | None:
 
 def _too_early(rt: Runtime, delivery: Delivery) -> Result | None:
     """The wall clock may jump; a post counts as absent only when the pauses between the looks really passed."""
-    last = rt.pulse.get(delivery.id)
+    last = rt.memory(EngineMemory).last_contact.get(delivery.id)
     pause = deliveries.LOOK_AFTER_SECONDS[min(delivery.progress.looks, len(deliveries.LOOK_AFTER_SECONDS) - 1)]
     remaining = 0.0 if last is None else pause - (rt.clock.monotonic() - last)
     if remaining > 0.5:

@@ -233,7 +233,7 @@ def test_a_crash_between_the_answer_and_the_store_leaves_the_old_pair_whole(
         with pytest.raises(KeyError):
             tokens.refresh(rt, profile, spent="access-0")
     assert stored(rt, profile) == ("access-0", "refresh-0")
-    rt.unwritten.clear()
+    rt.memory(tokens.PendingGrants).of_profile.clear()
     # Back up, the network says that the token is spent: that is told, and nothing else is tried.
     network.oauth.answers = [REFUSED]
     with pytest.raises(Rejected):

@@ -29,14 +29,14 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Doorbell(Protocol):
-    """Rings the worker. A ring may be lost: the sweep rings again."""
+class Wakeup(Protocol):
+    """Wakes the worker for a delivery. It may be lost: the reconciler wakes it again."""
 
     def ring(self, delivery_id: str) -> None: ...
 
 
-class NoDoorbell:
-    """For processes and tests that leave the ringing to the sweep."""
+class NoWakeup:
+    """For processes and tests that leave it to the reconciler."""
 
     def ring(self, delivery_id: str) -> None:
         pass
@@ -52,7 +52,7 @@ class Runtime:
     providers: dict[str, Provider]
     http: Http
     process: ProcessLock
-    doorbell: Doorbell = field(default_factory=NoDoorbell)
+    wakeup: Wakeup = field(default_factory=NoWakeup)
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when this process takes up nothing new."""
     _memories: dict[type, object] = field(default_factory=dict)

@@ -67,7 +67,7 @@ def requeue(rt: Runtime, tx: Tx, delivery: Delivery, seconds: float, *, ring: bo
     delivery.run_at = after(tx.stamp, seconds) if seconds else tx.stamp
     delivery_rows.store(tx, delivery)
     if ring and not seconds:
-        tx.after_commit(rt.doorbell.ring, delivery.id)
+        tx.after_commit(rt.wakeup.ring, delivery.id)
 
 
 def read_back(delivery: Delivery, why: str) -> None:

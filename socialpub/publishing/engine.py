@@ -68,7 +68,7 @@ def work(rt: Runtime, delivery_id: str) -> None:
         if candidate is None or candidate.id in passed:
             return
         if rt.clock.monotonic() - began >= SLICE_SECONDS:
-            rt.doorbell.ring(candidate.id)
+            rt.wakeup.ring(candidate.id)
             return
         passed.add(candidate.id)
         if not rt.process.take(candidate.id):
@@ -125,7 +125,7 @@ def advance(rt: Runtime, delivery: Delivery) -> Delivery | None:
 
 
 def _settle(rt: Runtime, delivery: Delivery, result: Result, run: Run) -> Delivery | None:
-    """Write down how it ended. What the disk does not take is kept, and written when the sweep rings for it again."""
+    """Write down how it ended. What the disk does not take is kept, and written when the delivery is taken up again."""
     try:
         following = rt.write(settle.settle, delivery, result, run)
     except (Unavailable, sqlite3.OperationalError) as error:

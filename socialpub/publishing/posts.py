@@ -94,7 +94,7 @@ def create(rt: Runtime, tx: Tx, draft: Draft, caller: Caller) -> str:
         )
         log_entries.record(tx, delivery_id, "pending")
         if not draft.scheduled_at:
-            tx.after_commit(rt.doorbell.ring, delivery_id)
+            tx.after_commit(rt.wakeup.ring, delivery_id)
     return post_id
 
 
@@ -163,7 +163,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
             content_key=content_key,
         )
         if scheduled_at is None:
-            tx.after_commit(rt.doorbell.ring, delivery["id"])
+            tx.after_commit(rt.wakeup.ring, delivery["id"])
     status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
     post_rows.update(tx, post_id, body=body, scheduled_at=scheduled_at)
     post_status.move(tx, post_id, status)

@@ -115,7 +115,7 @@ class Settings(Section):
 
     @property
     def queue_file(self) -> Path:
-        """Disposable: the doorbell's own file."""
+        """Huey's; disposable."""
         return self.data_dir / "queue.db"
 
     @property

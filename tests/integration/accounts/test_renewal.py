@@ -18,7 +18,7 @@ from socialpub.providers.errors import NotSent, RateLimited, Rejected
 from socialpub.publishing import deliveries, holds
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.worker import reconciler
+from socialpub.worker import housekeeping
 from tests.support.appliance import add_profile, open_house
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import line_to, providers_of_the_sandbox, sandbox
@@ -142,7 +142,7 @@ def test_a_network_that_refuses_the_app_is_not_asked(
 ) -> None:
     clock.forward(MONTH)
     rt.write(lambda rt, tx: holds.begin(tx, "x", "X has suspended the app.", None))
-    assert reconciler.renew_idle_tokens(rt) is None
+    assert housekeeping.renew_idle_tokens(rt) is None
 
 
 def test_a_refresh_token_that_ends_soon_is_renewed_whatever_its_age(

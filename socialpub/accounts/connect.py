@@ -19,9 +19,10 @@ from socialpub.core import clock, crypto, ids, logging
 from socialpub.core.errors import NotFound, OperatorError, SocialpubError
 from socialpub.db.database import Reader, Row, Tx
 from socialpub.db.models import Profile, ProfileStatus
-from socialpub.providers.answers import shown
-from socialpub.providers.base import Identity, Provider, Tokens
 from socialpub.providers.errors import ProviderError
+from socialpub.providers.oauth import Identity, Tokens
+from socialpub.providers.protocol import Provider
+from socialpub.providers.responses import shortened
 from socialpub.publishing import lanes
 from socialpub.runtime import Runtime
 
@@ -216,7 +217,8 @@ def _code(provider: Provider, query: Mapping[str, str]) -> str:
     if error == "access_denied":
         raise OperatorError(f"You did not give {provider.label}'s consent, so nothing was connected.", _again(provider))
     if error:
-        said = f"{shown(error)}: {words}" if (words := shown(query.get("error_description"))) else shown(error)
+        words = shortened(query.get("error_description"))
+        said = f"{shortened(error)}: {words}" if words else shortened(error)
         raise OperatorError(
             f"{provider.label} gave no consent. It says: {said}",
             f"Check [providers.{provider.name}] and the app's page at {provider.label}, then begin again: "

@@ -14,15 +14,9 @@ from socialpub.core import clock, ids
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
 from socialpub.db.database import Reader, Row, Tx
 from socialpub.db.models import Profile, ProfileStatus
-from socialpub.providers.base import Identity, Provider
-from socialpub.providers.errors import (
-    AuthExpired,
-    NotSent,
-    ProviderError,
-    RateLimited,
-    Rejected,
-    Unavailable,
-)
+from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
+from socialpub.providers.oauth import Identity
+from socialpub.providers.protocol import Provider
 from socialpub.publishing import lanes
 from socialpub.runtime import Runtime
 
@@ -164,7 +158,7 @@ def remedy(provider: Provider, error: ProviderError) -> str:
     match error:
         case AuthExpired() | Rejected(reauth=True):
             return f"Let the account's owner consent again: {reconnect(provider.name)}"
-        case NotSent() | Unavailable() | RateLimited():
+        case NotSent() | NoAnswer() | Throttled():
             return "Nothing was saved. Try again in a while."
         case _:
             return f"Check [providers.{provider.name}] in the configuration and the app's page at {provider.label}."

@@ -13,8 +13,9 @@ from socialpub.accounts import profiles, tokens
 from socialpub.core.clock import after, parse
 from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.db.database import Row, Tx
-from socialpub.providers.base import Job, Published, Withdrawn
 from socialpub.providers.errors import ProviderError
+from socialpub.providers.job import Job, Withdrawn
+from socialpub.providers.outcomes import Published
 from socialpub.publishing import lanes, posts
 from socialpub.runtime import Runtime
 

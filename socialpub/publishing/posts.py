@@ -19,7 +19,7 @@ from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, FieldError, InvalidRequest, NotFound
 from socialpub.db.database import Reader, Row, Tx
 from socialpub.db.models import PostStatus, Profile, ProfileStatus, State
-from socialpub.providers.base import Account, Content, MediaFile, Problem
+from socialpub.providers.content import Account, Content, MediaFile, Problem
 from socialpub.publishing import audiences, deliveries, lanes, log_entries, post_status
 from socialpub.runtime import Runtime
 

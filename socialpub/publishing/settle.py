@@ -12,7 +12,7 @@ from socialpub.core import logging
 from socialpub.core.clock import after, parse
 from socialpub.db.database import Tx
 from socialpub.db.models import Delivery, Progress, State
-from socialpub.providers.base import Again, Done, Held, More, Published, Refused, Unknown, Wait
+from socialpub.providers.outcomes import Again, Done, Held, More, Published, Refused, Unknown, Wait
 from socialpub.publishing import deliveries, lanes, log_entries, post_status
 from socialpub.publishing.attempts import Outcome as Told
 from socialpub.publishing.deliveries import LOOK_AFTER_SECONDS, MOST_COMMITS, OUTCOME_UNKNOWN, STOPPED

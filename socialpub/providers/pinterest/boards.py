@@ -4,18 +4,17 @@ is uploaded; and listed for the owner to choose from.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from socialpub.providers import answers
-from socialpub.providers.base import Done, Job, Outcome, Refused
+from socialpub.core.settings.sections import PinterestSection
+from socialpub.providers import responses
 from socialpub.providers.errors import Rejected
-from socialpub.providers.http import Answer
+from socialpub.providers.http import Http
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Done, Outcome, Refused
 from socialpub.providers.pinterest.errors import DENIED, FROM_LIST, Why, judge
 from socialpub.providers.pinterest.talk import Get, ask, id_of, pages, refusal, succeeded
-
-if TYPE_CHECKING:
-    from socialpub.core.settings.sections import PinterestSection
-    from socialpub.providers.http import Http
+from socialpub.providers.responses import HttpResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,28 +32,33 @@ class BoardSection:
     name: str
 
 
-def list_boards(http: "Http", api: str, token: str) -> list[Board]:
+def list_boards(http: Http, api: str, token: str) -> list[Board]:
     """Every board that a pin can be put on, in Pinterest's order. Boards for ads only are left out. Raises `errors.py`.
 
     A board that was made a moment ago may be missing.
     """
     return [
-        Board(board_id, answers.text(found, "name") or "", answers.text(found, "privacy"), _count(found, "pin_count"))
+        Board(
+            board_id,
+            responses.text_at(found, "name") or "",
+            responses.text_at(found, "privacy"),
+            _count(found, "pin_count"),
+        )
         for found in _items(_getter(http, token), f"{api}/boards")
         if (board_id := id_of(found, "id")) and found.get("is_ads_only") is not True
     ]
 
 
-def list_sections(http: "Http", api: str, token: str, board_id: str) -> list[BoardSection]:
+def list_sections(http: Http, api: str, token: str, board_id: str) -> list[BoardSection]:
     """The sections of one board. Raises `errors.py`."""
     return [
-        BoardSection(section_id, answers.text(found, "name") or "")
+        BoardSection(section_id, responses.text_at(found, "name") or "")
         for found in _items(_getter(http, token), f"{api}/boards/{board_id}/sections")
         if (section_id := id_of(found, "id"))
     ]
 
 
-def check_board(job: Job, section: "PinterestSection") -> Outcome:
+def check_board(job: Job, section: PinterestSection) -> Outcome:
     """Whether the board, and the section where one is named, are there."""
     api, board_id = section.api_url, job.options["boardId"]
     answer = ask(job, "GET", f"{api}/boards/{board_id}")
@@ -70,14 +74,14 @@ def check_board(job: Job, section: "PinterestSection") -> Outcome:
                 no.code,
             )
         return refusal(job, no)
-    if answers.members(answer).get("is_ads_only") is True:
+    if responses.json_object(answer).get("is_ads_only") is True:
         return Refused(f"Board {board_id} is for ads only: choose another one. {FROM_LIST}")
     section_id = job.options.get("boardSectionId")
     return Done(job.memo) if section_id is None else _check_section(job, api, board_id, section_id)
 
 
 def _check_section(job: Job, api: str, board_id: str, section_id: str) -> Outcome:
-    def get(url: str, params: dict[str, str]) -> Answer:
+    def get(url: str, params: dict[str, str]) -> HttpResponse:
         return ask(job, "GET", url, params=params)
 
     try:
@@ -100,8 +104,8 @@ def _items(get: Get, url: str) -> Iterator[dict[str, Any]]:
         yield from items
 
 
-def _getter(http: "Http", token: str) -> Get:
-    def get(url: str, params: dict[str, str]) -> Answer:
+def _getter(http: Http, token: str) -> Get:
+    def get(url: str, params: dict[str, str]) -> HttpResponse:
         return http.call("GET", url, token=token, params=params)
 
     return get

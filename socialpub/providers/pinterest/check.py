@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from socialpub.providers.base import Content, MediaFile, Problem
-from socialpub.providers.options import utf16_units
+from socialpub.providers.content import Content, MediaFile, Problem, utf16_units
 from socialpub.providers.pinterest import limits
 from socialpub.providers.pinterest.options import missing
 

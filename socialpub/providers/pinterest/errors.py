@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from socialpub.providers import answers
-from socialpub.providers.base import Refused
-from socialpub.providers.errors import AppRefused, AuthExpired, ProviderError, RateLimited, Rejected, Unavailable
-from socialpub.providers.http import Answer
+from socialpub.providers import responses
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
+from socialpub.providers.outcomes import Refused
+from socialpub.providers.responses import HttpResponse
 
 REQUEST_ID = "x-pinterest-rid"
 SANDBOX_API = "https://api-sandbox.pinterest.com/v5"
@@ -147,27 +147,27 @@ class Said:
         return str(status if self.number is None else self.number)
 
 
-def listen(answer: Answer) -> Said:
-    found = answers.members(answer)
-    code, message = found.get("code"), answers.text(found, "message") or ""
+def listen(answer: HttpResponse) -> Said:
+    found = responses.json_object(answer)
+    code, message = found.get("code"), responses.text_at(found, "message") or ""
     details = " ".join(str(value) for value in (code, message, found.get("message_detail")) if value is not None)
     return Said(code if type(code) is int else None, _safe(message), details.lower())
 
 
-def judge(answer: Answer, *, endpoint: str = "") -> Verdict:
+def judge(answer: HttpResponse, *, endpoint: str = "") -> Verdict:
     """What a failed call means for its post. `endpoint` is the unit of a rate limit; left out it is the step's.
 
-    Raises `AuthExpired`, `RateLimited`, `AppRefused`, and `Unavailable` for everything that is no answer.
+    Raises `AuthExpired`, `Throttled`, `AppRefused`, and `NoAnswer` for everything that is no answer.
     """
     status, said = answer.status, listen(answer)
     about: dict[str, Any] = {"code": said.code(status), "request_id": answer.headers.get(REQUEST_ID)}
     rule = next((rule for rule in RULES if _fits(rule, status, said)), Rule(None, None))
     if rule.then is Then.NO_ANSWER or (not 400 <= status < 500 and rule.then is Then.REFUSE):
-        raise Unavailable(_sentence(f"Pinterest gave no usable answer (HTTP {status})", said), **about)
+        raise NoAnswer(_sentence(f"Pinterest gave no usable answer (HTTP {status})", said), **about)
     match rule.then:
         case Then.WAIT:
             seconds = wait_of(answer)
-            raise RateLimited(_wait_message(status, seconds), retry_after_seconds=seconds, endpoint=endpoint, **about)
+            raise Throttled(_wait_message(status, seconds), retry_after_seconds=seconds, endpoint=endpoint, **about)
         case Then.REFRESH:
             raise AuthExpired(_sentence("Pinterest does not accept the access token", said), **about)
         case Then.HOLD_APP:
@@ -184,7 +184,7 @@ def judge(answer: Answer, *, endpoint: str = "") -> Verdict:
     )
 
 
-def failure(answer: Answer, *, endpoint: str) -> ProviderError:
+def failure(answer: HttpResponse, *, endpoint: str) -> ProviderError:
     """The same for who has no post: an error to raise."""
     try:
         return judge(answer, endpoint=endpoint).rejected()
@@ -192,7 +192,7 @@ def failure(answer: Answer, *, endpoint: str) -> ProviderError:
         return error
 
 
-def wait_of(answer: Answer) -> float | None:
+def wait_of(answer: HttpResponse) -> float | None:
     """Seconds to wait as the headers say, the longest of them; None when they say nothing.
 
     `x-ratelimit-reset` counts seconds to the end of the window, it is no time stamp. A header may hold a list, of
@@ -225,7 +225,7 @@ def _fits(rule: Rule, status: int, said: Said) -> bool:
 
 def _safe(message: str) -> str:
     """The words without what could be a token or the bytes of a picture: Pinterest quotes requests."""
-    return answers.shown(re.sub(r"[\w\-+/=%.]{48,}", "****", message[:10_000]))
+    return responses.shortened(re.sub(r"[\w\-+/=%.]{48,}", "****", message[:10_000]))
 
 
 def _sentence(ours: str, said: Said) -> str:

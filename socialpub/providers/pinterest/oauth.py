@@ -4,18 +4,16 @@ Errors are told apart by status and code together. A 401 has two meanings that m
 app, which no new consent can help, and every other is about the token.
 """
 
-from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
-from socialpub.providers import answers
-from socialpub.providers.base import Identity, Tokens
-from socialpub.providers.errors import AuthExpired, Rejected, Unavailable
+from socialpub.core.settings.sections import PinterestSection
+from socialpub.providers import responses
+from socialpub.providers.errors import AuthExpired, NoAnswer, Rejected
+from socialpub.providers.http import Http
+from socialpub.providers.oauth import Identity, Tokens
 from socialpub.providers.pinterest import limits
 from socialpub.providers.pinterest.errors import failure
-
-if TYPE_CHECKING:
-    from socialpub.core.settings.sections import PinterestSection
-    from socialpub.providers.http import Answer, Http
+from socialpub.providers.responses import HttpResponse
 
 NOT_PERMITTED_CODE = 29
 
@@ -29,35 +27,35 @@ class PinterestOAuth:
 
     revokes_every_grant = False
 
-    def __init__(self, section: "PinterestSection") -> None:
+    def __init__(self, section: PinterestSection) -> None:
         self._section = section
 
     def authorize_url(self, redirect_uri: str, state: str, verifier: str) -> str:
         return authorize_url(self._section, redirect_uri=redirect_uri, state=state, verifier=verifier)
 
-    def exchange(self, http: "Http", code: str, redirect_uri: str, verifier: str) -> Tokens:
+    def exchange(self, http: Http, code: str, redirect_uri: str, verifier: str) -> Tokens:
         return exchange(http, self._section, code=code, redirect_uri=redirect_uri, verifier=verifier)
 
-    def identify(self, http: "Http", access_token: str, scopes: frozenset[str]) -> Identity:  # noqa: ARG002
+    def identify(self, http: Http, access_token: str, scopes: frozenset[str]) -> Identity:  # noqa: ARG002
         """Who this token belongs to."""
         answer = http.call("GET", f"{self._section.api_url}/user_account", token=access_token)
-        found = answers.members(answer)
+        found = responses.json_object(answer)
         if not 200 <= answer.status < 300:
             raise failure(answer, endpoint="user_account")
-        username = answers.text(found, "username")
-        account_id = answers.text(found, "id") or username
+        username = responses.text_at(found, "username")
+        account_id = responses.text_at(found, "id") or username
         if account_id is None:
-            raise Unavailable("Pinterest's answer does not say whose account this is.")
-        account_type = answers.text(found, "account_type")
+            raise NoAnswer("Pinterest's answer does not say whose account this is.")
+        account_type = responses.text_at(found, "account_type")
         return Identity(
             account_id=account_id,
             username=username,
-            name=answers.text(found, "business_name") or username,
-            picture_url=answers.text(found, "profile_image"),
+            name=responses.text_at(found, "business_name") or username,
+            picture_url=responses.text_at(found, "profile_image"),
             facts={"account_type": account_type} if account_type else {},
         )
 
-    def refresh(self, http: "Http", refresh_token: str) -> Tokens:
+    def refresh(self, http: Http, refresh_token: str) -> Tokens:
         """A new pair; both are stored before either is used."""
         fields = {"grant_type": "refresh_token", "refresh_token": refresh_token}
         message = (
@@ -66,11 +64,11 @@ class PinterestOAuth:
         )
         return _ask_for_tokens(http, self._section, fields, message)
 
-    def revoke(self, http: "Http", access_token: str, refresh_token: str | None) -> None:
+    def revoke(self, http: Http, access_token: str, refresh_token: str | None) -> None:
         """Ask for it to be taken back. Pinterest does so for system users only and refuses all others, which is no
         failure: their tokens end by being erased here, and in Pinterest's own settings."""
         answer = _post(http, self._section, "/oauth/token/revoke", {"token": refresh_token or access_token})
-        refused = answer.status == 403 and answers.members(answer).get("code") == NOT_PERMITTED_CODE
+        refused = answer.status == 403 and responses.json_object(answer).get("code") == NOT_PERMITTED_CODE
         if not (200 <= answer.status < 300 or refused):
             raise failure(answer, endpoint="oauth/token/revoke")
 
@@ -84,7 +82,7 @@ class PinterestOAuth:
         return not scopes or scopes.issuperset(limits.SCOPES_TO_PUBLISH)
 
 
-def authorize_url(section: "PinterestSection", *, redirect_uri: str, state: str, verifier: str | None = None) -> str:  # noqa: ARG001
+def authorize_url(section: PinterestSection, *, redirect_uri: str, state: str, verifier: str | None = None) -> str:  # noqa: ARG001
     """The consent page for one connection. `redirect_uri` must be registered with the app letter by letter.
 
     Pinterest describes no PKCE, so nothing is made of `verifier`.
@@ -100,8 +98,8 @@ def authorize_url(section: "PinterestSection", *, redirect_uri: str, state: str,
 
 
 def exchange(
-    http: "Http",
-    section: "PinterestSection",
+    http: Http,
+    section: PinterestSection,
     *,
     code: str,
     redirect_uri: str,
@@ -126,7 +124,7 @@ def exchange(
     return _ask_for_tokens(http, section, fields, message)
 
 
-def _ask_for_tokens(http: "Http", section: "PinterestSection", fields: dict[str, str], otherwise: str) -> Tokens:
+def _ask_for_tokens(http: Http, section: PinterestSection, fields: dict[str, str], otherwise: str) -> Tokens:
     """At the token endpoint a 401 with code 2 speaks of what was given (or of the app's secret): `otherwise`."""
     answer = _post(http, section, "/oauth/token", fields)
     if not 200 <= answer.status < 300:
@@ -136,22 +134,22 @@ def _ask_for_tokens(http: "Http", section: "PinterestSection", fields: dict[str,
                 otherwise, status=answer.status, reauth=True, code=error.code, request_id=error.request_id
             ) from None
         raise error
-    found = answers.members(answer)
-    access_token = answers.text(found, "access_token")
+    found = responses.json_object(answer)
+    access_token = responses.text_at(found, "access_token")
     if access_token is None:
-        raise Unavailable(f"Pinterest's token answer could not be read (HTTP {answer.status}).")
-    scope = answers.text(found, "scope")
+        raise NoAnswer(f"Pinterest's token answer could not be read (HTTP {answer.status}).")
+    scope = responses.text_at(found, "scope")
     return Tokens(
         access_token=access_token,
-        refresh_token=answers.text(found, "refresh_token"),
-        expires_in_seconds=answers.whole(found, "expires_in"),
-        refresh_expires_in_seconds=answers.whole(found, "refresh_token_expires_in"),
+        refresh_token=responses.text_at(found, "refresh_token"),
+        expires_in_seconds=responses.positive_int_at(found, "expires_in"),
+        refresh_expires_in_seconds=responses.positive_int_at(found, "refresh_token_expires_in"),
         # Spaces in answers, commas in samples.
         scopes=frozenset(scope.replace(",", " ").split()) if scope else None,
     )
 
 
-def _post(http: "Http", section: "PinterestSection", path: str, form: dict[str, str]) -> "Answer":
+def _post(http: Http, section: PinterestSection, path: str, form: dict[str, str]) -> HttpResponse:
     """The parameters go into the body: in the query they are ignored."""
     credentials = (section.client_id, section.client_secret.get_secret_value())
     return http.call("POST", f"{section.api_url}{path}", auth=credentials, form=form)

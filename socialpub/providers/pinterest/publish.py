@@ -4,19 +4,20 @@ Pinterest offers no idempotency key, so that call is sent once per permission, a
 pin nor a refusal leaves the question open for whoever reads the board back.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from socialpub.providers import answers
-from socialpub.providers.base import Content, Job, Kind, Outcome, Published, Step
-from socialpub.providers.errors import Unavailable
-from socialpub.providers.http import Answer
+from socialpub.core.settings.sections import PinterestSection
+from socialpub.providers import responses
+from socialpub.providers.content import Content
+from socialpub.providers.errors import NoAnswer
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Outcome, Published
 from socialpub.providers.pinterest import boards, pictures, video
 from socialpub.providers.pinterest.check import alt_text, is_video
 from socialpub.providers.pinterest.errors import REQUEST_ID, Why, judge
 from socialpub.providers.pinterest.talk import again, ask, id_of, refusal, succeeded
-
-if TYPE_CHECKING:
-    from socialpub.core.settings.sections import PinterestSection
+from socialpub.providers.protocol import Kind, Step
+from socialpub.providers.responses import HttpResponse
 
 BOARD, FIT, CREATE = "board", "fit", "create_pin"
 SMALLER = "Pinterest found the pictures too large: they are sent smaller."
@@ -39,19 +40,19 @@ def plan(content: Content) -> list[Step]:
     return [Step(BOARD, Kind.PREPARE), *media, Step(CREATE, Kind.COMMIT)]
 
 
-def run(step: str, job: Job, section: "PinterestSection") -> Outcome:
+def run(step: str, job: Job, section: PinterestSection) -> Outcome:
     """One step of the plan. Raises `errors.py`, `Unfit`, and FileNotFoundError when a file is gone."""
     return STEPS[step](job, section)
 
 
-def create(job: Job, section: "PinterestSection") -> Outcome:
+def create(job: Job, section: PinterestSection) -> Outcome:
     if is_video(job.content) and not video.ready(job):
         return video.forgotten(job, video.FORGOTTEN)
     answer = ask(job, "POST", f"{section.api_url}/pins", json=request_body(job), deadline_seconds=ANSWER_SECONDS)
     if succeeded(answer):
-        pin_id = id_of(answers.members(answer), "id")
+        pin_id = id_of(responses.json_object(answer), "id")
         if pin_id is None:
-            raise Unavailable("Pinterest took the pin but gave it no id.", request_id=answer.headers.get(REQUEST_ID))
+            raise NoAnswer("Pinterest took the pin but gave it no id.", request_id=answer.headers.get(REQUEST_ID))
         return Published(pin_id, permalink(pin_id))
     return _refused(job, answer)
 
@@ -76,7 +77,7 @@ def permalink(pin_id: str) -> str:
     return f"https://www.pinterest.com/pin/{pin_id}/"
 
 
-def _refused(job: Job, answer: Answer) -> Outcome:
+def _refused(job: Job, answer: HttpResponse) -> Outcome:
     no = judge(answer)
     if is_video(job.content) and no.why is Why.GONE and no.code == CODE_NO_MEDIA:
         return video.forgotten(job, no.message)

@@ -11,13 +11,14 @@ from html import unescape
 from itertools import pairwise
 from typing import Any
 
-from socialpub.providers import answers
-from socialpub.providers.base import CannotTell, Job, Look, Published
-from socialpub.providers.http import Answer
+from socialpub.providers import responses
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import CannotTell, Look, Published
 from socialpub.providers.pinterest.check import alt_text, is_video
 from socialpub.providers.pinterest.errors import Why, judge
 from socialpub.providers.pinterest.publish import permalink
 from socialpub.providers.pinterest.talk import ask, id_of, pages, succeeded
+from socialpub.providers.responses import HttpResponse
 
 SLACK = timedelta(minutes=2)
 """Our clock and Pinterest's need not agree."""
@@ -57,7 +58,7 @@ def look(job: Job, api: str) -> Look | CannotTell:
 def _search(job: Job, url: str, since: datetime) -> tuple[dict[str, datetime | None], bool]:
     """The pins of this list that could be ours, by id, with their time; and whether all in question were seen."""
 
-    def get(url: str, params: dict[str, str]) -> Answer:
+    def get(url: str, params: dict[str, str]) -> HttpResponse:
         answer = ask(job, "GET", url, params=params)
         if not succeeded(answer):
             no = judge(answer)
@@ -102,7 +103,7 @@ def _could_be(pin: dict[str, Any], job: Job) -> bool:
 
 def _kind_fits(pin: dict[str, Any], job: Job) -> bool:
     """A pin whose media are told, and are of another kind, is not ours."""
-    told = answers.text(answers.inner(pin, "media"), "media_type")
+    told = responses.text_at(responses.object_at(pin, "media"), "media_type")
     ours = "video" if is_video(job.content) else "image" if len(job.content.media) == 1 else "multiple_images"
     return told is None or told not in MEDIA_KINDS or told == ours
 
@@ -127,7 +128,7 @@ def _plain_link(link: str) -> str:
 def _time_of(pin: dict[str, Any]) -> datetime | None:
     """`created_at`, which comes without a zone and is UTC; None when it cannot be read."""
     try:
-        at = datetime.fromisoformat(answers.text(pin, "created_at") or "")
+        at = datetime.fromisoformat(responses.text_at(pin, "created_at") or "")
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except (ValueError, OverflowError):
         return None

@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from socialpub.providers import answers
-from socialpub.providers.base import Again, Job, Outcome, Refused, Wait
-from socialpub.providers.errors import Unavailable
-from socialpub.providers.http import Answer
+from socialpub.providers import responses
+from socialpub.providers.errors import NoAnswer
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Again, Outcome, Refused, Wait
 from socialpub.providers.pinterest.errors import REQUEST_ID, Verdict, Why, failure, listen
+from socialpub.providers.responses import HttpResponse
 
 PAGE_SIZE = 250
 MOST_PAGES = 20
@@ -18,18 +19,18 @@ BUSY_SECONDS, BUSY_MOST_SECONDS = 3.0, 900.0
 
 
 class Get(Protocol):
-    def __call__(self, url: str, params: dict[str, str]) -> Answer: ...
+    def __call__(self, url: str, params: dict[str, str]) -> HttpResponse: ...
 
 
-def ask(job: Job, method: str, url: str, **request: Any) -> Answer:
+def ask(job: Job, method: str, url: str, **request: Any) -> HttpResponse:
     """Call Pinterest as the account, and note for the attempt what its support would ask for."""
     answer = job.call(method, url, token=job.token, **request)
-    job.seen.request_id = answer.headers.get(REQUEST_ID)
-    job.seen.code = None if succeeded(answer) else listen(answer).code(answer.status)
+    job.trace.request_id = answer.headers.get(REQUEST_ID)
+    job.trace.code = None if succeeded(answer) else listen(answer).code(answer.status)
     return answer
 
 
-def succeeded(answer: Answer) -> bool:
+def succeeded(answer: HttpResponse) -> bool:
     return 200 <= answer.status < 300
 
 
@@ -43,22 +44,22 @@ def id_of(found: dict[str, Any], name: str) -> str | None:
 def pages(get: Get, url: str, most: int = MOST_PAGES) -> Iterator[tuple[list[dict[str, Any]], bool]]:
     """The items of a list page by page, and whether this page is the last. At most `most` of them.
 
-    Raises what `failure` says; `Unavailable` when a page is no list.
+    Raises what `failure` says; `NoAnswer` when a page is no list.
     """
     params, told = {"page_size": str(PAGE_SIZE)}, set[str]()
     for _ in range(most):
         answer = get(url, params)
         if not succeeded(answer):
             raise failure(answer, endpoint="")
-        found = answers.members(answer)
-        items, bookmark = found.get("items"), answers.text(found, "bookmark")
+        found = responses.json_object(answer)
+        items, bookmark = found.get("items"), responses.text_at(found, "bookmark")
         if not isinstance(items, list):
-            raise Unavailable("Pinterest's list could not be read.", request_id=answer.headers.get(REQUEST_ID))
+            raise NoAnswer("Pinterest's list could not be read.", request_id=answer.headers.get(REQUEST_ID))
         yield [item for item in items if isinstance(item, dict)], bookmark is None
         if bookmark is None:
             return
         if bookmark in told:
-            raise Unavailable("Pinterest's list goes in circles.", request_id=answer.headers.get(REQUEST_ID))
+            raise NoAnswer("Pinterest's list goes in circles.", request_id=answer.headers.get(REQUEST_ID))
         told.add(bookmark)
         params = {**params, "bookmark": bookmark}
 

@@ -6,18 +6,18 @@ it has served. An upload that failed is begun with a new registration, never wit
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
-from socialpub.providers import answers
-from socialpub.providers.base import Done, Job, Outcome, Refused, Wait
-from socialpub.providers.errors import Unavailable
-from socialpub.providers.http import Answer, FilePart
+from socialpub.core.settings.sections import PinterestSection
+from socialpub.providers import responses
+from socialpub.providers.bodies import FilePart
+from socialpub.providers.errors import NoAnswer
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Done, Outcome, Refused, Wait
 from socialpub.providers.pinterest.errors import REQUEST_ID, Why, judge
 from socialpub.providers.pinterest.talk import again, ask, id_of, refusal, succeeded, times
-
-if TYPE_CHECKING:
-    from socialpub.core.settings.sections import PinterestSection
+from socialpub.providers.responses import HttpResponse
 
 REGISTER, UPLOAD, AWAIT = "register", "upload", "await_processing"
 
@@ -37,16 +37,20 @@ FORGOTTEN = "Pinterest does not know the video any more: it is registered and se
 NOT_PROCESSED = "Pinterest could not process the video: it is sent once more."
 
 
-def register(job: Job, section: "PinterestSection") -> Outcome:
+def register(job: Job, section: PinterestSection) -> Outcome:
     if job.memo.get("video"):
         return Done(job.memo)
     answer = ask(job, "POST", f"{section.api_url}/media", json={"media_type": "video"})
     if not succeeded(answer):
         return refusal(job, judge(answer))
-    found = answers.members(answer)
-    media_id, url, fields = id_of(found, "media_id"), answers.text(found, "upload_url"), found.get("upload_parameters")
+    found = responses.json_object(answer)
+    media_id, url, fields = (
+        id_of(found, "media_id"),
+        responses.text_at(found, "upload_url"),
+        found.get("upload_parameters"),
+    )
     if media_id is None or url is None or not _is_form(fields):
-        raise Unavailable("Pinterest's registration of the video could not be read.", request_id=_request_id(answer))
+        raise NoAnswer("Pinterest's registration of the video could not be read.", request_id=_request_id(answer))
     if not may_receive(section, url):
         return Refused(
             f"Pinterest named {_host(url)} for the upload, which is not among upload_hosts of [providers.pinterest]: "
@@ -56,7 +60,7 @@ def register(job: Job, section: "PinterestSection") -> Outcome:
     return Done({**job.memo, "video": {"id": media_id, "form": form, "registered_at": job.now.timestamp()}})
 
 
-def upload(job: Job, section: "PinterestSection") -> Outcome:  # noqa: ARG001
+def upload(job: Job, section: PinterestSection) -> Outcome:  # noqa: ARG001
     video = job.memo.get("video") or {}
     if video.get("uploaded_at"):
         return Done(job.memo)
@@ -68,14 +72,14 @@ def upload(job: Job, section: "PinterestSection") -> Outcome:  # noqa: ARG001
     try:
         # No token: the form is signed. Storage of this kind wants the file last, and its length before the first byte.
         answer = job.call("POST", url, multipart={**fields, "file": part})
-    except Unavailable as error:
+    except NoAnswer as error:
         return _broke_off(job, error.message)
-    job.seen.request_id = answer.headers.get("x-amz-request-id")
+    job.trace.request_id = answer.headers.get("x-amz-request-id")
     if _taken(answer):
         kept = {"id": video["id"], "uploaded_at": job.now.timestamp(), "polls": 0}
         return Done({**job.memo, "video": kept})
     code = _storage_code(answer)
-    job.seen.code = code
+    job.trace.code = code
     if not 400 <= answer.status < 500 or answer.status in (408, 429):
         return _broke_off(job, f"HTTP {answer.status}, {code}")
     if code == "EntityTooLarge" or answer.status == 413:
@@ -84,7 +88,7 @@ def upload(job: Job, section: "PinterestSection") -> Outcome:  # noqa: ARG001
     return _anew(job, NOT_TAKEN, limit=3, otherwise=why, seconds=30.0)
 
 
-def await_processing(job: Job, section: "PinterestSection") -> Outcome:
+def await_processing(job: Job, section: PinterestSection) -> Outcome:
     video = dict(job.memo.get("video") or {})
     if video.get("ready"):
         return Done(job.memo)
@@ -94,9 +98,9 @@ def await_processing(job: Job, section: "PinterestSection") -> Outcome:
     if not succeeded(answer):
         no = judge(answer)
         return forgotten(job, no.message) if no.why is Why.GONE else refusal(job, no)
-    status = answers.text(answers.members(answer), "status")
+    status = responses.text_at(responses.json_object(answer), "status")
     if status is None:
-        raise Unavailable("Pinterest did not say how far the video is.", request_id=_request_id(answer))
+        raise NoAnswer("Pinterest did not say how far the video is.", request_id=_request_id(answer))
     if status == "succeeded":
         return Done({**job.memo, "video": {**video, "ready": True}})
     if status == "failed":
@@ -137,7 +141,7 @@ def pause_after(polls: int, waited_seconds: float) -> float:
     return next(pause for until, pause in LATER_PAUSES if waited_seconds < until)
 
 
-def may_receive(section: "PinterestSection", url: str) -> bool:
+def may_receive(section: PinterestSection, url: str) -> bool:
     """Whether bytes may be sent to this address, which Pinterest named at run time.
 
     Plain http, and a port of its own, are for a network that plays Pinterest: only where `api_url` has them too.
@@ -185,20 +189,20 @@ def _is_form(fields: Any) -> bool:
     )
 
 
-def _taken(answer: Answer) -> bool:
+def _taken(answer: HttpResponse) -> bool:
     """Storage of this kind says so with nothing, or with a document of its own; a page or anything else comes from
     something in between."""
     body = answer.body.strip()
     return succeeded(answer) and (not body or body.startswith((b"<?xml", b"<PostResponse")))
 
 
-def _storage_code(answer: Answer) -> str:
+def _storage_code(answer: HttpResponse) -> str:
     """The code in the storage's XML: a name such as `AccessDenied`."""
     found = re.search(rb"<Code>([A-Za-z0-9]{1,60})</Code>", answer.body[:4096])
     return found[1].decode() if found else str(answer.status)
 
 
-def _request_id(answer: Answer) -> str | None:
+def _request_id(answer: HttpResponse) -> str | None:
     return answer.headers.get(REQUEST_ID)
 
 

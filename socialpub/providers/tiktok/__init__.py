@@ -1,27 +1,16 @@
 """TikTok, Content Posting API: the adapter between the engine and everything that is peculiar to this network."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from socialpub.providers.base import (
-    Account,
-    CannotTell,
-    Content,
-    Done,
-    Job,
-    Look,
-    OAuth,
-    Options,
-    Outcome,
-    Problem,
-    Published,
-    Step,
-)
+from socialpub.core.settings.sections import TikTokSection
+from socialpub.providers.content import Account, Content, Options, Problem
+from socialpub.providers.job import Job
+from socialpub.providers.oauth import OAuth
+from socialpub.providers.outcomes import CannotTell, Done, Look, Outcome, Published
+from socialpub.providers.protocol import Step
 from socialpub.providers.tiktok import check, options, publish, status, steps
 from socialpub.providers.tiktok.oauth import TikTokOAuth
-
-if TYPE_CHECKING:
-    from socialpub.core.settings.sections import TikTokSection
 
 
 class TikTok:
@@ -30,7 +19,7 @@ class TikTok:
     name = "tiktok"
     label = "TikTok"
 
-    def __init__(self, section: "TikTokSection") -> None:
+    def __init__(self, section: TikTokSection) -> None:
         self.section = section
         self.oauth: OAuth = TikTokOAuth(section)
 

@@ -6,8 +6,7 @@ What only TikTok can know (the levels it offers, a creator's longest video) is a
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from socialpub.providers.base import Account, Content, MediaFile, Problem
-from socialpub.providers.options import utf16_units
+from socialpub.providers.content import Account, Content, MediaFile, Problem, utf16_units
 from socialpub.providers.tiktok import limits
 from socialpub.providers.tiktok.options import DIRECT, DRAFT, contradictions, is_draft
 from socialpub.providers.tiktok.steps import is_video

@@ -6,17 +6,16 @@ data, a flat one for tokens) each endpoint has one.
 
 import hashlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlencode
 
-from socialpub.providers import answers
-from socialpub.providers.base import Identity, Tokens
-from socialpub.providers.errors import AuthExpired, ProviderError, RateLimited, Rejected, Unavailable
+from socialpub.core.settings.sections import TikTokSection
+from socialpub.providers import responses
+from socialpub.providers.errors import AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
+from socialpub.providers.http import Http
+from socialpub.providers.oauth import Identity, Tokens
+from socialpub.providers.responses import HttpResponse
 from socialpub.providers.tiktok import limits
-
-if TYPE_CHECKING:
-    from socialpub.core.settings.sections import TikTokSection
-    from socialpub.providers.http import Answer, Http
 
 SCOPES = (limits.SCOPE_BASIC, limits.SCOPE_DIRECT, limits.SCOPE_DRAFT)
 BASIC_FIELDS = ("open_id", "union_id", "display_name", "avatar_url")
@@ -43,16 +42,16 @@ class TikTokOAuth:
     revokes_every_grant = True
     """The documentation does not say; its word for it is that the developer removed the authorization."""
 
-    def __init__(self, section: "TikTokSection") -> None:
+    def __init__(self, section: TikTokSection) -> None:
         self._section = section
 
     def authorize_url(self, redirect_uri: str, state: str, verifier: str) -> str:
         return authorize_url(self._section, redirect_uri=redirect_uri, state=state, verifier=verifier)
 
-    def exchange(self, http: "Http", code: str, redirect_uri: str, verifier: str) -> Tokens:
+    def exchange(self, http: Http, code: str, redirect_uri: str, verifier: str) -> Tokens:
         return exchange(http, self._section, code=code, redirect_uri=redirect_uri, verifier=verifier)
 
-    def identify(self, http: "Http", access_token: str, scopes: frozenset[str]) -> Identity:
+    def identify(self, http: Http, access_token: str, scopes: frozenset[str]) -> Identity:
         """Who this token belongs to. Only fields within `scopes` are asked for: others may fail the whole question."""
         fields = BASIC_FIELDS + (PROFILE_FIELDS if limits.SCOPE_PROFILE in scopes else ())
         answer = http.call(
@@ -61,29 +60,29 @@ class TikTokOAuth:
             token=access_token,
             params={"fields": ",".join(fields)},
         )
-        user = answers.inner(_data(answer, "user info"), "user")
-        open_id = answers.text(user, "open_id")
+        user = responses.object_at(_data(answer, "user info"), "user")
+        open_id = responses.text_at(user, "open_id")
         if open_id is None:
-            raise Unavailable("TikTok's answer does not say whose account this is.")
-        union_id = answers.text(user, "union_id")
+            raise NoAnswer("TikTok's answer does not say whose account this is.")
+        union_id = responses.text_at(user, "union_id")
         return Identity(
             account_id=open_id,
-            username=answers.text(user, "username"),
-            name=answers.text(user, "display_name"),
-            picture_url=answers.text(user, "avatar_url"),
+            username=responses.text_at(user, "username"),
+            name=responses.text_at(user, "display_name"),
+            picture_url=responses.text_at(user, "avatar_url"),
             facts={"union_id": union_id} if union_id else {},
         )
 
-    def refresh(self, http: "Http", refresh_token: str) -> Tokens:
+    def refresh(self, http: Http, refresh_token: str) -> Tokens:
         """A new pair. TikTok may change the refresh token; then only the new one counts."""
         fields = {"grant_type": "refresh_token", "refresh_token": refresh_token}
         answer = _post(http, self._section, "token", fields)
         return _tokens(answer, "refresh the account's access")
 
-    def revoke(self, http: "Http", access_token: str, refresh_token: str | None) -> None:  # noqa: ARG002
+    def revoke(self, http: Http, access_token: str, refresh_token: str | None) -> None:  # noqa: ARG002
         """Take the whole grant back; TikTok wants the access token for it."""
         answer = _post(http, self._section, "revoke", {"token": access_token})
-        if not 200 <= answer.status < 300 or answers.text(answers.members(answer), "error"):
+        if not 200 <= answer.status < 300 or responses.text_at(responses.json_object(answer), "error"):
             raise _token_error(answer, "revoke the account's access")
 
     def missing_scopes(self, scopes: frozenset[str]) -> list[str]:
@@ -99,7 +98,7 @@ class TikTokOAuth:
         return not scopes or not scopes.isdisjoint({limits.SCOPE_DIRECT, limits.SCOPE_DRAFT})
 
 
-def authorize_url(section: "TikTokSection", *, redirect_uri: str, state: str, verifier: str) -> str:
+def authorize_url(section: TikTokSection, *, redirect_uri: str, state: str, verifier: str) -> str:
     """The consent page for one connection. `verifier` is PKCE's (43 to 128 characters); TikTok wants its challenge in
     hexadecimal, not in base64url as the standard has it."""
     query = {
@@ -115,7 +114,7 @@ def authorize_url(section: "TikTokSection", *, redirect_uri: str, state: str, ve
     return f"{section.authorize_url}?{urlencode(query, quote_via=quote)}"
 
 
-def exchange(http: "Http", section: "TikTokSection", *, code: str, redirect_uri: str, verifier: str) -> Tokens:
+def exchange(http: Http, section: TikTokSection, *, code: str, redirect_uri: str, verifier: str) -> Tokens:
     """Trade the code of a consent (URL-decoded once, as frameworks do) for tokens. `redirect_uri` is the very one of
     the consent.
 
@@ -127,7 +126,7 @@ def exchange(http: "Http", section: "TikTokSection", *, code: str, redirect_uri:
     return _tokens(_post(http, section, "token", fields), "connect the account", login=True)
 
 
-def _post(http: "Http", section: "TikTokSection", endpoint: str, form: Mapping[str, str]) -> "Answer":
+def _post(http: Http, section: TikTokSection, endpoint: str, form: Mapping[str, str]) -> HttpResponse:
     credentials = {
         "client_key": section.client_key,
         "client_secret": section.client_secret.get_secret_value(),
@@ -135,55 +134,55 @@ def _post(http: "Http", section: "TikTokSection", endpoint: str, form: Mapping[s
     return http.call("POST", f"{section.api_url}/v2/oauth/{endpoint}/", form={**credentials, **form})
 
 
-def _tokens(answer: "Answer", doing: str, *, login: bool = False) -> Tokens:
-    found = answers.members(answer)
-    access_token = answers.text(found, "access_token")
-    if access_token is None or answers.text(found, "error"):
+def _tokens(answer: HttpResponse, doing: str, *, login: bool = False) -> Tokens:
+    found = responses.json_object(answer)
+    access_token = responses.text_at(found, "access_token")
+    if access_token is None or responses.text_at(found, "error"):
         raise _token_error(answer, doing, login=login)
-    scope = answers.text(found, "scope")
+    scope = responses.text_at(found, "scope")
     return Tokens(
         access_token=access_token,
-        refresh_token=answers.text(found, "refresh_token"),
-        expires_in_seconds=answers.whole(found, "expires_in"),
-        refresh_expires_in_seconds=answers.whole(found, "refresh_expires_in"),
+        refresh_token=responses.text_at(found, "refresh_token"),
+        expires_in_seconds=responses.positive_int_at(found, "expires_in"),
+        refresh_expires_in_seconds=responses.positive_int_at(found, "refresh_expires_in"),
         scopes=frozenset(scope.replace(",", " ").split()) if scope else None,
     )
 
 
-def _data(answer: "Answer", endpoint: str) -> dict[str, Any]:
+def _data(answer: HttpResponse, endpoint: str) -> dict[str, Any]:
     """What an envelope holds. Raises what its error means."""
-    found = answers.members(answer)
-    error = answers.inner(found, "error")
-    code = answers.text(error, "code")
+    found = responses.json_object(answer)
+    error = responses.object_at(found, "error")
+    code = responses.text_at(error, "code")
     if code == "ok" and answer.status < 400:
-        return answers.inner(found, "data")
-    request_id = answers.text(error, "log_id") or answers.text(error, "logid")
-    said = answers.shown(answers.text(error, "message")) or code or f"HTTP {answer.status}"
+        return responses.object_at(found, "data")
+    request_id = responses.text_at(error, "log_id") or responses.text_at(error, "logid")
+    said = responses.shortened(responses.text_at(error, "message")) or code or f"HTTP {answer.status}"
     about: dict[str, Any] = {"code": code, "request_id": request_id}
     if code == "rate_limit_exceeded" or answer.status == 429:
-        wait = answers.seconds(answer, "retry-after")
-        raise RateLimited("TikTok's rate limit is reached.", retry_after_seconds=wait, endpoint=endpoint, **about)
+        wait = responses.seconds_in_header(answer, "retry-after")
+        raise Throttled("TikTok's rate limit is reached.", retry_after_seconds=wait, endpoint=endpoint, **about)
     if code in ("scope_not_authorized", "scope_permission_missed"):
         message = f"TikTok wants a permission that was not granted: {said}. Connect the account again."
         raise Rejected(message, status=answer.status, reauth=True, **about)
     if code == "access_token_invalid" or answer.status == 401:
         raise AuthExpired("TikTok does not accept the access token.", **about)
     if code in (None, "ok", "internal_error") or answer.status >= 500:
-        raise Unavailable(f"TikTok gave no usable answer (HTTP {answer.status}).", **about)
+        raise NoAnswer(f"TikTok gave no usable answer (HTTP {answer.status}).", **about)
     raise Rejected(f"TikTok refused: {said} ({code}).", status=answer.status, **about)
 
 
-def _token_error(answer: "Answer", doing: str, *, login: bool = False) -> ProviderError:
+def _token_error(answer: HttpResponse, doing: str, *, login: bool = False) -> ProviderError:
     """What a token endpoint's error means. Of a refresh only `invalid_grant` says that the owner must act."""
-    found = answers.members(answer)
-    code = answers.text(found, "error")
-    about: dict[str, Any] = {"code": code, "request_id": answers.text(found, "log_id")}
+    found = responses.json_object(answer)
+    code = responses.text_at(found, "error")
+    about: dict[str, Any] = {"code": code, "request_id": responses.text_at(found, "log_id")}
     if answer.status == 429:
-        wait = answers.seconds(answer, "retry-after")
-        return RateLimited("TikTok's rate limit is reached.", retry_after_seconds=wait, endpoint="token", **about)
+        wait = responses.seconds_in_header(answer, "retry-after")
+        return Throttled("TikTok's rate limit is reached.", retry_after_seconds=wait, endpoint="token", **about)
     if code is None or code in PASSING_FAULTS:
-        return Unavailable(f"TikTok could not {doing} (HTTP {answer.status}).", **about)
-    why = TOKEN_FAULTS.get(code) or answers.shown(answers.text(found, "error_description")) or code
+        return NoAnswer(f"TikTok could not {doing} (HTTP {answer.status}).", **about)
+    why = TOKEN_FAULTS.get(code) or responses.shortened(responses.text_at(found, "error_description")) or code
     message = f"TikTok refused to {doing}: {why}."
     reauth = code == "invalid_grant" or (login and code in BEGIN_AGAIN)
     return Rejected(message, status=answer.status, reauth=reauth, **about)

@@ -5,16 +5,14 @@ task is only observed.
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
-from socialpub.providers.base import Job, Outcome
+from socialpub.core.settings.sections import TikTokSection
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Outcome
 from socialpub.providers.tiktok import creator, photos, status, steps, upload, video
 from socialpub.providers.tiktok.talk import Denied
 
-if TYPE_CHECKING:
-    from socialpub.core.settings.sections import TikTokSection
-
-STEPS: Mapping[str, Callable[[Job, "TikTokSection"], Outcome]] = {
+STEPS: Mapping[str, Callable[[Job, TikTokSection], Outcome]] = {
     steps.CREATOR: creator.creator_info,
     steps.INIT_VIDEO: video.init_video,
     steps.INIT_DRAFT: video.init_draft,
@@ -28,7 +26,7 @@ STEPS: Mapping[str, Callable[[Job, "TikTokSection"], Outcome]] = {
 }
 
 
-def run(step: str, job: Job, section: "TikTokSection") -> Outcome:
+def run(step: str, job: Job, section: TikTokSection) -> Outcome:
     """One step of the plan. Raises `errors.py`, `Unfit`, and FileNotFoundError when a file is gone."""
     try:
         return STEPS[step](job, section)

@@ -7,17 +7,16 @@ no sign of success: only public posts get one, and late.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from socialpub.providers import answers
-from socialpub.providers.base import CannotTell, Done, Job, Look, Outcome, Published, Refused, Wait
-from socialpub.providers.errors import ProviderError, Unavailable
+from socialpub.core.settings.sections import TikTokSection
+from socialpub.providers import responses
+from socialpub.providers.errors import NoAnswer, ProviderError
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import CannotTell, Done, Look, Outcome, Published, Refused, Wait
 from socialpub.providers.tiktok import limits, talk
 from socialpub.providers.tiktok.refusals import DAY_SECONDS, FAIL_REASONS, Rule, Then
 from socialpub.providers.tiktok.steps import is_video, start_over
-
-if TYPE_CHECKING:
-    from socialpub.core.settings.sections import TikTokSection
 
 COMPLETE = "PUBLISH_COMPLETE"
 IN_INBOX = "SEND_TO_USER_INBOX"
@@ -41,16 +40,16 @@ class Told:
     uploaded_bytes: int | None = None
 
 
-def fetch(job: Job, section: "TikTokSection") -> Told:
-    """Ask how the task of this job stands. Raises as `talk.ask`, and `Unavailable` when it is not said."""
+def fetch(job: Job, section: TikTokSection) -> Told:
+    """Ask how the task of this job stands. Raises as `talk.ask`, and `NoAnswer` when it is not said."""
     data = talk.ask(job, section, "post/publish/status/fetch/", {"publish_id": job.memo["publish_id"]})
-    status = answers.text(data, "status")
+    status = responses.text_at(data, "status")
     if status is None:
-        raise Unavailable("TikTok did not say how the post stands.", request_id=job.seen.request_id)
+        raise NoAnswer("TikTok did not say how the post stands.", request_id=job.trace.request_id)
     uploaded = data.get("uploaded_bytes")
     return Told(
         status,
-        answers.text(data, "fail_reason"),
+        responses.text_at(data, "fail_reason"),
         _post_ids(data),
         uploaded if type(uploaded) is int and uploaded >= 0 else None,
     )
@@ -63,7 +62,7 @@ def arrived(told: Told, total_bytes: int) -> bool:
     return told.uploaded_bytes is not None and told.uploaded_bytes >= total_bytes
 
 
-def await_outcome(job: Job, section: "TikTokSection") -> Outcome:
+def await_outcome(job: Job, section: TikTokSection) -> Outcome:
     """One look. Everything but a verdict means: look again later."""
     told = fetch(job, section)
     match told.status:
@@ -71,7 +70,7 @@ def await_outcome(job: Job, section: "TikTokSection") -> Outcome:
             return published(job, section, told)
         case "SEND_TO_USER_INBOX":
             note = f"It is {WAITING_IN_INBOX}: open the notification in TikTok's app and finish it there."
-            job.seen.message = note
+            job.trace.message = note
             return Done({**job.memo, "notes": [*job.memo.get("notes", ()), note]})
         case "FAILED":
             return _failed(job, told.fail_reason)
@@ -79,12 +78,12 @@ def await_outcome(job: Job, section: "TikTokSection") -> Outcome:
             return _not_yet(job)
 
 
-def settle_draft(job: Job, section: "TikTokSection") -> Outcome:  # noqa: ARG001
+def settle_draft(job: Job, section: TikTokSection) -> Outcome:  # noqa: ARG001
     """The draft lies in the inbox; what the owner makes of it there is no business of ours."""
     return Published(None)
 
 
-def look(job: Job, section: "TikTokSection") -> Look | CannotTell | Done:
+def look(job: Job, section: TikTokSection) -> Look | CannotTell | Done:
     """After an unknown commit: `Done` once all bytes are there, since then only TikTok's verdict counts."""
     if "publish_id" not in job.memo:
         return CannotTell(
@@ -96,13 +95,13 @@ def look(job: Job, section: "TikTokSection") -> Look | CannotTell | Done:
     return Look(whole=False) if lacking else Done(job.memo)
 
 
-def fill_in(job: Job, section: "TikTokSection") -> Published | None:
+def fill_in(job: Job, section: TikTokSection) -> Published | None:
     """Post id and address of a post that is published already; None while TikTok tells none, which may be for ever."""
     told = fetch(job, section)
     return published(job, section, told) if told.status == COMPLETE and told.post_ids else None
 
 
-def published(job: Job, section: "TikTokSection", told: Told) -> Published:
+def published(job: Job, section: TikTokSection, told: Told) -> Published:
     """The first id counts when one draft became several posts."""
     if not told.post_ids:
         return Published(None)
@@ -114,7 +113,7 @@ def published(job: Job, section: "TikTokSection", told: Told) -> Published:
     return Published(post_id, url)
 
 
-def _share_url(job: Job, section: "TikTokSection", post_id: str) -> str | None:
+def _share_url(job: Job, section: TikTokSection, post_id: str) -> str | None:
     """TikTok's own address of the post, when the connection may ask for it. Nothing depends on it."""
     if limits.SCOPE_LIST not in job.account.scopes:
         return None
@@ -124,7 +123,7 @@ def _share_url(job: Job, section: "TikTokSection", post_id: str) -> str | None:
         return None
     videos = data.get("videos")
     for video in videos if isinstance(videos, list) else ():
-        url = answers.text(video, "share_url") if isinstance(video, Mapping) else None
+        url = responses.text_at(video, "share_url") if isinstance(video, Mapping) else None
         if url is not None and str(video.get("id")) == post_id and re.fullmatch(r"https://[!-~]+", url):
             return url
     return None
@@ -133,7 +132,7 @@ def _share_url(job: Job, section: "TikTokSection", post_id: str) -> str | None:
 def _failed(job: Job, reason: str | None) -> Outcome:
     """TikTok's verdict: nothing was published, whatever was sent."""
     code = reason or "failed"
-    rule = FAIL_REASONS.get(code) or Rule(f"TikTok could not publish the post: {answers.shown(code)}.")
+    rule = FAIL_REASONS.get(code) or Rule(f"TikTok could not publish the post: {responses.shortened(code)}.")
     found = f" {_found(job)}" if code.endswith("_check_failed") else ""
     match rule.then:
         case Then.ANEW:

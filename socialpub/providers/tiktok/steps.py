@@ -7,7 +7,10 @@ TikTok calls failed, or whose bytes certainly never all arrived, is begun anew; 
 from collections.abc import Mapping
 from typing import Any
 
-from socialpub.providers.base import Again, Content, Job, Kind, Memo, Outcome, Refused, Step
+from socialpub.providers.content import Content
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Again, Memo, Outcome, Refused
+from socialpub.providers.protocol import Kind, Step
 from socialpub.providers.tiktok import chunks
 from socialpub.providers.tiktok.options import is_draft
 

@@ -3,18 +3,17 @@
 HTTP 200 says nothing here, and what no table knows is refused as it stands, with TikTok's own words.
 """
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
-from socialpub.providers import answers
-from socialpub.providers.base import Job, Refused
-from socialpub.providers.errors import AppRefused, AuthExpired, RateLimited, Rejected, Unavailable
-from socialpub.providers.http import Answer
+from socialpub.core.settings.sections import TikTokSection
+from socialpub.providers import responses
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, Rejected, Throttled
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Refused
+from socialpub.providers.responses import HttpResponse
 from socialpub.providers.tiktok import limits
 from socialpub.providers.tiktok.options import is_draft
 from socialpub.providers.tiktok.refusals import CODES, DAY_SECONDS, SCOPE_CODES, Then
-
-if TYPE_CHECKING:
-    from socialpub.core.settings.sections import TikTokSection
 
 MIN_PAUSE_SECONDS = 60.0
 """TikTok's windows are a minute long and it names no time."""
@@ -31,10 +30,10 @@ class Denied(Rejected):
         return Refused(self.message, self.code, self.reauth, self.rest_seconds)
 
 
-def ask(job: Job, section: "TikTokSection", path: str, body: dict[str, Any]) -> dict[str, Any]:
+def ask(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> dict[str, Any]:
     """The `data` of an answer; `path` is below `/v2/`, closing slash and query included.
 
-    Raises `Denied`, `AppRefused`, `RateLimited`, `AuthExpired`, and `Unavailable` for what is no answer of TikTok's.
+    Raises `Denied`, `AppRefused`, `Throttled`, `AuthExpired`, and `NoAnswer` for what is no answer of TikTok's.
     """
     answer = job.call(
         "POST",
@@ -43,30 +42,30 @@ def ask(job: Job, section: "TikTokSection", path: str, body: dict[str, Any]) -> 
         headers={"content-type": "application/json; charset=UTF-8"},
         json=body,
     )
-    found = answers.members(answer)
-    error = answers.inner(found, "error")
-    code = answers.text(error, "code")
-    log_id = answers.text(error, "log_id") or answers.text(error, "logid")
-    job.seen.request_id = log_id or job.seen.request_id
-    job.seen.code = None if code == "ok" else code or str(answer.status)
+    found = responses.json_object(answer)
+    error = responses.object_at(found, "error")
+    code = responses.text_at(error, "code")
+    log_id = responses.text_at(error, "log_id") or responses.text_at(error, "logid")
+    job.trace.request_id = log_id or job.trace.request_id
+    job.trace.code = None if code == "ok" else code or str(answer.status)
     if code != "ok" or not 200 <= answer.status < 300:
-        _refuse(job, answer, code, answers.shown(answers.text(error, "message")), log_id)
-    return answers.inner(found, "data")
+        _refuse(job, answer, code, responses.shortened(responses.text_at(error, "message")), log_id)
+    return responses.object_at(found, "data")
 
 
-def _refuse(job: Job, answer: Answer, code: str | None, said: str, log_id: str | None) -> NoReturn:
+def _refuse(job: Job, answer: HttpResponse, code: str | None, said: str, log_id: str | None) -> NoReturn:
     status = answer.status
     about: dict[str, Any] = {"code": code or str(status), "request_id": log_id}
     if code == "rate_limit_exceeded" or (code is None and status == 429):
-        named = answers.seconds(answer, "retry-after")
+        named = responses.seconds_in_header(answer, "retry-after")
         pause = None if named is None else max(named, MIN_PAUSE_SECONDS)
-        raise RateLimited("TikTok's rate limit is reached.", retry_after_seconds=pause, **about)
+        raise Throttled("TikTok's rate limit is reached.", retry_after_seconds=pause, **about)
     if code == "access_token_invalid" or (code is None and status == 401):
         raise AuthExpired("TikTok does not accept the access token.", **about)
     if code in SCOPE_CODES:
         raise _scope_missing(job, status, about)
     if _is_no_answer(status, code):
-        raise Unavailable(f"TikTok gave no usable answer (HTTP {status}).", **about)
+        raise NoAnswer(f"TikTok gave no usable answer (HTTP {status}).", **about)
     rule = CODES.get(code or "")
     quoted = f'"{said}"' if said else f"HTTP {status}"
     trace = f" (log_id {log_id})" if log_id else ""
@@ -74,7 +73,7 @@ def _refuse(job: Job, answer: Answer, code: str | None, said: str, log_id: str |
         raise Denied(f"TikTok refused: {quoted}, {code or 'without a code'}{trace}.", status=status, **about)
     match rule.then:
         case Then.WAIT_A_DAY:
-            raise RateLimited(rule.advice, retry_after_seconds=DAY_SECONDS, **about)
+            raise Throttled(rule.advice, retry_after_seconds=DAY_SECONDS, **about)
         case Then.HOLD_APP:
             raise AppRefused(rule.advice, **about)
         case _:

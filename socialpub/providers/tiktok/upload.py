@@ -4,17 +4,15 @@ Where it is unclear how much arrived, TikTok is asked, and what it has counts. O
 only sent anew when TikTok says that bytes are missing and the address for them is gone.
 """
 
-from typing import TYPE_CHECKING
-
-from socialpub.providers.base import Done, Job, Memo, More, Outcome, Refused, Unknown, Wait
-from socialpub.providers.errors import ProviderError, Rejected, Unavailable
-from socialpub.providers.http import Answer, FileBody
+from socialpub.core.settings.sections import TikTokSection
+from socialpub.providers.bodies import FileBody
+from socialpub.providers.errors import NoAnswer, ProviderError, Rejected
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Done, Memo, More, Outcome, Refused, Unknown, Wait
+from socialpub.providers.responses import HttpResponse
 from socialpub.providers.tiktok import chunks, status
 from socialpub.providers.tiktok.refusals import UNKNOWN_TASK
 from socialpub.providers.tiktok.steps import start_over
-
-if TYPE_CHECKING:
-    from socialpub.core.settings.sections import TikTokSection
 
 PAUSES_SECONDS = (2.0, 5.0, 15.0, 60.0)
 """Between the tries of one chunk that TikTok's side could not take: five in all."""
@@ -31,7 +29,7 @@ ANEW_LATER_SECONDS = 900.0
 AFTER_THE_END_SECONDS = 120.0
 
 
-def send_chunks(job: Job, section: "TikTokSection") -> Outcome:
+def send_chunks(job: Job, section: TikTokSection) -> Outcome:
     """All but the last chunk, for as long as this run may take."""
     cut = chunks.plan(job.content.media[0].size_bytes)
     if _ended(job):
@@ -62,7 +60,7 @@ def send_chunks(job: Job, section: "TikTokSection") -> Outcome:
     return Done(_progress(job, index))
 
 
-def send_last(job: Job, section: "TikTokSection") -> Outcome:
+def send_last(job: Job, section: TikTokSection) -> Outcome:
     """The last chunk. `Unknown` whenever it stays open whether TikTok has all of it."""
     cut = chunks.plan(job.content.media[0].size_bytes)
     last = cut.count - 1
@@ -70,7 +68,7 @@ def send_last(job: Job, section: "TikTokSection") -> Outcome:
     if not _ended(job):
         answer = _put(job, section, cut, last)
         if answer.status in TAKEN and not _doubtful(answer):
-            job.seen.message = "TikTok has the whole video."
+            job.trace.message = "TikTok has the whole video."
             return Done(_progress(job, cut.count))
     try:
         told = status.fetch(job, section)
@@ -92,7 +90,7 @@ def send_last(job: Job, section: "TikTokSection") -> Outcome:
     return _not_taken(job, last, answer)
 
 
-def _put(job: Job, section: "TikTokSection", cut: chunks.Chunks, index: int) -> Answer:
+def _put(job: Job, section: TikTokSection, cut: chunks.Chunks, index: int) -> HttpResponse:
     """Send one chunk. The address is the credential: no token goes with it."""
     media = job.content.media[0]
     address = job.open(job.memo["upload"]["address"])
@@ -100,24 +98,24 @@ def _put(job: Job, section: "TikTokSection", cut: chunks.Chunks, index: int) -> 
     if complaint is not None:
         raise Rejected(complaint, code="upload_host")
     offset, length = cut.slice(index)
-    answer: Answer = job.call(
+    answer: HttpResponse = job.call(
         "PUT",
         address,
         headers={"content-type": media.mime_type, "content-range": cut.content_range(index)},
         content=FileBody(media.path, offset, length),
     )
-    job.seen.code = None if answer.status in TAKEN else str(answer.status)
+    job.trace.code = None if answer.status in TAKEN else str(answer.status)
     if 200 <= answer.status < 300 and answer.status not in TAKEN:
-        raise Unavailable(f"TikTok's upload host answered in a way that it does not document (HTTP {answer.status}).")
+        raise NoAnswer(f"TikTok's upload host answered in a way that it does not document (HTTP {answer.status}).")
     return answer
 
 
-def _doubtful(answer: Answer) -> bool:
+def _doubtful(answer: HttpResponse) -> bool:
     """Whether it looks as if something in between had answered: with words, but without a word on the progress."""
     return bool(answer.body.strip()) and "content-range" not in answer.headers
 
 
-def _not_taken(job: Job, index: int, answer: Answer) -> Outcome:
+def _not_taken(job: Job, index: int, answer: HttpResponse) -> Outcome:
     """What to do about a chunk that TikTok certainly does not have."""
     code = answer.status
     if code in NO_SUCH_UPLOAD:
@@ -151,7 +149,7 @@ def _anew(job: Job, because: str, seconds: float = 0.0) -> Outcome:
     return start_over(job, because, refusal, seconds=seconds)
 
 
-def _may_have_arrived(job: Job, answer: Answer | None) -> bool:
+def _may_have_arrived(job: Job, answer: HttpResponse | None) -> bool:
     """Whether some try of the last chunk ended without a plain refusal."""
     refused = answer is None or answer.status in NO_SUCH_UPLOAD
     return job.unknown_before or _tries(job) > 0 or not refused

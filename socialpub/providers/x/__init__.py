@@ -3,18 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from socialpub.providers.base import (
-    Account,
-    CannotTell,
-    Content,
-    Job,
-    Look,
-    OAuth,
-    Options,
-    Outcome,
-    Problem,
-    Step,
-)
+from socialpub.providers.content import Account, Content, Options, Problem
+from socialpub.providers.job import Job
+from socialpub.providers.oauth import OAuth
+from socialpub.providers.outcomes import CannotTell, Look, Outcome
+from socialpub.providers.protocol import Step
 from socialpub.providers.x import check, options, publish, readback
 from socialpub.providers.x.oauth import Section, XOAuth
 

@@ -6,7 +6,7 @@ Only what X surely refuses is a problem here; where its own pages disagree X has
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from socialpub.providers.base import Account, Content, MediaFile, Problem
+from socialpub.providers.content import Account, Content, MediaFile, Problem
 from socialpub.providers.x import limits
 from socialpub.providers.x.text import Weighed, weigh
 from socialpub.providers.x.upload import in_chunks

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from socialpub.providers.base import Refused
-from socialpub.providers.errors import AppRefused, AuthExpired, RateLimited, Unavailable
-from socialpub.providers.http import Answer
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, Throttled
+from socialpub.providers.outcomes import Refused
+from socialpub.providers.responses import HttpResponse
 from socialpub.providers.x.refusals import DAILY_LIMIT_CODES, RULES, Rule, Then, Why
 
 REQUEST_ID = "x-transaction-id"
@@ -64,7 +64,7 @@ class Said:
         return min(self.types, default=None)
 
 
-def listen(answer: Answer) -> Said:
+def listen(answer: HttpResponse) -> Said:
     """Read an error body of any of X's shapes; an empty one or a page says nothing."""
     try:
         body = json.loads(answer.body)
@@ -83,16 +83,16 @@ def listen(answer: Answer) -> Said:
     return Said(words, tuple(text.lower() for text in texts), frozenset(types), frozenset(codes))
 
 
-def judge(answer: Answer, *, endpoint: str, now: datetime | None, media: bool = False) -> Verdict:
+def judge(answer: HttpResponse, *, endpoint: str, now: datetime | None, media: bool = False) -> Verdict:
     """What a failed call means for its post; `endpoint` is X's unit of rate limits, `media` marks the upload calls.
 
-    Raises `AuthExpired`, `RateLimited`, `AppRefused`, and `Unavailable` for everything that is no answer of X's own.
+    Raises `AuthExpired`, `Throttled`, `AppRefused`, and `NoAnswer` for everything that is no answer of X's own.
     """
     status, said = answer.status, listen(answer)
     request_id = answer.headers.get(REQUEST_ID)
     code = said.code or str(status)
     if not 400 <= status < 500 or status == 408:
-        raise Unavailable(f"X did not answer as expected (HTTP {status}).", code=code, request_id=request_id)
+        raise NoAnswer(f"X did not answer as expected (HTTP {status}).", code=code, request_id=request_id)
     if status == 401:
         raise AuthExpired(_sentence("X no longer accepts the access token.", said), code=code, request_id=request_id)
     rule = next((rule for rule in RULES if _fits(rule, status, said)), Rule("See what it says."))
@@ -104,7 +104,7 @@ def judge(answer: Answer, *, endpoint: str, now: datetime | None, media: bool = 
             raise AppRefused(message, code=code, request_id=request_id)
         case Then.WAIT:
             daily = bool(said.codes & DAILY_LIMIT_CODES)
-            raise RateLimited(
+            raise Throttled(
                 message,
                 retry_after_seconds=DAILY_PAUSE_SECONDS if daily else reset_in(answer.headers, now),
                 endpoint=endpoint,
@@ -115,7 +115,7 @@ def judge(answer: Answer, *, endpoint: str, now: datetime | None, media: bool = 
             return Verdict(rule.why, message, status, code, rule.rest_seconds, rule.reauth, request_id)
 
 
-def oauth_kind(answer: Answer) -> str | None:
+def oauth_kind(answer: HttpResponse) -> str | None:
     """The `error` of a token endpoint's body, None when the answer is not one of X's own."""
     try:
         body = json.loads(answer.body)

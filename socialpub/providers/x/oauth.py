@@ -12,9 +12,10 @@ from urllib.parse import quote, urlencode
 
 from pydantic import SecretStr
 
-from socialpub.providers.base import Identity, Tokens
-from socialpub.providers.errors import RateLimited, Rejected, Unavailable
-from socialpub.providers.http import Answer, Http
+from socialpub.providers.errors import NoAnswer, Rejected, Throttled
+from socialpub.providers.http import Http
+from socialpub.providers.oauth import Identity, Tokens
+from socialpub.providers.responses import HttpResponse
 from socialpub.providers.x import errors
 
 SCOPES = ("tweet.read", "tweet.write", "users.read", "media.write", "offline.access")
@@ -97,7 +98,7 @@ class XOAuth:
         user = _object(_object(answer.json()).get("data"))
         account_id = user.get("id")
         if not isinstance(account_id, str) or not account_id:
-            raise Unavailable("X did not say whose token this is.", request_id=answer.headers.get(errors.REQUEST_ID))
+            raise NoAnswer("X did not say whose token this is.", request_id=answer.headers.get(errors.REQUEST_ID))
         return Identity(
             account_id=account_id,
             username=_string(user.get("username")),
@@ -109,7 +110,7 @@ class XOAuth:
     def refresh(self, http: Http, refresh_token: str) -> Tokens:
         """Trade the refresh token, which is spent by it, for a new pair.
 
-        `Unavailable` leaves open whether it was spent; the same token may then be tried once more.
+        `NoAnswer` leaves open whether it was spent; the same token may then be tried once more.
         """
         return _ask_for_tokens(http, self._section, {"grant_type": "refresh_token", "refresh_token": refresh_token})
 
@@ -152,7 +153,7 @@ def _ask_for_tokens(http: Http, section: Section, fields: dict[str, str]) -> Tok
     body = _object(answer.json())
     access_token = _string(body.get("access_token"))
     if access_token is None:
-        raise Unavailable("X answered without a token.", request_id=answer.headers.get(errors.REQUEST_ID))
+        raise NoAnswer("X answered without a token.", request_id=answer.headers.get(errors.REQUEST_ID))
     expires_in, scope = body.get("expires_in"), _string(body.get("scope"))
     return Tokens(
         access_token=access_token,
@@ -174,11 +175,11 @@ FAULTS_OF_THE_APP = {
 }
 
 
-def _fail(answer: Answer) -> NoReturn:
+def _fail(answer: HttpResponse) -> NoReturn:
     """Raise what an answer of the token or revocation endpoint other than success means."""
     request_id = answer.headers.get(errors.REQUEST_ID)
     if answer.status == 429:
-        raise RateLimited(
+        raise Throttled(
             "X asks to wait before the next request for a token.",
             retry_after_seconds=errors.reset_in(answer.headers, None),
             endpoint="POST /2/oauth2/token",
@@ -187,7 +188,7 @@ def _fail(answer: Answer) -> NoReturn:
     said = errors.listen(answer)
     kind = errors.oauth_kind(answer)
     if not 400 <= answer.status < 500 or kind is None:
-        raise Unavailable(f"X gave no token (HTTP {answer.status}).", request_id=request_id)
+        raise NoAnswer(f"X gave no token (HTTP {answer.status}).", request_id=request_id)
     spent = kind == "invalid_grant" or (
         answer.status == 400 and kind == "invalid_request" and any(map(REFUSED_TOKENS.search, said.texts))
     )

@@ -7,19 +7,11 @@ nor a refusal leaves the question open for whoever reads the account back.
 from collections.abc import Mapping
 from typing import Any
 
-from socialpub.providers.base import (
-    Again,
-    Content,
-    Job,
-    Kind,
-    Outcome,
-    Published,
-    Refused,
-    Step,
-    Unknown,
-    Wait,
-)
-from socialpub.providers.http import Answer
+from socialpub.providers.content import Content
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Again, Outcome, Published, Refused, Unknown, Wait
+from socialpub.providers.protocol import Kind, Step
+from socialpub.providers.responses import HttpResponse
 from socialpub.providers.x import options as own_options
 from socialpub.providers.x import upload
 from socialpub.providers.x.errors import Verdict, judge
@@ -80,7 +72,7 @@ def permalink(username: str | None, post_id: str) -> str:
     return f"https://x.com/{username or 'i'}/status/{post_id}"
 
 
-def _refused(job: Job, answer: Answer) -> Outcome:
+def _refused(job: Job, answer: HttpResponse) -> Outcome:
     no = judge(answer, endpoint="POST /2/tweets", now=job.now)
     if no.why is Why.DUPLICATE and job.unknown_before:
         return Unknown("X says that it has this text already, so the earlier attempt probably went through.", no.code)

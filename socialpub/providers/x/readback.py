@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
-from socialpub.providers.base import CannotTell, Job, Look, Published
-from socialpub.providers.errors import Rejected, Unavailable
+from socialpub.providers.errors import NoAnswer, Rejected
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import CannotTell, Look, Published
 from socialpub.providers.x import limits
 from socialpub.providers.x.errors import REQUEST_ID, judge
 from socialpub.providers.x.publish import permalink
@@ -64,9 +65,9 @@ def _read(job: Job, url: str, params: dict[str, str]) -> dict[str, Any]:
     # An empty timeline has no `data`, but says that it found nothing; anything else was no look.
     posts, meta = (body.get("data"), body.get("meta", {})) if isinstance(body, dict) else (None, None)
     if not isinstance(meta, dict) or not isinstance([] if posts is None else posts, list):
-        raise Unavailable("X's list of posts could not be read.", request_id=request_id)
+        raise NoAnswer("X's list of posts could not be read.", request_id=request_id)
     if posts is None and meta.get("result_count") != 0:
-        raise Unavailable("X did not say what the account posted.", request_id=request_id)
+        raise NoAnswer("X did not say what the account posted.", request_id=request_id)
     return {"data": posts or [], "meta": meta}
 
 

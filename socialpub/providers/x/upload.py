@@ -8,22 +8,13 @@ import math
 from copy import deepcopy
 from typing import Any
 
-from socialpub.providers.base import (
-    Again,
-    Done,
-    ImageLimits,
-    Job,
-    Kind,
-    MediaFile,
-    Memo,
-    More,
-    Outcome,
-    Refused,
-    Step,
-    Wait,
-)
-from socialpub.providers.errors import ProviderError, RateLimited, Unavailable
-from socialpub.providers.http import Answer, FilePart
+from socialpub.providers.bodies import FilePart
+from socialpub.providers.content import ImageLimits, MediaFile
+from socialpub.providers.errors import NoAnswer, ProviderError, Throttled
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Again, Done, Memo, More, Outcome, Refused, Wait
+from socialpub.providers.protocol import Kind, Step
+from socialpub.providers.responses import HttpResponse
 from socialpub.providers.x import limits
 from socialpub.providers.x.errors import judge
 from socialpub.providers.x.refusals import Why
@@ -185,7 +176,7 @@ def append(job: Job, api: str, index: int) -> Outcome:
         except ProviderError as error:
             if upload["segment"] == began_at:
                 raise
-            if isinstance(error, RateLimited) and error.retry_after_seconds is not None:
+            if isinstance(error, Throttled) and error.retry_after_seconds is not None:
                 return Wait(error.retry_after_seconds, error.message, remember(job.memo, index, upload))
             # What went through is kept; the same call at the beginning of the next run tells what is wrong.
             return More(remember(job.memo, index, upload))
@@ -272,7 +263,7 @@ def describe(job: Job, api: str, index: int) -> Outcome:
             if succeeded(answer)
             else judge(answer, endpoint="POST /2/media/metadata", now=job.now, media=True).message
         )
-    except Unavailable as error:
+    except NoAnswer as error:
         upload["alt_tries"] = upload.get("alt_tries", 0) + 1
         if upload["alt_tries"] < ALT_TRIES:
             pause = 5.0 * 2 ** upload["alt_tries"]
@@ -288,7 +279,7 @@ def describe(job: Job, api: str, index: int) -> Outcome:
 # --- shared by the above ---------------------------------------------------------------------------------------------
 
 
-def _opened(job: Job, answer: Answer) -> dict[str, Any]:
+def _opened(job: Job, answer: HttpResponse) -> dict[str, Any]:
     """The upload that an answer of X opened."""
     data = data_of(answer)
     lifetime = data.get("expires_after_secs")

@@ -8,8 +8,10 @@ import pytest
 
 from socialpub.db.locks import ProcessLock
 from socialpub.db.models import State
-from socialpub.providers.base import Held, Job, Kind, More, Outcome, Wait
 from socialpub.providers.errors import AppRefused
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Held, More, Outcome, Wait
+from socialpub.providers.protocol import Kind
 from socialpub.publishing import deliveries, engine, lanes
 from socialpub.runtime import Runtime
 from socialpub.worker.reconciler import Sweep

@@ -5,9 +5,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from socialpub.providers.errors import AppRefused, ProviderError, RateLimited, Rejected, Unavailable
-from socialpub.providers.http import Answer, Http
+from socialpub.providers.errors import AppRefused, NoAnswer, ProviderError, Rejected, Throttled
+from socialpub.providers.http import Http
 from socialpub.providers.pinterest import oauth
+from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.pinterest.script import SECTION_OF_THE_CONFIGURATION, Script, answer, error
 
 BACK = "https://appliance.example/oauth/pinterest/callback"
@@ -66,12 +67,14 @@ def test_what_the_answer_does_not_say_is_not_made_up() -> None:
         (error(401, 2, "Authentication failed."), Rejected, True),
         (error(401, 3, "Consumer type is not supported"), AppRefused, None),
         (error(400, 1, "Missing request body"), Rejected, False),
-        (error(429, 8), RateLimited, None),
-        (error(500, 0), Unavailable, None),
-        (answer(200, b"<html>"), Unavailable, None),
+        (error(429, 8), Throttled, None),
+        (error(500, 0), NoAnswer, None),
+        (answer(200, b"<html>"), NoAnswer, None),
     ],
 )
-def test_a_consent_that_brought_nothing_says_why(reply: Answer, kind: type[ProviderError], reauth: bool | None) -> None:
+def test_a_consent_that_brought_nothing_says_why(
+    reply: HttpResponse, kind: type[ProviderError], reauth: bool | None
+) -> None:
     with pytest.raises(ProviderError) as caught:
         exchange(Script(reply))
     assert type(caught.value) is kind

@@ -10,9 +10,9 @@ import pytest
 from pydantic import SecretStr
 
 from socialpub.core.settings.sections import TikTokSection
-from socialpub.providers.base import Account, Content, MediaFile, Problem
-from socialpub.providers.errors import AuthExpired, ProviderError, RateLimited, Rejected, Unavailable
-from socialpub.providers.http import Answer
+from socialpub.providers.content import Account, Content, MediaFile, Problem
+from socialpub.providers.errors import AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
+from socialpub.providers.responses import HttpResponse
 from socialpub.providers.tiktok import TikTok, oauth
 from tests.support.scripted_http import Answering
 
@@ -190,8 +190,8 @@ def test_only_fields_within_the_granted_scopes_are_asked_for(tiktok: TikTok) -> 
         (200, "access_token_invalid", AuthExpired, None),
         (401, "scope_not_authorized", Rejected, True),
         (400, "scope_permission_missed", Rejected, True),
-        (429, "rate_limit_exceeded", RateLimited, None),
-        (500, "internal_error", Unavailable, None),
+        (429, "rate_limit_exceeded", Throttled, None),
+        (500, "internal_error", NoAnswer, None),
         (400, "invalid_params", Rejected, False),
         (200, "never_heard_of", Rejected, False),
     ],
@@ -207,12 +207,12 @@ def test_an_envelope_is_judged_by_its_code_and_not_by_its_status(
     assert getattr(caught.value, "reauth", None) == reauth
 
 
-@pytest.mark.parametrize(("status", "kind"), [(502, Unavailable), (200, Unavailable), (429, RateLimited)])
+@pytest.mark.parametrize(("status", "kind"), [(502, NoAnswer), (200, NoAnswer), (429, Throttled)])
 def test_a_page_instead_of_an_answer_is_judged_by_its_status(
     tiktok: TikTok, status: int, kind: type[ProviderError]
 ) -> None:
     with pytest.raises(ProviderError) as caught:
-        tiktok.oauth.identify(Answering(Answer(status, {}, b"<html>")), "act.1", frozenset())
+        tiktok.oauth.identify(Answering(HttpResponse(status, {}, b"<html>")), "act.1", frozenset())
     assert type(caught.value) is kind
 
 
@@ -251,8 +251,8 @@ def test_a_refresh_without_a_new_refresh_token_leaves_the_old_one_alone(tiktok: 
         (401, "invalid_client", Rejected, False),
         (400, "invalid_request", Rejected, False),
         (400, "unauthorized_client", Rejected, False),
-        (200, "server_error", Unavailable, None),
-        (503, "temporarily_unavailable", Unavailable, None),
+        (200, "server_error", NoAnswer, None),
+        (503, "temporarily_unavailable", NoAnswer, None),
     ],
 )
 def test_only_a_dead_refresh_token_sends_the_owner_to_connect_again(
@@ -268,10 +268,10 @@ def test_only_a_dead_refresh_token_sends_the_owner_to_connect_again(
 
 
 def test_revoking_sends_the_access_token_and_takes_an_empty_body_for_yes(tiktok: TikTok) -> None:
-    http = Answering(Answer(200, {}, b""))
+    http = Answering(HttpResponse(200, {}, b""))
     tiktok.oauth.revoke(http, "act.1", "rft.1")
     assert http.calls[0]["form"]["token"] == "act.1"
-    refusal = Answer(200, {}, json.dumps({"error": "invalid_client"}).encode())
+    refusal = HttpResponse(200, {}, json.dumps({"error": "invalid_client"}).encode())
     with pytest.raises(Rejected):
         tiktok.oauth.revoke(Answering(refusal), "act.1", None)
 

@@ -9,8 +9,11 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from socialpub.providers.base import Account, Content, ImageLimits, Job, MediaFile, Memo, Outcome
-from socialpub.providers.http import Answer, FilePart
+from socialpub.providers.bodies import FilePart
+from socialpub.providers.content import Account, Content, ImageLimits, MediaFile
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Memo, Outcome
+from socialpub.providers.responses import HttpResponse
 from socialpub.providers.x import X
 from tests.unit.providers.x import official
 
@@ -29,21 +32,21 @@ class Section:
 ADAPTER = X(Section())
 
 
-def answer(status: int, body: Any = None, **headers: str) -> Answer:
+def answer(status: int, body: Any = None, **headers: str) -> HttpResponse:
     """`x_rate_limit_reset="1"` becomes the header `x-rate-limit-reset`."""
     content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-    return Answer(status, {key.replace("_", "-"): value for key, value in headers.items()}, content)
+    return HttpResponse(status, {key.replace("_", "-"): value for key, value in headers.items()}, content)
 
 
-def data(status: int = 200, **fields: Any) -> Answer:
+def data(status: int = 200, **fields: Any) -> HttpResponse:
     return answer(status, {"data": fields})
 
 
-def problem(status: int, detail: str, type: str = "about:blank", **more: Any) -> Answer:
+def problem(status: int, detail: str, type: str = "about:blank", **more: Any) -> HttpResponse:
     return answer(status, {"title": "Title", "detail": detail, "type": type, "status": status, **more})
 
 
-def invalid(message: str) -> Answer:
+def invalid(message: str) -> HttpResponse:
     """X's way of saying 400."""
     return answer(
         400,
@@ -80,11 +83,11 @@ class Call:
 class Script:
     """Answers in order; an exception is raised instead of answered."""
 
-    def __init__(self, *answers: Answer | Exception) -> None:
+    def __init__(self, *answers: HttpResponse | Exception) -> None:
         self._answers = list(answers)
         self.calls: list[Call] = []
 
-    def call(self, method: str, url: str, **request: Any) -> Answer:
+    def call(self, method: str, url: str, **request: Any) -> HttpResponse:
         assert url.startswith(API)
         call = Call(method, url.removeprefix(API), request)
         parts = request.get("multipart")

@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.base import Again, Content, Kind, Published, Refused, Unknown, Wait
-from socialpub.providers.errors import AppRefused, AuthExpired, NotSent, ProviderError, RateLimited, Unavailable
-from socialpub.providers.http import Answer
+from socialpub.providers.content import Content
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, ProviderError, Throttled
+from socialpub.providers.outcomes import Again, Published, Refused, Unknown, Wait
+from socialpub.providers.protocol import Kind
+from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.x.script import (
     ADAPTER,
     NOW,
@@ -79,14 +81,14 @@ def test_a_picture_needs_no_text() -> None:
         data(201, id=""),
         answer(500, {"errors": ["internal server error"]}),
         answer(502, b"<html>Bad gateway</html>"),
-        problem(503, "Service Unavailable"),
+        problem(503, "Service NoAnswer"),
         answer(302),
         answer(408),
-        Unavailable("cut"),
+        NoAnswer("cut"),
     ],
 )
-def test_whatever_is_neither_a_post_nor_a_refusal_leaves_the_question_open(unusable: Answer | Exception) -> None:
-    with pytest.raises(Unavailable):
+def test_whatever_is_neither_a_post_nor_a_refusal_leaves_the_question_open(unusable: HttpResponse | Exception) -> None:
+    with pytest.raises(NoAnswer):
         run("create_post", Script(unusable))
 
 
@@ -95,7 +97,7 @@ def test_what_never_left_may_be_tried_again() -> None:
         run("create_post", Script(NotSent("refused")))
 
 
-REFUSED: list[tuple[Answer, str, float]] = [
+REFUSED: list[tuple[HttpResponse, str, float]] = [
     (invalid("Your Tweet text is too long. For more information on how Tweet length is determined…"), "Shorten", 0),
     (
         invalid(
@@ -152,7 +154,7 @@ REFUSED: list[tuple[Answer, str, float]] = [
 
 
 @pytest.mark.parametrize(("refusal", "said", "rest_seconds"), REFUSED, ids=[said for _, said, _ in REFUSED])
-def test_a_refusal_is_certain_and_says_what_to_change(refusal: Answer, said: str, rest_seconds: float) -> None:
+def test_a_refusal_is_certain_and_says_what_to_change(refusal: HttpResponse, said: str, rest_seconds: float) -> None:
     outcome = run("create_post", Script(refusal))
     assert isinstance(outcome, Refused)
     assert said in outcome.message
@@ -192,7 +194,7 @@ APP_WIDE = [
 
 
 @pytest.mark.parametrize("refusal", APP_WIDE)
-def test_what_concerns_the_app_holds_the_network_and_not_this_post(refusal: Answer) -> None:
+def test_what_concerns_the_app_holds_the_network_and_not_this_post(refusal: HttpResponse) -> None:
     with pytest.raises(AppRefused) as held:
         run("create_post", Script(refusal))
     assert held.value.code
@@ -241,20 +243,20 @@ LONG_AGO = str(int(NOW.timestamp()) - 7200)
     ],
 )
 def test_a_full_window_is_waited_out_to_the_end_that_x_names(headers: dict[str, str], seconds: float | None) -> None:
-    with pytest.raises(RateLimited) as limited:
+    with pytest.raises(Throttled) as limited:
         run("create_post", Script(answer(429, TOO_MANY, **headers)))
     assert limited.value.retry_after_seconds == seconds
     assert limited.value.endpoint == "POST /2/tweets"
 
 
 def test_the_old_form_of_a_full_window_counts_too() -> None:
-    with pytest.raises(RateLimited):
+    with pytest.raises(Throttled):
         run("create_post", Script(answer(400, {"errors": [{"code": 88, "message": "Rate limit exceeded"}]})))
 
 
 def test_an_account_that_reached_its_posts_per_day_waits_for_hours() -> None:
     refusal = answer(403, {"errors": [{"code": 344, "message": "daily limit"}]}, x_rate_limit_reset=SOON)
-    with pytest.raises(RateLimited) as limited:
+    with pytest.raises(Throttled) as limited:
         run("create_post", Script(refusal))
     assert limited.value.retry_after_seconds == 3 * 3600
 
@@ -305,8 +307,8 @@ def test_media_that_expired_while_the_post_waited_are_sent_again_before_anything
 def test_the_attempt_notes_what_xs_support_would_ask_for() -> None:
     asked = job(Script(answer(403, {"errors": [{"code": 64, "message": "no"}]}, x_transaction_id="abc")))
     ADAPTER.run("create_post", asked)
-    assert asked.seen.request_id == "abc"
-    assert asked.seen.code == "64"
+    assert asked.trace.request_id == "abc"
+    assert asked.trace.code == "64"
 
 
 def test_no_token_of_an_answer_reaches_a_message() -> None:

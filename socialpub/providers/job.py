@@ -68,7 +68,13 @@ class Job:
     """Encrypts what must wait in the memo although it is a secret (a signed upload address)."""
     open: Callable[[str], str] = field(default=_no_key, repr=False)
     """The text of `seal`."""
+    times_back: Mapping[str, int] = field(default_factory=dict)
+    """How often this delivery went back to an earlier step, per reason."""
     trace: CallTrace = field(default_factory=CallTrace)
+
+    def times(self, reason: str) -> int:
+        """How often it went back for this reason."""
+        return self.times_back.get(reason, 0)
 
 
 class Withdrawn(Exception):

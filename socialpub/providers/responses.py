@@ -38,13 +38,17 @@ def json_object(response: HttpResponse) -> dict[str, Any]:
         found = response.json()
     except NoAnswer:
         return {}
-    return found if isinstance(found, dict) else {}
+    return as_object(found)
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """A JSON value that should be an object; empty when it is none."""
+    return value if isinstance(value, dict) else {}
 
 
 def object_at(found: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The object under `name`; empty when there is none."""
-    value = found.get(name)
-    return value if isinstance(value, dict) else {}
+    return as_object(found.get(name))
 
 
 def text_at(found: Mapping[str, Any], name: str) -> str | None:

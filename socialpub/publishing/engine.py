@@ -17,7 +17,7 @@ from socialpub.db.models import Delivery, Profile, ProfileStatus, Progress, Stat
 from socialpub.providers.content import Account, Content, ImageLimits, MediaFile
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
 from socialpub.providers.job import CallTrace, Job, Unfit, Withdrawn
-from socialpub.providers.outcomes import CannotTell, Done, Held, Look, Published, Refused, Unknown
+from socialpub.providers.outcomes import Again, CannotTell, Done, Held, Look, Published, Refused, Unknown
 from socialpub.providers.protocol import Provider
 from socialpub.publishing import claim, deliveries, lanes, posts, renditions, settle
 from socialpub.publishing.results import Limited, Missing, Opening, Result, Retry, Run, Undecidable
@@ -159,7 +159,8 @@ def _converse(rt: Runtime, delivery: Delivery, profile: Profile, token: str, see
     job = _job(rt, delivery, provider, posts.account_of(profile), content, token, seen)
     if not delivery.progress.reading_back:
         rt.pulse[delivery.id] = rt.clock.monotonic()
-        return provider.run(delivery.step_name, job)
+        outcome = provider.run(delivery.step_name, job)
+        return outcome.after(job.times(outcome.reason)) if isinstance(outcome, Again) else outcome
     match provider.recover(job):
         case CannotTell(hint):
             return Undecidable(hint)
@@ -217,6 +218,7 @@ def _job(
         public_url=lambda media: _public_url(rt, media),
         seal=lambda text: rt.secrets.seal(text).decode(),
         open=lambda sealed: rt.secrets.open(sealed.encode()),
+        times_back=delivery.progress.again,
         trace=seen,
     )
 

@@ -157,12 +157,8 @@ def _go_back(rt: Runtime, tx: Tx, delivery: Delivery, again: Again, run: Run) ->
         message = deliveries.unknown_message(delivery, hint)
         deliveries.fail(tx, delivery, State.UNCONFIRMED, message, run, Told.UNKNOWN)
         return
-    count = delivery.progress.again.get(again.reason, 0) + 1
-    if count > again.limit:
-        _refuse(tx, delivery, Refused(again.reason), run, True)
-        return
     deliveries.tell(tx, delivery, run, Told.RETRYING, again.reason, next_at=after(tx.stamp, again.seconds))
-    delivery.progress.again[again.reason] = count
+    delivery.progress.again[again.reason] = delivery.progress.again.get(again.reason, 0) + 1
     delivery.memo = again.memo
     delivery.step = [name for name, _ in delivery.plan or ()].index(again.step)
     delivery.committed_at = None

@@ -9,7 +9,7 @@ from socialpub.providers.http import Http
 from socialpub.providers.job import Job
 from socialpub.providers.oauth import OAuth
 from socialpub.providers.outcomes import CannotTell, Look, Outcome
-from socialpub.providers.pinterest import boards, check, options, publish, readback
+from socialpub.providers.pinterest import boards, check, find_post, options, plan, publish
 from socialpub.providers.pinterest.boards import Board, BoardSection
 from socialpub.providers.pinterest.errors import SANDBOX_API
 from socialpub.providers.pinterest.oauth import PinterestOAuth
@@ -35,20 +35,19 @@ class Pinterest:
         return options.merge(stored, own)
 
     def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
-        missing = self.oauth.missing_scopes(account.scopes)
-        return check.problems(content, options, missing, sandbox=self.section.api_url == SANDBOX_API)
+        return check.problems(content, options, account, self.section)
 
     def notes(self, content: Content, options: Mapping[str, Any]) -> list[str]:
         return check.notes(content, options)
 
     def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:  # noqa: ARG002
-        return publish.plan(content)
+        return plan.plan(content)
 
     def run(self, step: str, job: Job) -> Outcome:
         return publish.run(step, job, self.section)
 
     def recover(self, job: Job) -> Look | CannotTell:
-        return readback.look(job, self.section.api_url)
+        return find_post.look(job, self.section)
 
     def list_boards(self, http: Http, token: str) -> list[Board]:
         """The boards of the account that a pin can be put on. Raises `errors.py`."""

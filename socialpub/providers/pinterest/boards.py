@@ -1,4 +1,4 @@
-"""Boards: what a pin is put on. Named by id, which nobody knows by heart, so that a wrong one is told before anything
+"""Boards: what a pin is put on. Named by id, which nobody knows by heart, so that a wrong one is found before anything
 is uploaded; and listed for the owner to choose from.
 """
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from socialpub.core.settings.sections import PinterestSection
-from socialpub.providers import responses
+from socialpub.providers.error_table import Reason
 from socialpub.providers.errors import Rejected
 from socialpub.providers.http import Http
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Done, Outcome, Refused
-from socialpub.providers.pinterest.errors import DENIED, FROM_LIST, Why, judge
-from socialpub.providers.pinterest.talk import Get, ask, id_of, pages, refusal, succeeded
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.pinterest.client import GetPage, call, id_of, pages, refusal
+from socialpub.providers.pinterest.errors import DENIED, FROM_LIST, TABLE
+from socialpub.providers.responses import HttpResponse, json_object, text_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ def list_boards(http: Http, api: str, token: str) -> list[Board]:
     return [
         Board(
             board_id,
-            responses.text_at(found, "name") or "",
-            responses.text_at(found, "privacy"),
+            text_at(found, "name") or "",
+            text_at(found, "privacy"),
             _count(found, "pin_count"),
         )
         for found in _items(_getter(http, token), f"{api}/boards")
@@ -52,7 +52,7 @@ def list_boards(http: Http, api: str, token: str) -> list[Board]:
 def list_sections(http: Http, api: str, token: str, board_id: str) -> list[BoardSection]:
     """The sections of one board. Raises `errors.py`."""
     return [
-        BoardSection(section_id, responses.text_at(found, "name") or "")
+        BoardSection(section_id, text_at(found, "name") or "")
         for found in _items(_getter(http, token), f"{api}/boards/{board_id}/sections")
         if (section_id := id_of(found, "id"))
     ]
@@ -61,20 +61,20 @@ def list_sections(http: Http, api: str, token: str, board_id: str) -> list[Board
 def check_board(job: Job, section: PinterestSection) -> Outcome:
     """Whether the board, and the section where one is named, are there."""
     api, board_id = section.api_url, job.options["boardId"]
-    answer = ask(job, "GET", f"{api}/boards/{board_id}")
-    if not succeeded(answer):
-        no = judge(answer)
-        if no.why is Why.DENIED:
+    response = call(job, "GET", f"{api}/boards/{board_id}")
+    if not response.ok:
+        rejection = TABLE.classify(response)
+        if rejection.reason is Reason.DENIED:
             # Apps may write where they may not read: the pin itself will tell.
             return Done(job.memo)
-        if no.why is Why.GONE:
+        if rejection.reason is Reason.GONE:
             return Refused(
                 f"Pinterest knows no board {board_id}: it was deleted, belongs to the other environment (sandbox or "
                 f"production), or boardId is wrong. {FROM_LIST}",
-                no.code,
+                rejection.code,
             )
-        return refusal(job, no)
-    if responses.json_object(answer).get("is_ads_only") is True:
+        return refusal(job, rejection)
+    if json_object(response).get("is_ads_only") is True:
         return Refused(f"Board {board_id} is for ads only: choose another one. {FROM_LIST}")
     section_id = job.options.get("boardSectionId")
     return Done(job.memo) if section_id is None else _check_section(job, api, board_id, section_id)
@@ -82,14 +82,14 @@ def check_board(job: Job, section: PinterestSection) -> Outcome:
 
 def _check_section(job: Job, api: str, board_id: str, section_id: str) -> Outcome:
     def get(url: str, params: dict[str, str]) -> HttpResponse:
-        return ask(job, "GET", url, params=params)
+        return call(job, "GET", url, params=params)
 
     try:
         known = {id_of(found, "id") for found in _items(get, f"{api}/boards/{board_id}/sections")}
-    except Rejected as no:
-        if DENIED in no.message:
+    except Rejected as error:
+        if DENIED in error.message:
             return Done(job.memo)
-        return Refused(no.message, no.code, no.reauth)
+        return Refused(error.message, error.code, error.reauth)
     if section_id in known:
         return Done(job.memo)
     return Refused(
@@ -99,12 +99,12 @@ def _check_section(job: Job, api: str, board_id: str, section_id: str) -> Outcom
     )
 
 
-def _items(get: Get, url: str) -> Iterator[dict[str, Any]]:
+def _items(get: GetPage, url: str) -> Iterator[dict[str, Any]]:
     for items, _ in pages(get, url):
         yield from items
 
 
-def _getter(http: Http, token: str) -> Get:
+def _getter(http: Http, token: str) -> GetPage:
     def get(url: str, params: dict[str, str]) -> HttpResponse:
         return http.call("GET", url, token=token, params=params)
 

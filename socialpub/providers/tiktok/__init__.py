@@ -9,7 +9,7 @@ from socialpub.providers.job import Job
 from socialpub.providers.oauth import OAuth
 from socialpub.providers.outcomes import CannotTell, Done, Look, Outcome, Published
 from socialpub.providers.protocol import Step
-from socialpub.providers.tiktok import check, options, publish, status, steps
+from socialpub.providers.tiktok import check, find_post, options, plan, publish
 from socialpub.providers.tiktok.oauth import TikTokOAuth
 
 
@@ -36,14 +36,14 @@ class TikTok:
         return check.notes(content, options)
 
     def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:
-        return steps.plan(content, options)
+        return plan.plan(content, options)
 
     def run(self, step: str, job: Job) -> Outcome:
         return publish.run(step, job, self.section)
 
     def recover(self, job: Job) -> Look | CannotTell | Done:
-        return status.look(job, self.section)
+        return find_post.look(job, self.section)
 
     def fill_in(self, job: Job) -> Published | None:
         """What TikTok tells of a post that is published already; None while it tells nothing."""
-        return status.fill_in(job, self.section)
+        return find_post.fill_in(job, self.section)

@@ -11,12 +11,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from socialpub.core.settings.sections import TikTokSection
-from socialpub.providers import responses
 from socialpub.providers.content import ImageLimits, MediaFile
 from socialpub.providers.errors import NoAnswer
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Again, Done, More, Outcome, Refused
-from socialpub.providers.tiktok import limits, steps, talk
+from socialpub.providers.responses import text_at
+from socialpub.providers.tiktok import limits, plan
+from socialpub.providers.tiktok.client import call
 from socialpub.providers.tiktok.creator import disabled
 from socialpub.providers.tiktok.options import is_draft
 from socialpub.providers.tiktok.video import brands
@@ -49,14 +50,14 @@ def init_photos(job: Job, section: TikTokSection) -> Outcome:
     photos = [_version(photo, kept) for photo, kept in zip(job.content.media, job.memo["photos"], strict=True)]
     if not all(photo.path.exists() for photo in photos):
         memo = {key: value for key, value in job.memo.items() if key != "photos"}
-        return Again(steps.FIT_PHOTOS, memo, "A fitted version of a photo is gone; it is made again.", REFITS)
-    data = talk.ask(
+        return Again(plan.FIT_PHOTOS, memo, "A fitted version of a photo is gone; it is made again.", REFITS)
+    data = call(
         job,
         section,
         "post/publish/content/init/",
         request_body(job, [job.public_url(photo) for photo in photos]),
     )
-    publish_id = responses.text_at(data, "publish_id")
+    publish_id = text_at(data, "publish_id")
     if publish_id is None:
         raise NoAnswer("TikTok took the photos but named no publish_id.", request_id=job.trace.request_id)
     job.trace.message = f"publish_id {publish_id}"

@@ -1,4 +1,4 @@
-"""Opening a task for a video: what is said about it, and how its bytes will come.
+"""Opening a task for a video: what TikTok is told about it, and how its bytes will come.
 
 No bytes have left when TikTok answers, so an answer that was lost costs a place in its rate limit and nothing more.
 """
@@ -6,11 +6,12 @@ No bytes have left when TikTok answers, so an answer that was lost costs a place
 from typing import Any
 
 from socialpub.core.settings.sections import TikTokSection
-from socialpub.providers import responses
 from socialpub.providers.errors import NoAnswer
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Done, Outcome, Refused
-from socialpub.providers.tiktok import chunks, limits, talk
+from socialpub.providers.responses import text_at
+from socialpub.providers.tiktok import chunks, limits
+from socialpub.providers.tiktok.client import call
 from socialpub.providers.tiktok.creator import INTERACTIONS, disabled
 
 MARGIN_SECONDS = 60.0
@@ -58,9 +59,9 @@ def source_info(job: Job) -> dict[str, Any]:
 
 
 def _init(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> Outcome:
-    data = talk.ask(job, section, path, body)
-    publish_id = responses.text_at(data, "publish_id")
-    address = responses.text_at(data, "upload_url")
+    data = call(job, section, path, body)
+    publish_id = text_at(data, "publish_id")
+    address = text_at(data, "upload_url")
     if publish_id is None or address is None:
         raise NoAnswer("TikTok took the request but named no upload.", request_id=job.trace.request_id)
     complaint = chunks.complaint(address, section)

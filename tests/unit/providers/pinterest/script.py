@@ -15,6 +15,7 @@ from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Memo, Outcome
 from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.responses import HttpResponse
+from tests.support.going_back import counted
 from tests.unit.providers.pinterest import official
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -114,6 +115,7 @@ def job(
     seconds: float = 0.0,
     fit: Callable[[MediaFile, ImageLimits], MediaFile] = as_it_is,
     committed_at: datetime | None = None,
+    back: dict[str, int] | None = None,
     **options: Any,
 ) -> Job:
     return Job(
@@ -127,10 +129,12 @@ def job(
         now=NOW + timedelta(seconds=seconds),
         slice_over=lambda: False,
         committed_at=committed_at,
+        times_back=back or {},
         seal=seal,
         open=unseal,
     )
 
 
 def run(step: str, script: Script, *media: MediaFile, adapter: Pinterest = ADAPTER, **more: Any) -> Outcome:
-    return adapter.run(step, job(script, *media, **more))
+    back = {} if (given := more.get("back")) is None else given
+    return counted(adapter.run(step, job(script, *media, **more)), back)

@@ -171,12 +171,14 @@ def test_pictures_that_never_come_out_alike_are_refused_before_anything_is_publi
 
 def test_pictures_that_pinterest_finds_too_large_are_sent_smaller_twice_at_most(tmp_path: Path) -> None:
     memo: dict[str, Any] = {}
+    back: dict[str, int] = {}
     for allowed in (5_000_000, 2_500_000):
-        outcome = run("create_pin", Script(answer(413, b"<html>")), picture(tmp_path), memo=memo)
+        outcome = run("create_pin", Script(answer(413, b"<html>")), picture(tmp_path), memo=memo, back=back)
         assert isinstance(outcome, Again)
         assert (outcome.step, outcome.memo["max_bytes"]) == ("fit", allowed)
         memo = outcome.memo
-    assert isinstance(run("create_pin", Script(answer(413, b"<html>")), picture(tmp_path), memo=memo), Refused)
+    script = Script(answer(413, b"<html>"))
+    assert isinstance(run("create_pin", script, picture(tmp_path), memo=memo, back=back), Refused)
 
 
 # --- what the answers mean -------------------------------------------------------------------------------------------
@@ -321,10 +323,12 @@ def test_two_writes_on_one_board_take_turns_with_growing_pauses(tmp_path: Path) 
 
 
 def test_a_video_that_pinterest_lost_is_sent_once_more() -> None:
-    outcome = run("create_pin", Script(error(404, 404, "Media upload not found")), film(), memo=READY)
+    back: dict[str, int] = {}
+    outcome = run("create_pin", Script(error(404, 404, "Media upload not found")), film(), memo=READY, back=back)
     assert isinstance(outcome, Again)
     assert (outcome.step, outcome.limit) == ("register", 1)
-    assert isinstance(run("create_pin", Script(error(404, 404)), film(), memo={**outcome.memo, **READY}), Refused)
+    memo = {**outcome.memo, **READY}
+    assert isinstance(run("create_pin", Script(error(404, 404)), film(), memo=memo, back=back), Refused)
     assert isinstance(run("create_pin", Script(error(404, 40)), film(), memo=READY), Refused)
 
 

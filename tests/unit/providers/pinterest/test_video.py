@@ -11,7 +11,7 @@ from socialpub.core.settings.sections import PinterestSection
 from socialpub.providers.bodies import FilePart
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, Throttled
 from socialpub.providers.outcomes import Again, Done, Refused, Wait
-from socialpub.providers.pinterest import video
+from socialpub.providers.pinterest import upload
 from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.pinterest.script import (
     MEDIA,
@@ -139,7 +139,7 @@ PRODUCTION = SECTION_OF_THE_CONFIGURATION
     ],
 )
 def test_where_the_bytes_may_go(section: PinterestSection, url: str, allowed: bool) -> None:
-    assert video.may_receive(section, url) is allowed
+    assert upload.may_receive(section, url) is allowed
 
 
 # --- upload ----------------------------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ def test_where_the_bytes_may_go(section: PinterestSection, url: str, allowed: bo
 def test_the_form_is_copied_and_the_file_comes_last_straight_from_the_disk() -> None:
     script = Script(answer(204, x_amz_request_id="S3RID"))
     conversation = job(script, film(size_bytes=150_000_000), memo=registered())
-    outcome = video.upload(conversation, PRODUCTION)
+    outcome = upload.upload(conversation, PRODUCTION)
     (call,) = script.calls
     assert (call.method, call.path) == ("POST", STORAGE)
     parts = call.request["multipart"]
@@ -185,9 +185,10 @@ def test_an_upload_that_broke_off_begins_with_a_new_registration_and_growing_pau
     reply: HttpResponse | Exception,
 ) -> None:
     memo: dict[str, Any] = {}
+    back: dict[str, int] = {}
     pauses = []
     for _ in range(9):
-        outcome = run("upload", Script(reply), film(), memo={**memo, **registered()})
+        outcome = run("upload", Script(reply), film(), memo={**memo, **registered()}, back=back)
         assert isinstance(outcome, Again)
         assert outcome.step == "register"
         pauses.append(outcome.seconds)
@@ -202,12 +203,13 @@ def test_what_never_left_is_tried_again_as_it_is() -> None:
 
 def test_a_form_that_the_storage_refuses_is_replaced_three_times() -> None:
     memo: dict[str, Any] = {}
+    back: dict[str, int] = {}
     refusal = answer(403, STORAGE_SAYS % b"AccessDenied")
     for _ in range(3):
-        outcome = run("upload", Script(refusal), film(), memo={**memo, **registered()})
+        outcome = run("upload", Script(refusal), film(), memo={**memo, **registered()}, back=back)
         assert isinstance(outcome, Again)
         memo = outcome.memo
-    outcome = run("upload", Script(refusal), film(), memo={**memo, **registered()})
+    outcome = run("upload", Script(refusal), film(), memo={**memo, **registered()}, back=back)
     assert isinstance(outcome, Refused)
     assert "AccessDenied" in outcome.message
 
@@ -248,20 +250,21 @@ def test_a_video_that_succeeded_goes_on_and_is_not_asked_for_again() -> None:
 
 
 def test_a_video_that_failed_is_sent_once_more_and_then_refused() -> None:
-    outcome = run("await_processing", Script(status("failed")), film(), memo=sent())
+    back: dict[str, int] = {}
+    outcome = run("await_processing", Script(status("failed")), film(), memo=sent(), back=back)
     assert isinstance(outcome, Again)
     assert (outcome.step, outcome.limit) == ("register", 1)
-    outcome = run("await_processing", Script(status("failed")), film(), memo={**outcome.memo, **sent()})
+    outcome = run("await_processing", Script(status("failed")), film(), memo={**outcome.memo, **sent()}, back=back)
     assert isinstance(outcome, Refused)
     assert "H.264" in outcome.message
 
 
 def test_a_video_that_pinterest_does_not_know_is_sent_once_more() -> None:
-    outcome = run("await_processing", Script(error(404, 404, "Not found")), film(), memo=sent())
+    back: dict[str, int] = {}
+    outcome = run("await_processing", Script(error(404, 404, "Not found")), film(), memo=sent(), back=back)
     assert isinstance(outcome, Again)
-    assert isinstance(
-        run("await_processing", Script(error(404, 404)), film(), memo={**outcome.memo, **sent()}), Refused
-    )
+    memo = {**outcome.memo, **sent()}
+    assert isinstance(run("await_processing", Script(error(404, 404)), film(), memo=memo, back=back), Refused)
 
 
 @pytest.mark.parametrize("reply", [error(500, 0), answer(200, b"<html>"), answer(200, {}), NoAnswer("cut")])

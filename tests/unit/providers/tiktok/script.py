@@ -16,6 +16,7 @@ from socialpub.providers.job import CallTrace, Job
 from socialpub.providers.outcomes import Memo, Outcome
 from socialpub.providers.responses import HttpResponse
 from socialpub.providers.tiktok import TikTok
+from tests.support.going_back import counted
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 API = "https://open.tiktokapis.com"
@@ -147,6 +148,7 @@ def job(
     fit: Callable[[MediaFile, ImageLimits], MediaFile] = as_it_is,
     public_url: Callable[[MediaFile], str] = lambda media: f"https://box.example.net/m{media.path}?signature=s",
     unknown_before: bool = False,
+    back: dict[str, int] | None = None,
 ) -> Job:
     return Job(
         content=Content(text, media or (film(),)),
@@ -160,6 +162,7 @@ def job(
         slice_over=slice_over,
         committed_at=NOW,
         unknown_before=unknown_before,
+        times_back=back or {},
         public_url=public_url,
         seal=lambda text: f"sealed {text}",
         open=lambda sealed: sealed.removeprefix("sealed "),
@@ -168,6 +171,7 @@ def job(
 
 
 def run(step: str, script: Script, *media: MediaFile, **more: Any) -> Outcome:
-    outcome = ADAPTER.run(step, job(script, *media, **more))
+    back = {} if (given := more.get("back")) is None else given
+    outcome = counted(ADAPTER.run(step, job(script, *media, **more)), back)
     assert script.over, "not everything was asked"
     return outcome

@@ -193,12 +193,12 @@ def test_a_reason_says_what_to_do_and_is_a_verdict(reason: str | None, says: str
     ],
 )
 def test_what_tiktok_calls_worth_it_gets_one_new_task_and_no_third(reason: str, seconds: float) -> None:
-    outcome = run(STEP, Script(failed(reason)), memo=opened())
+    back: dict[str, int] = {}
+    outcome = run(STEP, Script(failed(reason)), memo=opened(), back=back)
     assert isinstance(outcome, Again)
     assert (outcome.step, outcome.limit, outcome.seconds) == ("creator_info", 1, seconds)
     assert "publish_id" not in outcome.memo
-    second = {**opened(), "restarts": outcome.memo["restarts"]}
-    refused = run(STEP, Script(failed(reason)), memo=second)
+    refused = run(STEP, Script(failed(reason)), memo=opened(), back=back)
     assert isinstance(refused, Refused)
     assert refused.verdict
 

@@ -13,7 +13,8 @@ from socialpub.core.settings.sections import TikTokSection
 from socialpub.providers.content import Account, Content, MediaFile, Problem
 from socialpub.providers.errors import AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
 from socialpub.providers.responses import HttpResponse
-from socialpub.providers.tiktok import TikTok, oauth
+from socialpub.providers.tiktok import TikTok
+from socialpub.providers.tiktok.oauth import TikTokOAuth
 from tests.support.scripted_http import Answering
 
 OWNER = Account("oid", "owner")
@@ -287,7 +288,7 @@ def section(**more: Any) -> TikTokSection:
 
 
 def test_the_consent_page_gets_a_challenge_in_hexadecimal() -> None:
-    url = oauth.authorize_url(section(), redirect_uri=REDIRECT, state="st", verifier=VERIFIER)
+    url = TikTokOAuth(section()).authorize_url(redirect_uri=REDIRECT, state="st", verifier=VERIFIER)
     assert url.startswith("https://www.tiktok.com/v2/auth/authorize/?")
     assert parse_qs(urlsplit(url).query) == {
         "client_key": ["ck"],
@@ -302,15 +303,17 @@ def test_the_consent_page_gets_a_challenge_in_hexadecimal() -> None:
 
 def test_pkce_can_be_turned_off_on_both_sides() -> None:
     plain = section(pkce=False)
-    assert "code_challenge" not in oauth.authorize_url(plain, redirect_uri=REDIRECT, state="st", verifier=VERIFIER)
+    assert "code_challenge" not in TikTokOAuth(plain).authorize_url(
+        redirect_uri=REDIRECT, state="st", verifier=VERIFIER
+    )
     http = Answering({"access_token": "act.1"})
-    oauth.exchange(http, plain, code="c*!1", redirect_uri=REDIRECT, verifier=VERIFIER)
+    TikTokOAuth(plain).exchange(http, code="c*!1", redirect_uri=REDIRECT, verifier=VERIFIER)
     assert "code_verifier" not in http.calls[0]["form"]
 
 
 def test_a_code_is_traded_as_it_came_with_the_very_redirect_address() -> None:
     http = Answering({"access_token": "act.1", "refresh_token": "rft.1", "scope": "user.info.basic,video.upload"})
-    tokens = oauth.exchange(http, section(), code="c*!1", redirect_uri=REDIRECT, verifier=VERIFIER)
+    tokens = TikTokOAuth(section()).exchange(http, code="c*!1", redirect_uri=REDIRECT, verifier=VERIFIER)
     assert http.calls[0]["url"] == "https://tiktok.test/v2/oauth/token/"
     assert http.calls[0]["form"] == {
         "client_key": "ck",
@@ -339,6 +342,6 @@ def test_a_code_is_traded_as_it_came_with_the_very_redirect_address() -> None:
 def test_a_refused_code_tells_whether_the_owner_begins_again(error: str, again: bool) -> None:
     http = Answering({"error": error, "error_description": "because", "log_id": "log3"}, status=400)
     with pytest.raises(Rejected) as caught:
-        oauth.exchange(http, section(), code="secret-code", redirect_uri=REDIRECT, verifier=VERIFIER)
+        TikTokOAuth(section()).exchange(http, code="secret-code", redirect_uri=REDIRECT, verifier=VERIFIER)
     assert (caught.value.reauth, caught.value.code) == (again, error)
     assert "secret-code" not in caught.value.message

@@ -2,34 +2,34 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr
 
+from socialpub.core.settings.sections import XSection
 from socialpub.providers.bodies import FilePart
 from socialpub.providers.content import Account, Content, ImageLimits, MediaFile
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Memo, Outcome
 from socialpub.providers.responses import HttpResponse
 from socialpub.providers.x import X
+from tests.support.going_back import counted
 from tests.unit.providers.x import official
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 API = "https://api.x.test"
 
 
-@dataclass
-class Section:
-    client_id: str = "client"
-    client_secret: SecretStr = field(default_factory=lambda: SecretStr("hush"))
-    api_url: str = API
-    authorize_url: str = "https://x.test/i/oauth2/authorize"
-
-
-ADAPTER = X(Section())
+SECTION = XSection(
+    client_id="client",
+    client_secret=SecretStr("hush"),
+    api_url=API,
+    authorize_url="https://x.test/i/oauth2/authorize",
+)
+ADAPTER = X(SECTION)
 
 
 def answer(status: int, body: Any = None, **headers: str) -> HttpResponse:
@@ -146,6 +146,7 @@ def job(
     options: dict[str, Any] | None = None,
     unknown_before: bool = False,
     committed_at: datetime | None = None,
+    back: dict[str, int] | None = None,
 ) -> Job:
     return Job(
         content=Content(text, media),
@@ -159,11 +160,13 @@ def job(
         slice_over=slice_over,
         unknown_before=unknown_before,
         committed_at=committed_at,
+        times_back=back or {},
     )
 
 
 def run(step: str, script: Script, text: str = "Hello", *media: MediaFile, **more: Any) -> Outcome:
-    return ADAPTER.run(step, job(script, text, *media, **more))
+    back = {} if (given := more.get("back")) is None else given
+    return counted(ADAPTER.run(step, job(script, text, *media, **more)), back)
 
 
 def uploaded(*ids: str, ready_seconds_ago: float = 60.0, **more: Any) -> Memo:

@@ -268,31 +268,37 @@ def test_a_duplicate_after_an_unknown_outcome_is_probably_our_own_post() -> None
 
 def test_invalid_media_that_are_fresh_wait_once_then_are_sent_once_more_then_fail() -> None:
     media = picture()
-    first = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=uploaded("1", ready_seconds_ago=3))
+    back: dict[str, int] = {}
+    first = run(
+        "create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=uploaded("1", ready_seconds_ago=3), back=back
+    )
     assert isinstance(first, Wait)
     assert 3 <= first.seconds <= 5
 
-    second = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=first.memo, seconds=4)
+    second = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=first.memo, seconds=4, back=back)
     assert isinstance(second, Again)
     assert second.step == "upload:0"
 
     upload = Script(data(id="2", expires_after_secs=86400))
     done = run("upload:0", upload, "Hi", media, memo=second.memo, seconds=5)
     assert upload.over
-    third = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=memo_of(done), seconds=6)
+    third = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=memo_of(done), seconds=6, back=back)
     assert isinstance(third, Refused)
     assert "sent 2 times" in third.message
 
 
 def test_invalid_media_that_are_old_are_sent_once_more_at_once_and_created_three_times_at_most() -> None:
     media = film()
-    first = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=uploaded("1", ready_seconds_ago=30))
+    back: dict[str, int] = {}
+    first = run(
+        "create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=uploaded("1", ready_seconds_ago=30), back=back
+    )
     assert isinstance(first, Again)
     assert first.step == "init:0"
     again = {**first.memo, **uploaded("2", ready_seconds_ago=0)}
-    second = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=again, seconds=1)
+    second = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=again, seconds=1, back=back)
     assert isinstance(second, Wait)
-    third = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=second.memo, seconds=5)
+    third = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=second.memo, seconds=5, back=back)
     assert isinstance(third, Refused)
 
 

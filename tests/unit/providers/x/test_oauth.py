@@ -8,9 +8,9 @@ import pytest
 from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
 from socialpub.providers.http import Http
 from socialpub.providers.x import oauth
-from tests.unit.providers.x.script import Script, Section, answer, data, problem
+from tests.unit.providers.x.script import SECTION, Script, answer, data, problem
 
-OAUTH = oauth.XOAuth(Section())
+OAUTH = oauth.XOAuth(SECTION)
 ALL_SCOPES = frozenset(oauth.SCOPES)
 PAIR = {
     "token_type": "bearer",

@@ -239,12 +239,13 @@ def test_pieces_that_are_too_large_are_halved_in_a_new_session(status: int) -> N
 def test_a_session_that_x_does_not_know_any_more_is_begun_anew_once(step: str, gone: Any) -> None:
     media = film(size_bytes=10)
     memo = after("init:0", script=Script(OPENED), media=media)
-    outcome = run(step, Script(gone), "Hi", media, memo=memo)
+    back: dict[str, int] = {}
+    outcome = run(step, Script(gone), "Hi", media, memo=memo, back=back)
     assert isinstance(outcome, Again)
     assert outcome.step == "init:0"
     memo = after("init:0", script=Script(data(id="78", expires_after_secs=DAY)), media=media, memo=outcome.memo)
     assert memo["media"]["0"]["id"] == "78"
-    assert isinstance(run(step, Script(gone), "Hi", media, memo=memo), Refused)
+    assert isinstance(run(step, Script(gone), "Hi", media, memo=memo, back=back), Refused)
 
 
 @pytest.mark.parametrize("step", ["append:0", "finalize:0", "await:0"])

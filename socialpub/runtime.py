@@ -22,8 +22,8 @@ from socialpub.db.locks import ProcessLock
 from socialpub.db.secret_binding import bind_secret
 from socialpub.media.files import Files
 from socialpub.providers import registry
-from socialpub.providers.base import Provider
 from socialpub.providers.http import Http
+from socialpub.providers.protocol import Provider
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -20,9 +20,10 @@ from socialpub.core.errors import NotFound, OperatorError, SocialpubError
 from socialpub.db import appliance_state
 from socialpub.db.database import Reader, Row, Tx
 from socialpub.db.models import Profile, ProfileStatus
-from socialpub.providers.answers import shown
-from socialpub.providers.base import Identity, Provider
 from socialpub.providers.errors import ProviderError
+from socialpub.providers.oauth import Identity
+from socialpub.providers.protocol import Provider
+from socialpub.providers.responses import shortened
 from socialpub.runtime import Runtime
 
 _ERROR_CODE = re.compile(r"[a-z_]{1,40}")
@@ -172,7 +173,8 @@ def _code(provider: Provider, query: Mapping[str, str]) -> str:
             remedies.begin_again(provider.name),
         )
     if error:
-        said = f"{shown(error)}: {words}" if (words := shown(query.get("error_description"))) else shown(error)
+        words = shortened(query.get("error_description"))
+        said = f"{shortened(error)}: {words}" if words else shortened(error)
         raise OperatorError(
             f"{provider.label} gave no consent. It says: {said}",
             f"Check [providers.{provider.name}] and the app's page at {provider.label}, then begin again: "

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from socialpub.core.errors import OperatorError
-from socialpub.providers.base import nearest
+from socialpub.core.spelling import nearest
 
 KEYS = ("accessToken", "refreshToken", "expiresAt", "refreshExpiresAt", "scope")
 FORM = (

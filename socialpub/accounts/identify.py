@@ -4,8 +4,9 @@ from socialpub.accounts import remedies, token_answer
 from socialpub.accounts.credentials import Credentials
 from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state
-from socialpub.providers.base import Identity, Provider
 from socialpub.providers.errors import AuthExpired, ProviderError
+from socialpub.providers.oauth import Identity
+from socialpub.providers.protocol import Provider
 from socialpub.runtime import Runtime
 
 

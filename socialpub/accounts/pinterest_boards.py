@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from socialpub.accounts import profiles, remedies, tokens
 from socialpub.core.errors import NotFound, OperatorError
-from socialpub.providers.base import Withdrawn
 from socialpub.providers.errors import AuthExpired, ProviderError
+from socialpub.providers.job import Withdrawn
 from socialpub.providers.pinterest import Board, BoardSection, Pinterest
 from socialpub.runtime import Runtime
 

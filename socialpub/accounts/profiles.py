@@ -14,7 +14,8 @@ from socialpub.core.errors import InvalidRequest, NotFound
 from socialpub.db import profile_rows
 from socialpub.db.database import Reader, Row, Tx
 from socialpub.db.models import Profile, ProfileStatus
-from socialpub.providers.base import Identity, Provider
+from socialpub.providers.oauth import Identity
+from socialpub.providers.protocol import Provider
 from socialpub.runtime import Runtime
 
 LONGEST_NAME = 200

@@ -1,7 +1,7 @@
 """What to do about an account that cannot be used: one wording for logs, pages, posts and the command line."""
 
-from socialpub.providers.base import Provider
-from socialpub.providers.errors import AuthExpired, NotSent, ProviderError, RateLimited, Rejected, Unavailable
+from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
+from socialpub.providers.protocol import Provider
 
 
 def reconnect(provider_name: str) -> str:
@@ -19,7 +19,7 @@ def after_failure(provider: Provider, error: ProviderError) -> str:
     match error:
         case AuthExpired() | Rejected(reauth=True):
             return f"Let the account's owner consent again: {reconnect(provider.name)}"
-        case NotSent() | Unavailable() | RateLimited():
+        case NotSent() | NoAnswer() | Throttled():
             return "Nothing was saved. Try again in a while."
         case _:
             return f"Check [providers.{provider.name}] in the configuration and the app's page at {provider.label}."

@@ -12,8 +12,8 @@ from socialpub.core import clock, logging
 from socialpub.db import appliance_state, profile_rows
 from socialpub.db.database import Row, Tx
 from socialpub.db.models import ProfileStatus
-from socialpub.providers.base import Withdrawn
-from socialpub.providers.errors import ProviderError, RateLimited, Rejected
+from socialpub.providers.errors import ProviderError, Rejected, Throttled
+from socialpub.providers.job import Withdrawn
 from socialpub.runtime import Runtime
 
 SOON = timedelta(days=7)
@@ -47,7 +47,7 @@ def keep_alive(rt: Runtime, held: Collection[str] = ()) -> str | None:
         # The profile says so itself by now.
         log.warning("an account must be connected again", profile=profile_id, why=refused.message)
     except ProviderError as error:
-        named = error.retry_after_seconds if isinstance(error, RateLimited) else None
+        named = error.retry_after_seconds if isinstance(error, Throttled) else None
         rt.write(_ask_later, profile_id, max(RETRY_SECONDS, named or 0.0), error.message)
         log.warning("idle tokens could not be renewed", profile=profile_id, why=error.message)
     else:

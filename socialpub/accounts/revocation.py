@@ -12,7 +12,7 @@ from socialpub.core import clock, logging
 from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.db import appliance_state, profile_rows
 from socialpub.db.database import Tx
-from socialpub.providers.errors import AppRefused, NotSent, ProviderError, RateLimited, Unavailable
+from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, ProviderError, Throttled
 from socialpub.runtime import Runtime
 
 log = logging.get_logger("socialpub.revocation")
@@ -84,7 +84,7 @@ def _end(rt: Runtime, profile_id: str, since: timedelta, ask: bool) -> bool:
     try:
         if ask:
             _revoke(rt, profile_id)
-    except (NotSent, Unavailable, RateLimited, AppRefused) as error:
+    except (NotSent, NoAnswer, Throttled, AppRefused) as error:
         if since < ERASED_AFTER:
             rt.write(_ask_later, profile_id, _patience(since, error), error.message)
             return False
@@ -110,7 +110,7 @@ def _revoke(rt: Runtime, profile_id: str) -> None:
 def _patience(since: timedelta, error: ProviderError) -> float:
     """As long again as it has lasted so far: few calls to a network that is away for the whole hour."""
     seconds = min(max(since.total_seconds(), FIRST_RETRY_SECONDS), LONGEST_RETRY_SECONDS)
-    named = error.retry_after_seconds if isinstance(error, RateLimited) else None
+    named = error.retry_after_seconds if isinstance(error, Throttled) else None
     return max(seconds, named or 0.0)
 
 

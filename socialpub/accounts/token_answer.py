@@ -10,7 +10,7 @@ from socialpub.core import clock
 from socialpub.core.crypto import Secrets
 from socialpub.db.database import Value
 from socialpub.db.models import Profile
-from socialpub.providers.base import Tokens
+from socialpub.providers.oauth import Tokens
 
 
 def credentials(answer: Tokens, asked_at: datetime, previous: Credentials | None = None) -> Credentials:

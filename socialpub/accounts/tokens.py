@@ -14,8 +14,10 @@ from socialpub.db import appliance_state, profile_rows
 from socialpub.db.database import Tx
 from socialpub.db.locks import FileLock
 from socialpub.db.models import Profile, ProfileStatus
-from socialpub.providers.base import Provider, Tokens, Withdrawn
-from socialpub.providers.errors import AppRefused, NotSent, Rejected, Unavailable
+from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, Rejected
+from socialpub.providers.job import Withdrawn
+from socialpub.providers.oauth import Tokens
+from socialpub.providers.protocol import Provider
 from socialpub.runtime import Runtime
 
 
@@ -129,11 +131,11 @@ def _ask(rt: Runtime, provider: Provider, profile_id: str, refresh_token: str) -
     try:
         try:
             answer = provider.oauth.refresh(rt.http, refresh_token)
-        except Unavailable:
+        except NoAnswer:
             _usable(rt, profile_id)  # it may have taken a minute: nothing is sent for a profile disconnected meanwhile
             # It may have been spent or not. The same token once more tells: a new pair, or that the owner must consent.
             answer = provider.oauth.refresh(rt.http, refresh_token)
-    except Unavailable as error:
+    except NoAnswer as error:
         raise NotRenewed(f"The access token could not be renewed: {error.message}", code=error.code) from error
     except Rejected as refused:
         if refused.reauth:

@@ -18,7 +18,7 @@ from socialpub.db.database import Tx
 from socialpub.ops import health, offline_checks
 from socialpub.ops.finding import Finding, note, ok, problem
 from socialpub.providers.errors import NotSent, ProviderError
-from socialpub.providers.http import Answer
+from socialpub.providers.responses import HttpResponse
 from socialpub.publishing import holds, scheduling
 from socialpub.runtime import Runtime
 
@@ -164,7 +164,7 @@ def _ask(rt: Runtime, label: str, api_url: str, used: bool) -> Iterator[Finding]
         yield from _compare_clocks(rt, label, answer)
 
 
-def _compare_clocks(rt: Runtime, label: str, answer: Answer) -> Iterator[Finding]:
+def _compare_clocks(rt: Runtime, label: str, answer: HttpResponse) -> Iterator[Finding]:
     try:
         theirs = parsedate_to_datetime(answer.headers.get("date", ""))
     except ValueError:

@@ -4,8 +4,8 @@ A network that is not in here does not exist for the rest of the house.
 """
 
 from socialpub.core.settings.sections import ProvidersSection
-from socialpub.providers.base import Provider
 from socialpub.providers.pinterest import Pinterest
+from socialpub.providers.protocol import Provider
 from socialpub.providers.tiktok import TikTok
 from socialpub.providers.x import X
 

@@ -15,8 +15,8 @@ from socialpub.core.clock import after, parse
 from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.db import appliance_state, delivery_rows, post_rows
 from socialpub.db.database import Row, Tx
-from socialpub.providers.base import Job, Withdrawn
 from socialpub.providers.errors import ProviderError
+from socialpub.providers.job import Job, Withdrawn
 from socialpub.publishing import posts
 from socialpub.runtime import Runtime
 

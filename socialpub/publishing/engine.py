@@ -16,26 +16,11 @@ from socialpub.core.clock import parse
 from socialpub.core.errors import OperatorError, Unavailable
 from socialpub.db import delivery_rows
 from socialpub.db.models import Delivery, Profile, ProfileStatus, Progress, State
-from socialpub.providers.base import (
-    Account,
-    CannotTell,
-    Content,
-    Done,
-    Held,
-    ImageLimits,
-    Job,
-    Look,
-    MediaFile,
-    Provider,
-    Published,
-    Refused,
-    Seen,
-    Unfit,
-    Unknown,
-    Withdrawn,
-)
-from socialpub.providers.errors import AppRefused, AuthExpired, NotSent, ProviderError, RateLimited, Rejected
-from socialpub.providers.errors import Unavailable as NoAnswer
+from socialpub.providers.content import Account, Content, ImageLimits, MediaFile
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
+from socialpub.providers.job import CallTrace, Job, Unfit, Withdrawn
+from socialpub.providers.outcomes import Again, CannotTell, Done, Held, Look, Published, Refused, Unknown
+from socialpub.providers.protocol import Provider
 from socialpub.publishing import claim, deliveries, posts, renditions, scheduling, settle
 from socialpub.publishing.results import Limited, Missing, Opening, Result, Retry, Run, Undecidable
 from socialpub.runtime import Runtime
@@ -113,7 +98,7 @@ def open_(rt: Runtime, delivery: Delivery) -> Opening:
 def advance(rt: Runtime, delivery: Delivery) -> Delivery | None:
     """Run the next step of a claimed delivery and settle it. The delivery again when it goes on at once."""
     with logging.bind(post_id=delivery.post_id, delivery_id=delivery.id, provider=delivery.provider):
-        started_at, step, seen = rt.stamp(), delivery.step_name, Seen()
+        started_at, step, seen = rt.stamp(), delivery.step_name, CallTrace()
         result = _run(rt, delivery, seen)
         run = Run(started_at, seen.code, seen.request_id, seen.answered, seen.message)
         following = _settle(rt, delivery, result, run)
@@ -139,7 +124,7 @@ def _settle(rt: Runtime, delivery: Delivery, result: Result, run: Run) -> Delive
     return following
 
 
-def _run(rt: Runtime, delivery: Delivery, seen: Seen) -> Result:
+def _run(rt: Runtime, delivery: Delivery, seen: CallTrace) -> Result:
     profile = _profile(rt, delivery)
     unusable = _unusable(profile)
     if unusable is not None:
@@ -177,7 +162,7 @@ def _failed_here(delivery: Delivery) -> Result:
     return Retry("socialpub failed unexpectedly; its log says why.")
 
 
-def _converse(rt: Runtime, delivery: Delivery, profile: Profile, token: str, seen: Seen) -> Result:
+def _converse(rt: Runtime, delivery: Delivery, profile: Profile, token: str, seen: CallTrace) -> Result:
     provider = rt.providers[delivery.provider]
     content = posts.content(rt, rt.reader, delivery.post_id)
     if delivery.step_kind == "prepare" and not delivery.progress.reading_back:
@@ -186,7 +171,8 @@ def _converse(rt: Runtime, delivery: Delivery, profile: Profile, token: str, see
     job = _job(rt, delivery, provider, posts.account_of(profile), content, token, seen)
     if not delivery.progress.reading_back:
         rt.memory(EngineMemory).last_contact[delivery.id] = rt.clock.monotonic()
-        return provider.run(delivery.step_name, job)
+        outcome = provider.run(delivery.step_name, job)
+        return outcome.after(job.times(outcome.reason)) if isinstance(outcome, Again) else outcome
     match provider.recover(job):
         case CannotTell(hint):
             return Undecidable(hint)
@@ -201,7 +187,7 @@ def _converse(rt: Runtime, delivery: Delivery, profile: Profile, token: str, see
 
 
 def _job(
-    rt: Runtime, delivery: Delivery, provider: Provider, account: Account, content: Content, token: str, seen: Seen
+    rt: Runtime, delivery: Delivery, provider: Provider, account: Account, content: Content, token: str, seen: CallTrace
 ) -> Job:
     began = rt.clock.monotonic()
     asked = False
@@ -243,7 +229,8 @@ def _job(
         public_url=lambda media: _public_url(rt, media),
         seal=lambda text: rt.secrets.seal(text).decode(),
         open=lambda sealed: rt.secrets.open(sealed.encode()),
-        seen=seen,
+        times_back=delivery.progress.again,
+        trace=seen,
     )
 
 
@@ -262,7 +249,7 @@ def _meaning(delivery: Delivery, error: ProviderError) -> Result:
     match error:
         case NotSent():
             return Retry(error.message, error.code)
-        case RateLimited():
+        case Throttled():
             # Under the step's name, which every delivery of the profile shares; the network's own says no more.
             endpoint = cooldowns.endpoint_of(delivery.step_name)
             return Limited(error.retry_after_seconds, endpoint, error.message, error.code)

@@ -17,7 +17,7 @@ from socialpub.core.errors import Conflict, FieldError, InvalidRequest, NotFound
 from socialpub.db import appliance_state, delivery_rows, post_rows, profile_rows
 from socialpub.db.database import Reader, Row, Tx
 from socialpub.db.models import PostStatus, Profile, ProfileStatus, State
-from socialpub.providers.base import Account, Content, MediaFile, Problem
+from socialpub.providers.content import Account, Content, MediaFile, Problem
 from socialpub.publishing import audiences, deliveries, equal_content, log_entries, post_status
 from socialpub.runtime import Runtime
 

@@ -11,7 +11,8 @@ from socialpub.core.errors import Unavailable
 from socialpub.db import delivery_rows
 from socialpub.media import decoder_process
 from socialpub.media.resize import CannotFit
-from socialpub.providers.base import ImageLimits, MediaFile, Unfit
+from socialpub.providers.content import ImageLimits, MediaFile
+from socialpub.providers.job import Unfit
 from socialpub.runtime import Runtime
 
 FITTED = "fitted"

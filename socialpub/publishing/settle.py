@@ -14,7 +14,7 @@ from socialpub.core.clock import after, parse
 from socialpub.db import appliance_state, delivery_rows, profile_rows
 from socialpub.db.database import Tx
 from socialpub.db.models import Delivery, Progress, State
-from socialpub.providers.base import Again, Done, Held, More, Published, Refused, Unknown, Wait
+from socialpub.providers.outcomes import Again, Done, Held, More, Published, Refused, Unknown, Wait
 from socialpub.publishing import deliveries, equal_content, holds, log_entries, post_status, scheduling
 from socialpub.publishing.attempts import Outcome as Told
 from socialpub.publishing.deliveries import LOOK_AFTER_SECONDS, MOST_COMMITS, OUTCOME_UNKNOWN, STOPPED
@@ -161,12 +161,8 @@ def _go_back(rt: Runtime, tx: Tx, delivery: Delivery, again: Again, run: Run) ->
         message = deliveries.unknown_message(delivery, hint)
         deliveries.fail(tx, delivery, State.UNCONFIRMED, message, run, Told.UNKNOWN)
         return
-    count = delivery.progress.again.get(again.reason, 0) + 1
-    if count > again.limit:
-        _refuse(tx, delivery, Refused(again.reason), run, True)
-        return
     deliveries.tell(tx, delivery, run, Told.RETRYING, again.reason, next_at=after(tx.stamp, again.seconds))
-    delivery.progress.again[again.reason] = count
+    delivery.progress.again[again.reason] = delivery.progress.again.get(again.reason, 0) + 1
     delivery.memo = again.memo
     delivery.step = [name for name, _ in delivery.plan or ()].index(again.step)
     delivery.committed_at = None

@@ -13,7 +13,8 @@ import pytest
 
 import socialpub
 from socialpub.db.models import State
-from socialpub.providers.base import Account, Content, Kind, MediaFile, Provider
+from socialpub.providers.content import Account, Content, MediaFile
+from socialpub.providers.protocol import Kind, Provider
 from socialpub.publishing import posts
 from socialpub.publishing.posts import Draft, DraftMedia
 from socialpub.sandbox.world import Request

@@ -3,21 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from socialpub.providers.base import (
-    Account,
-    CannotTell,
-    Content,
-    Identity,
-    Job,
-    Kind,
-    Look,
-    Outcome,
-    Problem,
-    Published,
-    Step,
-    Tokens,
-)
+from socialpub.providers.content import Account, Content, Problem
 from socialpub.providers.errors import ProviderError
+from socialpub.providers.job import Job
+from socialpub.providers.oauth import Identity, Tokens
+from socialpub.providers.outcomes import CannotTell, Look, Outcome, Published
+from socialpub.providers.protocol import Kind, Step
 
 Line = Outcome | Look | CannotTell | ProviderError | Exception
 
@@ -92,7 +83,7 @@ class Scripted:
         line = self._next(step)
         if line is None:
             kind = next(known.kind for known in self.steps if known.name == step)
-            from socialpub.providers.base import Done
+            from socialpub.providers.outcomes import Done
 
             return self.lands(job.content.text) if kind is Kind.COMMIT else Done({**job.memo, step: True})
         if isinstance(line, Exception):

@@ -72,8 +72,8 @@ def refresh_profile(appliance: Appliance, profile_id: str) -> None:
     """
     from socialpub.accounts import profiles, remedies, tokens
     from socialpub.core.errors import NotFound
-    from socialpub.providers.base import Withdrawn
     from socialpub.providers.errors import ProviderError
+    from socialpub.providers.job import Withdrawn
 
     with appliance.open() as rt:
         profile = profiles.find(rt.reader, profile_id)

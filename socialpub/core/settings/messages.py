@@ -3,7 +3,6 @@
 The value of a secret is never part of it, nor that of an unknown key, which may be a misspelt secret.
 """
 
-import difflib
 import json
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
@@ -15,6 +14,7 @@ from pydantic.fields import FieldInfo
 
 from socialpub.core import durations
 from socialpub.core.redaction import MASK, redact
+from socialpub.core.spelling import nearest
 
 Key = tuple[str, ...]
 
@@ -52,8 +52,8 @@ def explain(detail: Mapping[str, Any], keys: Mapping[Key, FieldInfo], variables:
 
 def meant(name: str, known: Iterable[str]) -> str:
     """`: did you mean …?` with the nearest known name; where none is near, where to look."""
-    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f": did you mean {near[0]}?" if near else ": remove it; config.example.toml shows every key"
+    near = nearest(name, known, cutoff=0.6)
+    return f": did you mean {near}?" if near else ": remove it; config.example.toml shows every key"
 
 
 def _meant_key(place: Key, keys: Mapping[Key, FieldInfo]) -> str:
@@ -62,9 +62,9 @@ def _meant_key(place: Key, keys: Mapping[Key, FieldInfo]) -> str:
     beside = {".".join(key) for key in keys if key[:-1] == place[:-1]}
     sections = {".".join(key[:length]) for key in keys for length in range(1, len(key))}
     beside |= {name for name in sections if name.split(".")[:-1] == list(place[:-1])}
-    near = difflib.get_close_matches(place[-1], [name.rpartition(".")[2] for name in sorted(beside)], n=1, cutoff=0.6)
+    near = nearest(place[-1], (name.rpartition(".")[2] for name in sorted(beside)), cutoff=0.6)
     if near:
-        return f": did you mean {'.'.join((*place[:-1], near[0]))}?"
+        return f": did you mean {'.'.join((*place[:-1], near))}?"
     elsewhere = sorted(".".join(key) for key in keys if key[-1] == place[-1])
     if elsewhere:
         return f": did you mean {' or '.join(elsewhere)}?"

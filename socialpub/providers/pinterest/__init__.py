@@ -1,17 +1,19 @@
 """Pinterest, API v5: the adapter between the engine and everything that is peculiar to this network."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from socialpub.providers.base import Account, CannotTell, Content, Job, Look, OAuth, Options, Outcome, Problem, Step
-from socialpub.providers.pinterest import boards, check, options, publish, readback
+from socialpub.core.settings.sections import PinterestSection
+from socialpub.providers.content import Account, Content, Options, Problem
+from socialpub.providers.http import Http
+from socialpub.providers.job import Job
+from socialpub.providers.oauth import OAuth
+from socialpub.providers.outcomes import CannotTell, Look, Outcome
+from socialpub.providers.pinterest import boards, check, find_post, options, plan, publish
 from socialpub.providers.pinterest.boards import Board, BoardSection
 from socialpub.providers.pinterest.errors import SANDBOX_API
 from socialpub.providers.pinterest.oauth import PinterestOAuth
-
-if TYPE_CHECKING:
-    from socialpub.core.settings.sections import PinterestSection
-    from socialpub.providers.http import Http
+from socialpub.providers.protocol import Step
 
 __all__ = ["SANDBOX_API", "Board", "BoardSection", "Pinterest"]
 
@@ -22,7 +24,7 @@ class Pinterest:
     name = "pinterest"
     label = "Pinterest"
 
-    def __init__(self, section: "PinterestSection") -> None:
+    def __init__(self, section: PinterestSection) -> None:
         self.section = section
         self.oauth: OAuth = PinterestOAuth(section)
 
@@ -33,25 +35,24 @@ class Pinterest:
         return options.merge(stored, own)
 
     def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
-        missing = self.oauth.missing_scopes(account.scopes)
-        return check.problems(content, options, missing, sandbox=self.section.api_url == SANDBOX_API)
+        return check.problems(content, options, account, self.section)
 
     def notes(self, content: Content, options: Mapping[str, Any]) -> list[str]:
         return check.notes(content, options)
 
     def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:  # noqa: ARG002
-        return publish.plan(content)
+        return plan.plan(content)
 
     def run(self, step: str, job: Job) -> Outcome:
         return publish.run(step, job, self.section)
 
     def recover(self, job: Job) -> Look | CannotTell:
-        return readback.look(job, self.section.api_url)
+        return find_post.look(job, self.section)
 
-    def list_boards(self, http: "Http", token: str) -> list[Board]:
+    def list_boards(self, http: Http, token: str) -> list[Board]:
         """The boards of the account that a pin can be put on. Raises `errors.py`."""
         return boards.list_boards(http, self.section.api_url, token)
 
-    def list_sections(self, http: "Http", token: str, board_id: str) -> list[BoardSection]:
+    def list_sections(self, http: Http, token: str, board_id: str) -> list[BoardSection]:
         """The sections of one of its boards. Raises `errors.py`."""
         return boards.list_sections(http, self.section.api_url, token, board_id)

@@ -1,27 +1,16 @@
 """TikTok, Content Posting API: the adapter between the engine and everything that is peculiar to this network."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from socialpub.providers.base import (
-    Account,
-    CannotTell,
-    Content,
-    Done,
-    Job,
-    Look,
-    OAuth,
-    Options,
-    Outcome,
-    Problem,
-    Published,
-    Step,
-)
-from socialpub.providers.tiktok import check, options, publish, status, steps
+from socialpub.core.settings.sections import TikTokSection
+from socialpub.providers.content import Account, Content, Options, Problem
+from socialpub.providers.job import Job
+from socialpub.providers.oauth import OAuth
+from socialpub.providers.outcomes import CannotTell, Done, Look, Outcome, Published
+from socialpub.providers.protocol import Step
+from socialpub.providers.tiktok import check, find_post, options, plan, publish
 from socialpub.providers.tiktok.oauth import TikTokOAuth
-
-if TYPE_CHECKING:
-    from socialpub.core.settings.sections import TikTokSection
 
 
 class TikTok:
@@ -30,7 +19,7 @@ class TikTok:
     name = "tiktok"
     label = "TikTok"
 
-    def __init__(self, section: "TikTokSection") -> None:
+    def __init__(self, section: TikTokSection) -> None:
         self.section = section
         self.oauth: OAuth = TikTokOAuth(section)
 
@@ -47,14 +36,14 @@ class TikTok:
         return check.notes(content, options)
 
     def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:
-        return steps.plan(content, options)
+        return plan.plan(content, options)
 
     def run(self, step: str, job: Job) -> Outcome:
         return publish.run(step, job, self.section)
 
     def recover(self, job: Job) -> Look | CannotTell | Done:
-        return status.look(job, self.section)
+        return find_post.look(job, self.section)
 
     def fill_in(self, job: Job) -> Published | None:
         """What TikTok tells of a post that is published already; None while it tells nothing."""
-        return status.fill_in(job, self.section)
+        return find_post.fill_in(job, self.section)

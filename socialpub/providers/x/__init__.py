@@ -3,20 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from socialpub.providers.base import (
-    Account,
-    CannotTell,
-    Content,
-    Job,
-    Look,
-    OAuth,
-    Options,
-    Outcome,
-    Problem,
-    Step,
-)
-from socialpub.providers.x import check, options, publish, readback
-from socialpub.providers.x.oauth import Section, XOAuth
+from socialpub.core.settings.sections import XSection
+from socialpub.providers.content import Account, Content, Options, Problem
+from socialpub.providers.job import Job
+from socialpub.providers.oauth import OAuth
+from socialpub.providers.outcomes import CannotTell, Look, Outcome
+from socialpub.providers.protocol import Step
+from socialpub.providers.x import check, find_post, options, plan, publish
+from socialpub.providers.x.oauth import XOAuth
 
 
 class X:
@@ -25,7 +19,7 @@ class X:
     name = "x"
     label = "X"
 
-    def __init__(self, section: Section) -> None:
+    def __init__(self, section: XSection) -> None:
         self.section = section
         self.oauth: OAuth = XOAuth(section)
 
@@ -38,14 +32,14 @@ class X:
     def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
         return check.problems(content, options, account)
 
-    def notes(self, content: Content, options: Mapping[str, Any]) -> list[str]:  # noqa: ARG002
-        return check.notes(content)
+    def notes(self, content: Content, options: Mapping[str, Any]) -> list[str]:
+        return check.notes(content, options)
 
     def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:  # noqa: ARG002
-        return publish.plan(content)
+        return plan.plan(content)
 
     def run(self, step: str, job: Job) -> Outcome:
-        return publish.run(step, job, self.section.api_url)
+        return publish.run(step, job, self.section)
 
     def recover(self, job: Job) -> Look | CannotTell:
-        return readback.look(job, self.section.api_url)
+        return find_post.look(job, self.section)

@@ -12,10 +12,10 @@ from socialpub.accounts.consents import Failed
 from socialpub.accounts.profiles import Connected
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
 from socialpub.db.models import State
-from socialpub.providers.base import Identity
-from socialpub.providers.base import Tokens as Grant
-from socialpub.providers.errors import NotSent, Rejected, Unavailable
+from socialpub.providers.errors import NoAnswer, NotSent, Rejected
 from socialpub.providers.http import Http
+from socialpub.providers.oauth import Identity
+from socialpub.providers.oauth import Tokens as Grant
 from socialpub.publishing import deliveries
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
@@ -299,7 +299,7 @@ def test_an_appliance_that_died_at_the_exchange_is_told_as_interrupted(
         (Rejected("The code is spent.", status=400, reauth=True), "connect-profile x"),
         (Rejected("The secret is wrong.", status=401), r"\[providers.x\]"),
         (NotSent("api.x.com could not be reached"), "Try again"),
-        (Unavailable("X did not answer in time."), "Try again"),
+        (NoAnswer("X did not answer in time."), "Try again"),
     ],
 )
 def test_an_exchange_that_fails_says_what_to_do(rt: Runtime, error: Exception, hint: str) -> None:

@@ -13,8 +13,8 @@ from socialpub.accounts import connect, credentials, profile_options, profiles, 
 from socialpub.accounts.credentials import Credentials
 from socialpub.core import clock as clocks
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
-from socialpub.providers.base import Identity, Tokens
-from socialpub.providers.errors import AppRefused, AuthExpired, NotSent, RateLimited, Rejected, Unavailable
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, Rejected, Throttled
+from socialpub.providers.oauth import Identity, Tokens
 from socialpub.publishing import deliveries
 from socialpub.runtime import Runtime
 from tests.support.appliance import add_profile, open_house
@@ -139,8 +139,8 @@ def test_an_account_that_was_disconnected_comes_back_as_a_new_profile(rt: Runtim
         AuthExpired("X no longer accepts the access token."),
         Rejected("X refused.", status=403),
         NotSent("api.x.com could not be reached"),
-        Unavailable("X did not answer in time."),
-        RateLimited("X asks to wait."),
+        NoAnswer("X did not answer in time."),
+        Throttled("X asks to wait."),
         AppRefused("X has suspended the app."),
     ],
 )
@@ -294,7 +294,7 @@ def test_a_network_that_does_not_answer_is_asked_again_with_patience_and_the_hou
 ) -> None:
     profile = add_profile(rt)
     rt.write(profiles.disconnect, profile)
-    desk.on_revoke = Unavailable("X did not answer in time.")
+    desk.on_revoke = NoAnswer("X did not answer in time.")
     for _ in range(360):
         assert revocation.revoke_disconnected(rt) == 0
         clock.forward(10)
@@ -307,7 +307,7 @@ def test_a_network_that_does_not_answer_is_asked_again_with_patience_and_the_hou
 
 def test_a_revocation_waits_as_long_as_the_network_says(rt: Runtime, desk: Desk, clock: HandClock) -> None:
     rt.write(profiles.disconnect, add_profile(rt))
-    desk.on_revoke = RateLimited("X asks to wait.", retry_after_seconds=900)
+    desk.on_revoke = Throttled("X asks to wait.", retry_after_seconds=900)
     revocation.revoke_disconnected(rt)
     clock.forward(899)
     revocation.revoke_disconnected(rt)

@@ -13,8 +13,8 @@ from socialpub.accounts import connect, credentials, profiles, renewal, tokens
 from socialpub.accounts.credentials import Credentials
 from socialpub.core import clock as clocks
 from socialpub.db.database import Tx
-from socialpub.providers.base import Tokens
-from socialpub.providers.errors import NotSent, RateLimited, Rejected
+from socialpub.providers.errors import NotSent, Rejected, Throttled
+from socialpub.providers.oauth import Tokens
 from socialpub.publishing import deliveries, holds
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
@@ -107,7 +107,7 @@ def test_what_cannot_be_used_is_not_kept_alive(rt: Runtime, network: Scripted, c
     ("failure", "after"),
     [
         (NotSent("api.x.com could not be reached"), 3600),
-        (RateLimited("X asks to wait.", retry_after_seconds=7200), 7200),
+        (Throttled("X asks to wait.", retry_after_seconds=7200), 7200),
         (Rejected("X does not know the app.", status=401, code="invalid_client"), 3600),
     ],
 )

@@ -11,8 +11,9 @@ from socialpub.accounts import connect, profiles, tokens
 from socialpub.accounts.credentials import Credentials
 from socialpub.core import clock as clocks
 from socialpub.db.database import Tx
-from socialpub.providers.base import Identity, Tokens, Withdrawn
-from socialpub.providers.errors import AppRefused, NotSent, RateLimited, Rejected, Unavailable
+from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, Rejected, Throttled
+from socialpub.providers.job import Withdrawn
+from socialpub.providers.oauth import Identity, Tokens
 from socialpub.publishing import deliveries
 from socialpub.runtime import Runtime
 from tests.support.appliance import add_profile, open_house
@@ -140,7 +141,7 @@ def test_after_a_401_a_token_that_was_renewed_meanwhile_is_used(rt: Runtime, net
 def test_an_unanswered_refresh_is_tried_once_more_with_the_same_token(
     rt: Runtime, network: Scripted, profile: str
 ) -> None:
-    network.oauth.answers = [Unavailable("X did not answer in time."), Tokens("access-1", "refresh-1", TWO_HOURS)]
+    network.oauth.answers = [NoAnswer("X did not answer in time."), Tokens("access-1", "refresh-1", TWO_HOURS)]
     assert tokens.refresh(rt, profile, spent="access-0") == "access-1"
     assert network.oauth.refreshes == ["refresh-0", "refresh-0"]
 
@@ -149,15 +150,15 @@ def test_an_unanswered_refresh_is_tried_once_more_with_the_same_token(
     "outage",
     [
         NotSent("api.x.com could not be reached"),
-        Unavailable("X did not answer in time."),
-        RateLimited("X asks to wait.", retry_after_seconds=60),
+        NoAnswer("X did not answer in time."),
+        Throttled("X asks to wait.", retry_after_seconds=60),
     ],
 )
 def test_an_outage_never_costs_the_account(
-    rt: Runtime, network: Scripted, profile: str, outage: NotSent | Unavailable | RateLimited
+    rt: Runtime, network: Scripted, profile: str, outage: NotSent | NoAnswer | Throttled
 ) -> None:
     network.oauth.answers = [outage, outage]
-    with pytest.raises((NotSent, RateLimited)):
+    with pytest.raises((NotSent, Throttled)):
         tokens.refresh(rt, profile, spent="access-0")
     assert row(rt, profile)["status"] == "active"
     assert stored(rt, profile) == ("access-0", "refresh-0")
@@ -165,7 +166,7 @@ def test_an_outage_never_costs_the_account(
 
 def test_an_unanswered_refresh_is_no_unanswered_post(rt: Runtime, network: Scripted, profile: str) -> None:
     """Whoever asks for a token before the commit has not sent the commit: its outcome is not unknown."""
-    network.oauth.answers = [Unavailable("no answer"), Unavailable("no answer")]
+    network.oauth.answers = [NoAnswer("no answer"), NoAnswer("no answer")]
     with pytest.raises(NotSent):
         tokens.refresh(rt, profile, spent="access-0")
 

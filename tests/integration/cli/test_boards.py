@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.errors import AuthExpired, Unavailable
+from socialpub.providers.errors import AuthExpired, NoAnswer
 from socialpub.providers.pinterest import Board, BoardSection, Pinterest
 from tests.integration.cli.conftest import Terminal
 
@@ -78,7 +78,7 @@ def test_boards_that_cannot_be_shown_say_why(terminal: Terminal, profile: str, m
     assert terminal("admin", "list-boards", NOBODY).exit_code == 1
 
     def away(self: Pinterest, http: object, token: str) -> list[Board]:
-        raise Unavailable("Pinterest did not answer in time.")
+        raise NoAnswer("Pinterest did not answer in time.")
 
     monkeypatch.setattr(Pinterest, "list_boards", away)
     done = terminal("admin", "list-boards", profile)

@@ -21,7 +21,7 @@ from socialpub.cli.sandbox import provider_lines
 from socialpub.core.settings.loader import Settings, load
 from socialpub.media import decoder_process
 from socialpub.media.inspect import Limits
-from socialpub.providers.base import Account, Content, MediaFile, Options
+from socialpub.providers.content import Account, Content, MediaFile, Options
 from socialpub.runtime import Runtime, build
 from socialpub.sandbox import World, create_app
 from tests.support.appliance import settings_in

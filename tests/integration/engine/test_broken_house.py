@@ -9,8 +9,11 @@ import pytest
 from socialpub.core.errors import Unavailable
 from socialpub.db.database import Database, Tx
 from socialpub.db.models import State
-from socialpub.providers.base import Job, Kind, Look, Outcome, Published, Refused, Tokens
 from socialpub.providers.errors import AuthExpired
+from socialpub.providers.job import Job
+from socialpub.providers.oauth import Tokens
+from socialpub.providers.outcomes import Look, Outcome, Published, Refused
+from socialpub.providers.protocol import Kind
 from socialpub.publishing import engine, settle
 from socialpub.runtime import Runtime
 from socialpub.worker.wakeup import HueyWakeup

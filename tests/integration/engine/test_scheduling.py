@@ -9,8 +9,10 @@ import pytest
 from socialpub.accounts import renewal, revocation
 from socialpub.db.locks import ProcessLock
 from socialpub.db.models import State
-from socialpub.providers.base import Held, Job, Kind, More, Outcome, Wait
 from socialpub.providers.errors import AppRefused
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Held, More, Outcome, Wait
+from socialpub.providers.protocol import Kind
 from socialpub.publishing import backfill, deliveries, engine, holds, scheduling
 from socialpub.runtime import Runtime
 from socialpub.worker.reconciler import Reconciler

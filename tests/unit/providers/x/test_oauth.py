@@ -5,12 +5,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from socialpub.providers.errors import AuthExpired, NotSent, ProviderError, RateLimited, Rejected, Unavailable
+from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
 from socialpub.providers.http import Http
 from socialpub.providers.x import oauth
-from tests.unit.providers.x.script import Script, Section, answer, data, problem
+from tests.unit.providers.x.script import SECTION, Script, answer, data, problem
 
-OAUTH = oauth.XOAuth(Section())
+OAUTH = oauth.XOAuth(SECTION)
 ALL_SCOPES = frozenset(oauth.SCOPES)
 PAIR = {
     "token_type": "bearer",
@@ -57,12 +57,12 @@ def test_a_grant_without_offline_access_has_no_refresh_token() -> None:
         (refused(401, "unauthorized_client", "Missing valid authorization header"), Rejected, False),
         (refused(401, "invalid_client"), Rejected, False),
         (refused(400, "invalid_client"), Rejected, False),
-        (answer(429, {}), RateLimited, None),
-        (answer(500, b"<html>"), Unavailable, None),
-        (answer(503, {"error": "invalid_grant"}), Unavailable, None),
-        (answer(403, b"<html>Cloudflare</html>"), Unavailable, None),
-        (answer(200, b"<html>"), Unavailable, None),
-        (answer(200, {"token_type": "bearer"}), Unavailable, None),
+        (answer(429, {}), Throttled, None),
+        (answer(500, b"<html>"), NoAnswer, None),
+        (answer(503, {"error": "invalid_grant"}), NoAnswer, None),
+        (answer(403, b"<html>Cloudflare</html>"), NoAnswer, None),
+        (answer(200, b"<html>"), NoAnswer, None),
+        (answer(200, {"token_type": "bearer"}), NoAnswer, None),
         (NotSent("refused"), NotSent, None),
     ],
 )
@@ -78,7 +78,7 @@ def test_a_failed_refresh_is_told_apart(reply: Any, kind: type[ProviderError], r
 
 def test_a_full_window_counts_from_the_networks_own_clock() -> None:
     client, _ = http(answer(429, {}, x_rate_limit_reset="1000000060", date="Sun, 09 Sep 2001 01:46:40 GMT"))
-    with pytest.raises(RateLimited) as limited:
+    with pytest.raises(Throttled) as limited:
         OAUTH.refresh(client, "RT-1")
     assert limited.value.retry_after_seconds == 60
 
@@ -153,9 +153,9 @@ def test_the_account_is_known_by_its_id() -> None:
     [
         (problem(401, "Unauthorized"), AuthExpired),
         (problem(403, "Forbidden"), Rejected),
-        (answer(429, {}, x_rate_limit_reset="1700000000"), RateLimited),
-        (answer(502, b"<html>"), Unavailable),
-        (answer(200, {"errors": [{"message": "no"}]}), Unavailable),
+        (answer(429, {}, x_rate_limit_reset="1700000000"), Throttled),
+        (answer(502, b"<html>"), NoAnswer),
+        (answer(200, {"errors": [{"message": "no"}]}), NoAnswer),
     ],
 )
 def test_an_account_that_cannot_be_told_is_not_guessed(reply: Any, kind: type[ProviderError]) -> None:
@@ -176,7 +176,7 @@ def test_both_tokens_are_taken_back_and_an_unknown_one_counts_as_such() -> None:
 
 
 def test_a_failed_revocation_is_told() -> None:
-    for reply, kind in ((answer(503), Unavailable), (refused(401, "unauthorized_client"), Rejected)):
+    for reply, kind in ((answer(503), NoAnswer), (refused(401, "unauthorized_client"), Rejected)):
         client, _ = http(reply)
         with pytest.raises(kind):
             OAUTH.revoke(client, "AT", "RT")

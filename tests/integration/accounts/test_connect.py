@@ -17,12 +17,12 @@ from socialpub.providers.http import Http
 from socialpub.publishing import deliveries
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from tests.support.appliance import accept, add_profile, open_house, state_of
+from tests.support.appliance import accept, add_profile, open_appliance, state_of
 from tests.support.consent_browser import Browser, query_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import Line, line_to, providers_of_the_sandbox, sandbox
-from tests.support.scripted_network import Scripted
+from tests.support.sandbox_http import FaultTransport, http_to, providers_of_the_sandbox, sandbox
+from tests.support.scripted_network import ScriptedNetwork
 
 NETWORKS = ("x", "tiktok", "pinterest")
 ONE_LESS = {"x": "media.write", "tiktok": "video.upload"}
@@ -40,15 +40,15 @@ def world(clock: HandClock) -> World:
 
 
 @pytest.fixture
-def street(world: World) -> Iterator[tuple[Line, Http]]:
-    line, http = line_to(world)
-    yield line, http
+def transport_and_http(world: World) -> Iterator[tuple[FaultTransport, Http]]:
+    transport, http = http_to(world)
+    yield transport, http
     http.close()
 
 
 @pytest.fixture
-def rt(tmp_path: Path, clock: HandClock, street: tuple[Line, Http]) -> Iterator[Runtime]:
-    rt = open_house(tmp_path, clock, http=street[1], networks=providers_of_the_sandbox())
+def rt(tmp_path: Path, clock: HandClock, transport_and_http: tuple[FaultTransport, Http]) -> Iterator[Runtime]:
+    rt = open_appliance(tmp_path, clock, http=transport_and_http[1], networks=providers_of_the_sandbox())
     yield rt
     rt.close()
 
@@ -301,7 +301,7 @@ def test_an_appliance_that_died_at_the_exchange_is_told_as_interrupted(
     ],
 )
 def test_an_exchange_that_fails_says_what_to_do(rt: Runtime, error: Exception, hint: str) -> None:
-    network = Scripted()
+    network = ScriptedNetwork()
     network.oauth.answers = [error]  # type: ignore[list-item]
     rt.providers["x"] = network
     begun = connect.begin(rt, "x")
@@ -315,7 +315,7 @@ def test_an_exchange_that_fails_says_what_to_do(rt: Runtime, error: Exception, h
 
 
 def test_a_profile_that_is_disconnected_while_it_is_connected_again_stays_so(rt: Runtime) -> None:
-    network = Scripted()
+    network = ScriptedNetwork()
     rt.providers["x"] = network
     profile = add_profile(rt)
 
@@ -338,7 +338,7 @@ def test_a_profile_that_is_disconnected_while_it_is_connected_again_stays_so(rt:
 def test_without_the_apps_credentials_the_owner_is_told_where_they_go(
     tmp_path: Path, clock: HandClock, network: str, key: str
 ) -> None:
-    bare = open_house(tmp_path, clock)
+    bare = open_appliance(tmp_path, clock)
     try:
         with pytest.raises(OperatorError) as refused:
             connect.begin(bare, network)

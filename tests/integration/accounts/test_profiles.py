@@ -17,9 +17,9 @@ from socialpub.providers.base import Identity, Tokens
 from socialpub.providers.errors import AppRefused, AuthExpired, NotSent, RateLimited, Rejected, Unavailable
 from socialpub.publishing import deliveries
 from socialpub.runtime import Runtime
-from tests.support.appliance import add_profile, open_house
+from tests.support.appliance import add_profile, open_appliance
 from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import Scripted, ScriptedOAuth
+from tests.support.scripted_network import ScriptedNetwork, ScriptedOAuth
 
 GRANT = Credentials("access-a", "refresh-a")
 
@@ -69,11 +69,11 @@ def desk() -> Desk:
 
 @pytest.fixture
 def rt(tmp_path: Path, clock: HandClock, desk: Desk) -> Iterator[Runtime]:
-    network = Scripted()
+    network = ScriptedNetwork()
     network.oauth = desk
-    house = open_house(tmp_path, clock, providers={"x": network})
-    yield house
-    house.close()
+    appliance = open_appliance(tmp_path, clock, providers={"x": network})
+    yield appliance
+    appliance.close()
 
 
 def row(rt: Runtime, profile_id: str) -> Any:
@@ -357,19 +357,19 @@ def test_a_network_that_hangs_at_a_revocation_holds_nobody_up(rt: Runtime, desk:
 
 
 @pytest.fixture
-def real_house(tmp_path: Path, clock: HandClock) -> Iterator[Runtime]:
+def real_appliance(tmp_path: Path, clock: HandClock) -> Iterator[Runtime]:
     """With the real reader of X's options."""
-    house = open_house(tmp_path, clock)
-    yield house
-    house.close()
+    appliance = open_appliance(tmp_path, clock)
+    yield appliance
+    appliance.close()
 
 
 def options_of(rt: Runtime, profile_id: str) -> Any:
     return json.loads(row(rt, profile_id)["options"])
 
 
-def test_options_are_stored_under_their_own_names_and_taken_away_again(real_house: Runtime) -> None:
-    rt = real_house
+def test_options_are_stored_under_their_own_names_and_taken_away_again(real_appliance: Runtime) -> None:
+    rt = real_appliance
     profile = add_profile(rt)
     given = profile_options.read_pairs(
         ["reply_settings=following", "madeWithAi=true", "communityId = 1234567890123456789"]
@@ -385,8 +385,8 @@ def test_options_are_stored_under_their_own_names_and_taken_away_again(real_hous
     assert options_of(rt, profile) == {"replySettings": "verified"}
 
 
-def test_a_wrong_option_is_told_with_every_other_one_and_nothing_is_stored(real_house: Runtime) -> None:
-    rt = real_house
+def test_a_wrong_option_is_told_with_every_other_one_and_nothing_is_stored(real_appliance: Runtime) -> None:
+    rt = real_appliance
     profile = add_profile(rt)
     with pytest.raises(InvalidRequest) as refused:
         rt.write(

@@ -7,9 +7,9 @@ from socialpub.accounts import api_keys
 from socialpub.runtime import Runtime
 from socialpub.web.app import App, create_app
 from tests.integration.api.client import Client
-from tests.support.appliance import add_profile, open_house
+from tests.support.appliance import add_profile, open_appliance
 from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import Scripted
+from tests.support.scripted_network import ScriptedNetwork
 
 
 @pytest.fixture
@@ -19,8 +19,8 @@ def clock() -> HandClock:
 
 @pytest.fixture
 def rt(tmp_path: Path, clock: HandClock) -> Iterator[Runtime]:
-    networks = {"x": Scripted(), "tiktok": Scripted(), "pinterest": Scripted()}
-    rt = open_house(tmp_path, clock, providers=networks)
+    networks = {"x": ScriptedNetwork(), "tiktok": ScriptedNetwork(), "pinterest": ScriptedNetwork()}
+    rt = open_appliance(tmp_path, clock, providers=networks)
     yield rt
     rt.close()
 

@@ -10,13 +10,13 @@ from socialpub.core.settings.sections import RateLimitSection
 from socialpub.runtime import Runtime
 from socialpub.web.app import create_app
 from tests.integration.api.client import Client
-from tests.support.appliance import open_house
+from tests.support.appliance import open_appliance
 from tests.support.hand_clock import HandClock
 
 
 @pytest.fixture
 def rt(tmp_path: Path, clock: HandClock) -> Iterator[Runtime]:
-    rt = open_house(tmp_path, clock, rate_limit=RateLimitSection(requests_per_minute=3, failed_keys_per_minute=2))
+    rt = open_appliance(tmp_path, clock, rate_limit=RateLimitSection(requests_per_minute=3, failed_keys_per_minute=2))
     yield rt
     rt.close()
 

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from socialpub.runtime import Runtime
-from tests.support.appliance import add_profile, open_house
+from tests.support.appliance import add_profile, open_appliance
 from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import Scripted
+from tests.support.scripted_network import ScriptedNetwork
 
 
 @pytest.fixture
@@ -15,13 +15,13 @@ def clock() -> HandClock:
 
 
 @pytest.fixture
-def network() -> Scripted:
-    return Scripted()
+def network() -> ScriptedNetwork:
+    return ScriptedNetwork()
 
 
 @pytest.fixture
-def rt(tmp_path: Path, clock: HandClock, network: Scripted) -> Iterator[Runtime]:
-    rt = open_house(tmp_path, clock, providers={"x": network})
+def rt(tmp_path: Path, clock: HandClock, network: ScriptedNetwork) -> Iterator[Runtime]:
+    rt = open_appliance(tmp_path, clock, providers={"x": network})
     yield rt
     rt.close()
 

@@ -19,9 +19,9 @@ from socialpub.providers.errors import NotSent, Unavailable
 from socialpub.providers.http import Answer, Http
 from socialpub.publishing import deliveries, holds
 from socialpub.runtime import Runtime
-from tests.support.appliance import accept, add_profile, open_house, settings_in
+from tests.support.appliance import accept, add_profile, open_appliance, settings_in
 from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import Scripted
+from tests.support.scripted_network import ScriptedNetwork
 
 NETWORKS = ProvidersSection(
     x=XSection.model_validate({"client_id": "app"}),
@@ -57,8 +57,8 @@ def line() -> Line:
 
 @pytest.fixture
 def rt(tmp_path: Path, clock: HandClock, line: Line) -> Iterator[Runtime]:
-    networks = {"x": Scripted(), "tiktok": Scripted(), "pinterest": Scripted()}
-    rt = open_house(tmp_path, clock, providers=networks, networks=NETWORKS, http=line)
+    networks = {"x": ScriptedNetwork(), "tiktok": ScriptedNetwork(), "pinterest": ScriptedNetwork()}
+    rt = open_appliance(tmp_path, clock, providers=networks, networks=NETWORKS, http=line)
     rt.db.write(lambda tx: tx.execute("INSERT INTO appliance VALUES ('heartbeat', ?)", (tx.stamp,)).rowcount)
     yield rt
     rt.close()
@@ -92,14 +92,14 @@ def goes_on(settings: Settings) -> bool:
 
 @pytest.fixture
 def settings(tmp_path: Path, clock: HandClock) -> Settings:
-    """Those of a house that has been opened before."""
-    open_house(tmp_path, clock).close()
+    """Those of an appliance that has been opened before."""
+    open_appliance(tmp_path, clock).close()
     settings = settings_in(tmp_path)
     settings.data_dir.chmod(0o700)
     return settings
 
 
-def test_a_house_in_order_has_no_problem(settings: Settings) -> None:
+def test_an_appliance_in_order_has_no_problem(settings: Settings) -> None:
     found = outside(settings)
     assert problems(found) == []
     assert {finding.subject for finding in found} == {
@@ -115,7 +115,7 @@ def test_looking_changes_nothing(settings: Settings) -> None:
     assert {path: path.stat().st_mtime_ns for path in settings.data_dir.rglob("*") if path.is_file()} == before
 
 
-def test_a_house_without_a_database_is_left_without_one(tmp_path: Path) -> None:
+def test_an_appliance_without_a_database_is_left_without_one(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
     found = outside(settings)
     assert problems(found) == []
@@ -177,7 +177,7 @@ def test_a_missing_secret_key_is_told(settings: Settings) -> None:
     assert not goes_on(settings)
 
 
-def test_a_secret_key_of_another_house_is_told(settings: Settings) -> None:
+def test_a_secret_key_of_another_appliance_is_told(settings: Settings) -> None:
     settings.secret_key_file.write_text("b" * 43)
     assert "another secret.key" in the(outside(settings), "secret.key").message
     assert not goes_on(settings)
@@ -252,7 +252,7 @@ def test_base_url_is_https_or_stays_on_this_machine(settings: Settings, base_url
 # --- inside ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_house_that_works_has_no_problem(rt: Runtime, line: Line) -> None:
+def test_an_appliance_that_works_has_no_problem(rt: Runtime, line: Line) -> None:
     add_profile(rt)
     found = inside(rt)
     assert problems(found) == []
@@ -345,7 +345,7 @@ def test_a_profile_whose_owner_must_act_soon_is_told(
 
 def test_missing_credentials_of_a_network_in_use_are_told(tmp_path: Path, clock: HandClock, line: Line) -> None:
     (tmp_path / "other").mkdir()
-    rt = open_house(
+    rt = open_appliance(
         tmp_path / "other",
         clock,
         networks=ProvidersSection(x=XSection(client_id="public"), pinterest=PinterestSection(client_id="half")),

@@ -7,9 +7,9 @@ from socialpub.accounts import api_keys
 from socialpub.runtime import Runtime
 from socialpub.web.app import create_app
 from tests.integration.uploads.caller import Caller
-from tests.support.appliance import add_profile, open_house
+from tests.support.appliance import add_profile, open_appliance
 from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import Scripted
+from tests.support.scripted_network import ScriptedNetwork
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def clock() -> HandClock:
 
 @pytest.fixture
 def rt(tmp_path: Path, clock: HandClock) -> Iterator[Runtime]:
-    rt = open_house(tmp_path, clock, providers={"x": Scripted()})
+    rt = open_appliance(tmp_path, clock, providers={"x": ScriptedNetwork()})
     yield rt
     rt.close()
 

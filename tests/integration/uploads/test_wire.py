@@ -14,7 +14,7 @@ from socialpub.web.app import create_app
 
 @pytest.fixture
 def address(rt, caller) -> Iterator[tuple[str, int]]:
-    """The same house, listening on a port of this machine."""
+    """The same appliance, listening on a port of this machine."""
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(create_app(rt), log_config=None, access_log=False, timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)

@@ -12,10 +12,10 @@ from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.web.app import App, create_app
 from tests.integration.uploads.caller import Caller, Reply
-from tests.support.appliance import open_house
+from tests.support.appliance import open_appliance
 from tests.support.consent_browser import Browser, query_of
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import line_to, providers_of_the_sandbox, sandbox
+from tests.support.sandbox_http import http_to, providers_of_the_sandbox, sandbox
 
 
 @pytest.fixture
@@ -30,8 +30,8 @@ def world(clock: HandClock) -> World:
 
 @pytest.fixture
 def rt(tmp_path: Path, clock: HandClock, world: World) -> Iterator[Runtime]:
-    _, http = line_to(world)
-    rt = open_house(tmp_path, clock, http=http, networks=providers_of_the_sandbox())
+    _, http = http_to(world)
+    rt = open_appliance(tmp_path, clock, http=http, networks=providers_of_the_sandbox())
     yield rt
     rt.close()
 

@@ -15,16 +15,16 @@ from socialpub.runtime import Runtime
 from socialpub.web import server
 from socialpub.web.app import create_app
 from socialpub.web.server import Server
-from tests.support.appliance import accept, add_profile, open_house
+from tests.support.appliance import accept, add_profile, open_appliance
 from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import Scripted
+from tests.support.scripted_network import ScriptedNetwork
 
 Story = Callable[[Server, str, int], Awaitable[None]]
 
 
 @pytest.fixture
 def rt(tmp_path: Path) -> Iterator[Runtime]:
-    rt = open_house(tmp_path, HandClock(), providers={"x": Scripted()}, listen=f"127.0.0.1:{free_port()}")
+    rt = open_appliance(tmp_path, HandClock(), providers={"x": ScriptedNetwork()}, listen=f"127.0.0.1:{free_port()}")
     yield rt
     rt.close()
 

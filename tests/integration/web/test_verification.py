@@ -9,7 +9,7 @@ from socialpub.core.settings.sections import ProvidersSection, TikTokSection
 from socialpub.runtime import Runtime
 from socialpub.web.app import create_app
 from tests.integration.uploads.caller import Caller
-from tests.support.appliance import open_house
+from tests.support.appliance import open_appliance
 from tests.support.hand_clock import HandClock
 
 NAME, CONTENT = "tiktokAbC123.txt", "tiktok-developers-site-verification=AbC123"
@@ -18,7 +18,7 @@ NAME, CONTENT = "tiktokAbC123.txt", "tiktok-developers-site-verification=AbC123"
 @pytest.fixture
 def rt(tmp_path: Path) -> Iterator[Runtime]:
     section = TikTokSection(verification_file=NAME, verification_content=CONTENT)
-    rt = open_house(tmp_path, HandClock(), networks=ProvidersSection(tiktok=section))
+    rt = open_appliance(tmp_path, HandClock(), networks=ProvidersSection(tiktok=section))
     yield rt
     rt.close()
 

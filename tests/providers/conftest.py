@@ -12,7 +12,7 @@ from socialpub.web.app import create_app
 from tests.providers import official
 from tests.providers.grid import BASE_URL, Environment, grid_appliance
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import HOST, FaultTransport, connect_x, sandbox
+from tests.support.sandbox_http import FaultTransport, connect_x, http_over, sandbox
 
 GRID = "tests/providers/test_grid"
 
@@ -26,11 +26,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     ]
     if reports:
         terminalreporter.write_line(f"provider grid: {len(reports)} cells")
-
-
-@pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
 
 
 @pytest.fixture
@@ -57,7 +52,7 @@ class CurrentTransport(httpx2.AsyncBaseTransport):
 def shared_http() -> Iterator[tuple[CurrentTransport, Http]]:
     """One client for all tests: making one takes as long as some of them."""
     current = CurrentTransport()
-    http = Http(mounts={HOST: current})
+    http = http_over(current)
     yield current, http
     http.close()
 

@@ -68,9 +68,9 @@ def sandbox(clock: HandClock) -> World:
     return world
 
 
-def http_to(world: World) -> tuple[FaultTransport, Http]:
-    transport = FaultTransport(world)
-    return transport, Http(mounts={HOST: transport})
+def http_over(transport: httpx2.AsyncBaseTransport) -> Http:
+    """A client whose calls of the sandbox take this way."""
+    return Http(mounts={HOST: transport})
 
 
 def providers_of_the_sandbox() -> ProvidersSection:

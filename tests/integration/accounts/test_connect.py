@@ -1,6 +1,5 @@
 """Accounts are connected through the networks' own pages, and every other way back connects nothing."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from socialpub.db.models import State
 from socialpub.providers.base import Identity
 from socialpub.providers.base import Tokens as Grant
 from socialpub.providers.errors import NotSent, Rejected, Unavailable
-from socialpub.providers.http import Http
 from socialpub.publishing import deliveries
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
@@ -21,7 +19,6 @@ from tests.support.appliance import accept, add_profile, open_appliance, state_o
 from tests.support.consent_browser import Browser, query_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import FaultTransport, http_to, providers_of_the_sandbox, sandbox
 from tests.support.scripted_network import ScriptedNetwork
 
 NETWORKS = ("x", "tiktok", "pinterest")
@@ -30,32 +27,13 @@ NOTHING_LEFT = {"x": ("tweet.write",), "tiktok": ("video.publish", "video.upload
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
-
-
-@pytest.fixture
-def world(clock: HandClock) -> World:
-    return sandbox(clock)
-
-
-@pytest.fixture
-def transport_and_http(world: World) -> Iterator[tuple[FaultTransport, Http]]:
-    transport, http = http_to(world)
-    yield transport, http
-    http.close()
-
-
-@pytest.fixture
-def rt(tmp_path: Path, clock: HandClock, transport_and_http: tuple[FaultTransport, Http]) -> Iterator[Runtime]:
-    rt = open_appliance(tmp_path, clock, http=transport_and_http[1], networks=providers_of_the_sandbox())
-    yield rt
-    rt.close()
+def appliance_options(sandbox_options: dict[str, Any]) -> dict[str, Any]:
+    return sandbox_options
 
 
 @pytest.fixture
 def browser(world: World) -> Browser:
-    if hasattr(world.pinterest, "account_named") and world.pinterest.account_named("studio") is None:
+    if world.pinterest.account_named("studio") is None:
         world.pinterest.add_account("studio")
     return Browser(world)
 

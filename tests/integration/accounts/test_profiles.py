@@ -58,22 +58,15 @@ class Desk(ScriptedOAuth):
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
-
-
-@pytest.fixture
 def desk() -> Desk:
     return Desk()
 
 
 @pytest.fixture
-def rt(tmp_path: Path, clock: HandClock, desk: Desk) -> Iterator[Runtime]:
+def network(desk: Desk) -> ScriptedNetwork:
     network = ScriptedNetwork()
     network.oauth = desk
-    appliance = open_appliance(tmp_path, clock, providers={"x": network})
-    yield appliance
-    appliance.close()
+    return network
 
 
 def row(rt: Runtime, profile_id: str) -> Any:
@@ -359,9 +352,9 @@ def test_a_network_that_hangs_at_a_revocation_holds_nobody_up(rt: Runtime, desk:
 @pytest.fixture
 def real_appliance(tmp_path: Path, clock: HandClock) -> Iterator[Runtime]:
     """With the real reader of X's options."""
-    appliance = open_appliance(tmp_path, clock)
-    yield appliance
-    appliance.close()
+    rt = open_appliance(tmp_path, clock)
+    yield rt
+    rt.close()
 
 
 def options_of(rt: Runtime, profile_id: str) -> Any:

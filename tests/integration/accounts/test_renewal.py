@@ -21,33 +21,10 @@ from socialpub.sandbox import World
 from socialpub.worker import reconciler
 from tests.support.appliance import add_profile, open_appliance
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import http_to, providers_of_the_sandbox, sandbox
 from tests.support.scripted_network import ScriptedNetwork
 
 DAY = 86_400.0
 MONTH = 30 * DAY
-
-
-@pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
-
-
-@pytest.fixture
-def network() -> ScriptedNetwork:
-    return ScriptedNetwork()
-
-
-@pytest.fixture
-def rt(tmp_path: Path, clock: HandClock, network: ScriptedNetwork) -> Iterator[Runtime]:
-    appliance = open_appliance(tmp_path, clock, providers={"x": network})
-    yield appliance
-    appliance.close()
-
-
-@pytest.fixture
-def profile(rt: Runtime) -> str:
-    return add_profile(rt, access_expires_at=clocks.after(rt.stamp(), 7200))
 
 
 def row(rt: Runtime, profile_id: str) -> Any:
@@ -177,17 +154,11 @@ def test_access_tokens_that_last_for_weeks_are_renewed_before_they_end(
 
 
 @pytest.fixture
-def world(clock: HandClock) -> World:
-    return sandbox(clock)
-
-
-@pytest.fixture
-def appliance(tmp_path: Path, clock: HandClock, world: World) -> Iterator[Runtime]:
+def appliance(tmp_path: Path, clock: HandClock, sandbox_options: dict[str, Any]) -> Iterator[Runtime]:
     """With the real adapters, and the sandbox for their networks."""
-    _, http = http_to(world)
-    appliance = open_appliance(tmp_path, clock, http=http, networks=providers_of_the_sandbox())
-    yield appliance
-    appliance.close()
+    rt = open_appliance(tmp_path, clock, **sandbox_options)
+    yield rt
+    rt.close()
 
 
 def imported(appliance: Runtime, world: World, name: str) -> str:

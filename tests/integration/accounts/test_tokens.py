@@ -1,8 +1,6 @@
 """Tokens are renewed once, kept whole, and given up only when the network itself refuses them."""
 
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,35 +13,12 @@ from socialpub.providers.base import Identity, Tokens, Withdrawn
 from socialpub.providers.errors import AppRefused, NotSent, RateLimited, Rejected, Unavailable
 from socialpub.publishing import deliveries
 from socialpub.runtime import Runtime
-from tests.support.appliance import add_profile, open_appliance
+from tests.support.appliance import add_profile
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
 
 TWO_HOURS = 7200
 REFUSED = Rejected("X does not accept the authorization any more.", status=400, reauth=True, code="invalid_request")
-
-
-@pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
-
-
-@pytest.fixture
-def network() -> ScriptedNetwork:
-    return ScriptedNetwork()
-
-
-@pytest.fixture
-def rt(tmp_path: Path, clock: HandClock, network: ScriptedNetwork) -> Iterator[Runtime]:
-    appliance = open_appliance(tmp_path, clock, providers={"x": network})
-    yield appliance
-    appliance.close()
-
-
-@pytest.fixture
-def profile(rt: Runtime) -> str:
-    """Connected with a pair whose access token lasts two hours."""
-    return add_profile(rt, access_expires_at=clocks.after(rt.stamp(), TWO_HOURS))
 
 
 def stored(rt: Runtime, profile_id: str) -> tuple[str | None, str | None]:

@@ -1,9 +1,9 @@
 """`[publishing] min_gap`: a backlog does not go out as a burst that looks like spam."""
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,10 +46,8 @@ def network(clock: HandClock) -> Timed:
 
 
 @pytest.fixture
-def rt(tmp_path: Path, clock: HandClock, network: Timed) -> Iterator[Runtime]:
-    rt = open_appliance(tmp_path, clock, providers={"x": network}, publishing=PublishingSection(min_gap=GAP))
-    yield rt
-    rt.close()
+def appliance_options(network: Timed) -> dict[str, Any]:
+    return {"providers": {"x": network}, "publishing": PublishingSection(min_gap=GAP)}
 
 
 def film(network: Timed) -> None:

@@ -6,7 +6,6 @@ import sqlite3
 import tarfile
 import threading
 import tracemalloc
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -22,24 +21,17 @@ from socialpub.publishing.posts import DraftMedia
 from socialpub.runtime import Runtime, build
 from tests.samples import media
 from tests.support import copies
-from tests.support.appliance import accept, add_profile, open_appliance
+from tests.support.appliance import accept, add_profile
 from tests.support.copies import copy_of, put_back
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
-from tests.support.scripted_network import ScriptedNetwork
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
-
-
-@pytest.fixture
-def rt(tmp_path: Path, clock: HandClock) -> Iterator[Runtime]:
-    (tmp_path / "original").mkdir()
-    rt = open_appliance(tmp_path / "original", clock, providers={"x": ScriptedNetwork()})
-    yield rt
-    rt.close()
+def appliance_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "original"
+    folder.mkdir()
+    return folder
 
 
 @pytest.fixture

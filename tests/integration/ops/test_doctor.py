@@ -2,10 +2,10 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,39 +29,37 @@ NETWORKS = ProvidersSection(
 )
 
 
-class Line(Http):
-    """Answers every bare question with `says`."""
+class AnsweringHttp(Http):
+    """Answers every bare question with `answers`."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.says: dict[str, Answer | Exception] = {}
+        self.answers: dict[str, Answer | Exception] = {}
         self.asked: list[str] = []
 
     def call(self, method: str, url: str, **_: object) -> Answer:
         self.asked.append(url)
-        answer = self.says.get(url, Answer(404))
+        answer = self.answers.get(url, Answer(404))
         if isinstance(answer, Exception):
             raise answer
         return answer
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
+def http() -> AnsweringHttp:
+    return AnsweringHttp()
 
 
 @pytest.fixture
-def line() -> Line:
-    return Line()
+def appliance_options(three_networks: dict[str, ScriptedNetwork], http: AnsweringHttp) -> dict[str, Any]:
+    return {"providers": three_networks, "networks": NETWORKS, "http": http}
 
 
 @pytest.fixture
-def rt(tmp_path: Path, clock: HandClock, line: Line) -> Iterator[Runtime]:
-    networks = {"x": ScriptedNetwork(), "tiktok": ScriptedNetwork(), "pinterest": ScriptedNetwork()}
-    rt = open_appliance(tmp_path, clock, providers=networks, networks=NETWORKS, http=line)
+def rt(rt: Runtime) -> Runtime:
+    """With a worker that has shown itself."""
     rt.db.write(lambda tx: tx.execute("INSERT INTO appliance VALUES ('heartbeat', ?)", (tx.stamp,)).rowcount)
-    yield rt
-    rt.close()
+    return rt
 
 
 def the(found: list[Finding], subject: str, level: Level = Level.PROBLEM) -> Finding:
@@ -252,12 +250,12 @@ def test_base_url_is_https_or_stays_on_this_machine(settings: Settings, base_url
 # --- inside ----------------------------------------------------------------------------------------------------------
 
 
-def test_an_appliance_that_works_has_no_problem(rt: Runtime, line: Line) -> None:
+def test_an_appliance_that_works_has_no_problem(rt: Runtime, http: AnsweringHttp) -> None:
     add_profile(rt)
     found = inside(rt)
     assert problems(found) == []
     assert {finding.subject for finding in found} == {"database", "disk", "clock", "worker", "profile", "network"}
-    assert line.asked == ["https://api.x.com", "https://open.tiktokapis.com"], "the one without an app is left alone"
+    assert http.asked == ["https://api.x.com", "https://open.tiktokapis.com"], "the one without an app is left alone"
 
 
 def test_a_database_that_somebody_keeps_locked_is_told(rt: Runtime) -> None:
@@ -286,11 +284,11 @@ def test_a_clock_that_was_never_set_is_told(tmp_path: Path, rt: Runtime, clock: 
     assert "2006" in the(inside(rt), "clock").message
 
 
-def test_a_clock_that_a_network_contradicts_is_told(rt: Runtime, line: Line) -> None:
-    line.says["https://api.x.com"] = Answer(404, {"date": "Mon, 12 Oct 2026 09:01:00 GMT"})
-    line.says["https://open.tiktokapis.com"] = Answer(404, {"date": "nonsense"})
+def test_a_clock_that_a_network_contradicts_is_told(rt: Runtime, http: AnsweringHttp) -> None:
+    http.answers["https://api.x.com"] = Answer(404, {"date": "Mon, 12 Oct 2026 09:01:00 GMT"})
+    http.answers["https://open.tiktokapis.com"] = Answer(404, {"date": "nonsense"})
     assert problems(inside(rt)) == []
-    line.says["https://api.x.com"] = Answer(404, {"date": "Mon, 12 Oct 2026 09:03:00 GMT"})
+    http.answers["https://api.x.com"] = Answer(404, {"date": "Mon, 12 Oct 2026 09:03:00 GMT"})
     assert "X says that it is 2026-10-12T09:03" in the(inside(rt), "clock").message
 
 
@@ -343,13 +341,15 @@ def test_a_profile_whose_owner_must_act_soon_is_told(
         assert words in the(inside(rt), "profile").message
 
 
-def test_missing_credentials_of_a_network_in_use_are_told(tmp_path: Path, clock: HandClock, line: Line) -> None:
+def test_missing_credentials_of_a_network_in_use_are_told(
+    tmp_path: Path, clock: HandClock, http: AnsweringHttp
+) -> None:
     (tmp_path / "other").mkdir()
     rt = open_appliance(
         tmp_path / "other",
         clock,
         networks=ProvidersSection(x=XSection(client_id="public"), pinterest=PinterestSection(client_id="half")),
-        http=line,
+        http=http,
     )
     try:
         rt.db.write(lambda tx: tx.execute("INSERT INTO appliance VALUES ('heartbeat', ?)", (tx.stamp,)).rowcount)
@@ -363,9 +363,9 @@ def test_missing_credentials_of_a_network_in_use_are_told(tmp_path: Path, clock:
         rt.close()
 
 
-def test_a_network_that_cannot_be_reached_is_told(rt: Runtime, line: Line) -> None:
-    line.says["https://api.x.com"] = NotSent("api.x.com could not be reached: no such host.")
-    line.says["https://open.tiktokapis.com"] = Unavailable("It did not answer in time.")
+def test_a_network_that_cannot_be_reached_is_told(rt: Runtime, http: AnsweringHttp) -> None:
+    http.answers["https://api.x.com"] = NotSent("api.x.com could not be reached: no such host.")
+    http.answers["https://open.tiktokapis.com"] = Unavailable("It did not answer in time.")
     found = inside(rt)
     assert problems(found) == [], "nobody uses it yet"
     add_profile(rt)

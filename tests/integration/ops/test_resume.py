@@ -34,44 +34,25 @@ from tests.support.sandbox_http import (
     connect_pinterest,
     connect_tiktok,
     connect_x,
-    http_to,
+    http_over,
     providers_of_the_sandbox,
-    sandbox,
 )
 
 HOUR = 3600.0
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
-
-
-@pytest.fixture
-def world(clock: HandClock) -> World:
-    return sandbox(clock)
-
-
-@pytest.fixture
-def transport(world: World) -> Iterator[FaultTransport]:
-    transport, http = http_to(world)
-    transport.http = http  # type: ignore[attr-defined]
-    yield transport
-    http.close()
-
-
-@pytest.fixture
-def original(tmp_path: Path, clock: HandClock, transport: FaultTransport) -> Iterator[Runtime]:
+def original(tmp_path: Path, clock: HandClock, sandbox_options: dict[str, Any]) -> Iterator[Runtime]:
     (tmp_path / "original").mkdir()
-    rt = open_appliance(tmp_path / "original", clock, http=transport.http, networks=providers_of_the_sandbox())  # type: ignore[attr-defined]
+    rt = open_appliance(tmp_path / "original", clock, **sandbox_options)
     yield rt
     rt.close()
 
 
 @contextmanager
 def restored(copy: Path, world: World, clock: HandClock) -> Iterator[Runtime]:
-    """The copy as another appliance on the same transport_and_http."""
-    _, http = http_to(world)
+    """The copy as another appliance with the same networks."""
+    http = http_over(FaultTransport(world))
     settings = Settings(data_dir=copy.parent / "elsewhere", providers=providers_of_the_sandbox())
     restore.restore(copy, settings, clock)
     rt = build(settings, clock=clock, http=http, role="test")

@@ -12,11 +12,6 @@ from tests.integration.uploads.caller import Gone
 from tests.samples import media
 
 
-@pytest.fixture
-def png(tmp_path: Path) -> bytes:
-    return media.png(tmp_path / "a.png", 64, 48).read_bytes()
-
-
 def files_of(rt):
     return [path for path in rt.settings.media_dir.rglob("*") if path.is_file()]
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterator
-from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
@@ -12,28 +12,13 @@ from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.web.app import App, create_app
 from tests.integration.uploads.caller import Caller, Reply
-from tests.support.appliance import open_appliance
 from tests.support.consent_browser import Browser, query_of
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import http_to, providers_of_the_sandbox, sandbox
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
-
-
-@pytest.fixture
-def world(clock: HandClock) -> World:
-    return sandbox(clock)
-
-
-@pytest.fixture
-def rt(tmp_path: Path, clock: HandClock, world: World) -> Iterator[Runtime]:
-    _, http = http_to(world)
-    rt = open_appliance(tmp_path, clock, http=http, networks=providers_of_the_sandbox())
-    yield rt
-    rt.close()
+def appliance_options(sandbox_options: dict[str, Any]) -> dict[str, Any]:
+    return sandbox_options
 
 
 @pytest.fixture
@@ -45,11 +30,6 @@ def app(rt: Runtime) -> App:
 def caller(app: App) -> Iterator[Caller]:
     with Caller(app, "") as caller:
         yield caller
-
-
-@pytest.fixture
-def browser(world: World) -> Browser:
-    return Browser(world)
 
 
 def visit(caller: Caller, address: str, method: str = "GET") -> Reply:

@@ -3,9 +3,9 @@
 import asyncio
 import json
 import socket
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,18 +15,15 @@ from socialpub.runtime import Runtime
 from socialpub.web import server
 from socialpub.web.app import create_app
 from socialpub.web.server import Server
-from tests.support.appliance import accept, add_profile, open_appliance
-from tests.support.hand_clock import HandClock
+from tests.support.appliance import accept, add_profile
 from tests.support.scripted_network import ScriptedNetwork
 
 Story = Callable[[Server, str, int], Awaitable[None]]
 
 
 @pytest.fixture
-def rt(tmp_path: Path) -> Iterator[Runtime]:
-    rt = open_appliance(tmp_path, HandClock(), providers={"x": ScriptedNetwork()}, listen=f"127.0.0.1:{free_port()}")
-    yield rt
-    rt.close()
+def appliance_options(network: ScriptedNetwork) -> dict[str, Any]:
+    return {"providers": {"x": network}, "listen": f"127.0.0.1:{free_port()}"}
 
 
 def free_port() -> int:

@@ -3,11 +3,16 @@
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from socialpub.providers.http import Http
 from socialpub.sandbox import World
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import FaultTransport, http_over, sandbox
+
+# The same examples every time, and none fails because the machine was busy meanwhile.
+settings.register_profile("tests", deadline=None, derandomize=True, database=None)
+settings.load_profile("tests")
 
 
 @pytest.fixture

@@ -85,12 +85,12 @@ def test_an_answer_without_an_access_token_overwrites_nothing(
 def test_two_workers_that_need_a_token_at_once_refresh_once(
     rt: Runtime, network: ScriptedNetwork, profile: str
 ) -> None:
-    both_are_at_it = threading.Barrier(2, timeout=10)
+    both_are_at_it = threading.Barrier(2, timeout=60)
     arrived = threading.Event()
     refresh = network.oauth.refresh
 
     def slow_refresh(http: object, refresh_token: str) -> Tokens:
-        assert arrived.wait(10), "the second one never came"
+        assert arrived.wait(60), "the second one never came"
         return refresh(http, refresh_token)
 
     network.oauth.refresh = slow_refresh  # type: ignore[method-assign]
@@ -106,7 +106,7 @@ def test_two_workers_that_need_a_token_at_once_refresh_once(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert got == ["access-1", "access-1"]
     assert network.oauth.refreshes == ["refresh-0"], "a spent refresh token may cost the whole account"
 

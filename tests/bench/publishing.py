@@ -16,7 +16,7 @@ from socialpub.runtime import Runtime
 from tests.bench import figures
 from tests.bench.figures import Figure
 from tests.bench.load import drive, post_of
-from tests.bench.stage import House, call, wait_until
+from tests.bench.servers import MeasuredAppliance, call, wait_until
 
 MEDIAN_MS, SLOWEST_MS = 50, 250
 BURST = 1000
@@ -25,19 +25,19 @@ AHEAD_SECONDS = 4
 OWNER = Caller("bench", "write")
 
 
-def measure_alone(house: House, count: int) -> list[Figure]:
+def measure_alone(appliance: MeasuredAppliance, count: int) -> list[Figure]:
     """One post after the other, each while nothing else happens."""
-    key = house.key()
+    key = appliance.key()
     sent_at: dict[str, float] = {}
     for number in range(count):
         text = f"Right now, number {number} of {time.time_ns()}"
-        body = {"post": {"body": text}, "profiles": [house.profiles[number % len(house.profiles)]]}
+        body = {"post": {"body": text}, "profiles": [appliance.profiles[number % len(appliance.profiles)]]}
         sent_at[text] = time.monotonic()
-        post = call("POST", f"{house.url}/api/v1/posts", body, key)["data"]
-        settled = call("GET", f"{house.url}/api/v1/posts/{post['id']}?wait=20", key=key)["data"]
+        post = call("POST", f"{appliance.url}/api/v1/posts", body, key)["data"]
+        settled = call("GET", f"{appliance.url}/api/v1/posts/{post['id']}?wait=20", key=key)["data"]
         if settled["deliveries"][0]["status"] != "published":
             raise SystemExit(f"A post did not go out: {settled['deliveries'][0]}")
-    arrived = {post["text"]: post["received_monotonic"] for post in _posts(house)}
+    arrived = {post["text"]: post["received_monotonic"] for post in _posts(appliance)}
     times = [(arrived[text] - at) * 1000 for text, at in sent_at.items()]
     median, slow = statistics.median(times), figures.share(times, 0.99)
     return [
@@ -46,9 +46,9 @@ def measure_alone(house: House, count: int) -> list[Figure]:
     ]
 
 
-def measure_burst(house: House, rounds: int) -> list[Figure]:
+def measure_burst(appliance: MeasuredAppliance, rounds: int) -> list[Figure]:
     """A thousand deliveries due at one instant; when the last of them was started, and what the sandbox alone needs."""
-    alone, together = figures.take_turns(rounds, lambda: _alone(house), lambda: _burst(house))
+    alone, together = figures.take_turns(rounds, lambda: _alone(appliance), lambda: _burst(appliance))
     behind = statistics.median(theirs - ours for theirs, ours in zip(together, alone, strict=True))
     return [
         figures.at_most(
@@ -62,38 +62,38 @@ def measure_burst(house: House, rounds: int) -> list[Figure]:
     ]
 
 
-def _alone(house: House) -> float:
+def _alone(appliance: MeasuredAppliance) -> float:
     """As many calls by a plain client, as many at a time as the worker makes."""
     body = {"text": f"Plain {time.time_ns()} ########"}
-    requests = [post_of(house.sandbox_url, "/x/2/tweets", token, body) for token in house.tokens]
-    workers = house.rt.settings.publishing.workers
-    told = drive(house.sandbox_url, requests, count=BURST, connections=workers, expected=201)
+    requests = [post_of(appliance.sandbox_url, "/x/2/tweets", token, body) for token in appliance.tokens]
+    workers = appliance.rt.settings.publishing.workers
+    told = drive(appliance.sandbox_url, requests, count=BURST, connections=workers, expected=201)
     return float(told["seconds"])
 
 
-def _burst(house: House) -> float:
-    before = len(_posts(house))
-    due_at = house.rt.now() + timedelta(seconds=AHEAD_SECONDS)
-    due_monotonic = time.monotonic() + (due_at - house.rt.now()).total_seconds()
-    house.rt.write(_schedule, house, due_at)
-    wait_until(lambda: _post_count(house) >= before + BURST, seconds=60, every=0.25)
-    arrived = [post["received_monotonic"] for post in _posts(house)[before:]]
+def _burst(appliance: MeasuredAppliance) -> float:
+    before = len(_posts(appliance))
+    due_at = appliance.rt.now() + timedelta(seconds=AHEAD_SECONDS)
+    due_monotonic = time.monotonic() + (due_at - appliance.rt.now()).total_seconds()
+    appliance.rt.write(_schedule, appliance, due_at)
+    wait_until(lambda: _post_count(appliance) >= before + BURST, seconds=60, every=0.25)
+    arrived = [post["received_monotonic"] for post in _posts(appliance)[before:]]
     if min(arrived) < due_monotonic - 0.002:
         raise SystemExit("A post went out before its time.")
     return float(max(arrived) - due_monotonic)
 
 
-def _schedule(rt: Runtime, tx: Tx, house: House, due_at: Any) -> None:
+def _schedule(rt: Runtime, tx: Tx, appliance: MeasuredAppliance, due_at: Any) -> None:
     marker = time.time_ns()
     for number in range(BURST):
-        profile = house.profiles[number % len(house.profiles)]
+        profile = appliance.profiles[number % len(appliance.profiles)]
         posts.create(rt, tx, Draft(f"Burst {marker}, number {number}", due_at, (profile,)), OWNER)
 
 
-def _posts(house: House) -> list[dict[str, Any]]:
-    shown: list[dict[str, Any]] = call("GET", f"{house.sandbox_url}/_control/x")["posts"]
+def _posts(appliance: MeasuredAppliance) -> list[dict[str, Any]]:
+    shown: list[dict[str, Any]] = call("GET", f"{appliance.sandbox_url}/_control/x")["posts"]
     return shown
 
 
-def _post_count(house: House) -> int:
-    return int(call("GET", f"{house.sandbox_url}/_control/")["x"]["post_count"])
+def _post_count(appliance: MeasuredAppliance) -> int:
+    return int(call("GET", f"{appliance.sandbox_url}/_control/")["x"]["post_count"])

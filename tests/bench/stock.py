@@ -1,4 +1,4 @@
-"""What lies in a house before it is measured: connected accounts, and a stock of posts that were published long ago.
+"""What lies in an appliance before it is measured: connected accounts, and posts published long ago.
 
 The rows are those that the appliance itself would have written; they go in by thousands a statement because nobody
 wants to wait for a hundred thousand requests.

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from tests.bench import figures, memory
 from tests.bench.figures import Figure
-from tests.bench.stage import House, Stage, call
+from tests.bench.servers import MeasuredAppliance, Servers, call
 
 SIZE = 157_286_400
 UPLOAD = 0.8
@@ -16,31 +16,31 @@ ADDED_MB = 10
 MIME_TYPE = "video/mp4"
 
 
-def measure(stage: Stage, house: House, rounds: int) -> list[Figure]:
+def measure(servers: Servers, appliance: MeasuredAppliance, rounds: int) -> list[Figure]:
     """PUTs of 150 MB, in turns, and by how much memory rose at most while one ran."""
-    film = stage.folder / "film.mp4"
+    film = servers.folder / "film.mp4"
     block = os.urandom(1 << 20)
     with film.open("wb") as file:
         for _ in range(SIZE // len(block)):
             file.write(block)
-    key = house.key()
+    key = appliance.key()
 
-    def appliance() -> float:
-        url = _reserve(house, key)
+    def start_appliance() -> float:
+        url = _reserve(appliance, key)
         speed = put(url, film)
-        _clear(house.rt.files.root)
+        _clear(appliance.rt.files.root)
         return speed
 
     def bare() -> float:
-        speed = put(f"{stage.bare_url}/put", film)
-        for path in stage.folder.glob("put-*"):
+        speed = put(f"{servers.bare_url}/put", film)
+        for path in servers.folder.glob("put-*"):
             path.unlink()
         return speed
 
     # The very first one: later ones would find room that this one made.
-    url = _reserve(house, key)
-    added = memory.peak_added_mb(house.pid, lambda: put(url, film))
-    _clear(house.rt.files.root)
+    url = _reserve(appliance, key)
+    added = memory.peak_added_mb(appliance.pid, lambda: put(url, film))
+    _clear(appliance.rt.files.root)
     yardstick, values = figures.take_turns(rounds, bare, appliance)
     film.unlink()
     return [
@@ -74,9 +74,9 @@ def put(url: str, film: Path) -> float:
     return SIZE / 1e6 / passed
 
 
-def _reserve(house: House, key: str) -> str:
+def _reserve(appliance: MeasuredAppliance, key: str) -> str:
     body = {"fileName": "film.mp4", "mimeType": MIME_TYPE, "fileSize": SIZE}
-    return str(call("POST", f"{house.url}/api/v1/uploads", body, key)["data"]["uploadUrl"])
+    return str(call("POST", f"{appliance.url}/api/v1/uploads", body, key)["data"]["uploadUrl"])
 
 
 def _clear(media: Path) -> None:

@@ -8,7 +8,7 @@ from socialpub.core.clock import stamp
 from tests.bench import figures, memory
 from tests.bench.figures import Figure
 from tests.bench.load import drive
-from tests.bench.stage import House, call
+from tests.bench.servers import MeasuredAppliance, call
 from tests.bench.stock import PROFILES
 
 IDLE_MB = 120
@@ -16,31 +16,31 @@ CALLERS = 200
 LOOKED_SECONDS = 2.0
 
 
-def measure_idle(house: House) -> list[Figure]:
+def measure_idle(appliance: MeasuredAppliance) -> list[Figure]:
     """Memory of all processes of `serve` before they were asked for anything but their health."""
-    pss = memory.pss_mb(house.pid)
-    count = len(memory.tree(house.pid))
+    pss = memory.pss_mb(appliance.pid)
+    count = len(memory.tree(appliance.pid))
     return [figures.at_most(f"idle memory (PSS) of all {count} processes", f"{pss:.1f} MB", "", pss, IDLE_MB, " MB")]
 
 
-def measure_waiting(house: House) -> list[Figure]:
+def measure_waiting(appliance: MeasuredAppliance) -> list[Figure]:
     """Two hundred callers of `?wait=60`: a read beside them, the processor time, and how they are answered."""
-    key = house.key()
-    at = stamp(house.rt.now() + timedelta(days=1))
-    body = {"post": {"body": "Later", "scheduledAt": at}, "profiles": [house.profiles[PROFILES - 1]]}
-    post_id = call("POST", f"{house.url}/api/v1/posts", body, key)["data"]["id"]
-    return asyncio.run(_measure(house, key, f"/api/v1/posts/{post_id}"))
+    key = appliance.key()
+    at = stamp(appliance.rt.now() + timedelta(days=1))
+    body = {"post": {"body": "Later", "scheduledAt": at}, "profiles": [appliance.profiles[PROFILES - 1]]}
+    post_id = call("POST", f"{appliance.url}/api/v1/posts", body, key)["data"]["id"]
+    return asyncio.run(_measure(appliance, key, f"/api/v1/posts/{post_id}"))
 
 
-async def _measure(house: House, key: str, path: str) -> list[Figure]:
-    quiet = await asyncio.to_thread(_read, house, key, path)
-    idle = await _cpu(house)
-    callers = [asyncio.create_task(_wait(house, key, path)) for _ in range(CALLERS)]
+async def _measure(appliance: MeasuredAppliance, key: str, path: str) -> list[Figure]:
+    quiet = await asyncio.to_thread(_read, appliance, key, path)
+    idle = await _cpu(appliance)
+    callers = [asyncio.create_task(_wait(appliance, key, path)) for _ in range(CALLERS)]
     await asyncio.sleep(0.5)
-    beside = await asyncio.to_thread(_read, house, key, path)
-    busy = await _cpu(house)
+    beside = await asyncio.to_thread(_read, appliance, key, path)
+    busy = await _cpu(appliance)
     began = time.perf_counter()
-    await asyncio.to_thread(call, "POST", f"{house.url}{path}/cancel", None, key)
+    await asyncio.to_thread(call, "POST", f"{appliance.url}{path}/cancel", None, key)
     answered = [at - began for at in await asyncio.gather(*callers)]
     return [
         Figure(
@@ -51,21 +51,21 @@ async def _measure(house: House, key: str, path: str) -> list[Figure]:
     ]
 
 
-def _read(house: House, key: str, path: str) -> float:
+def _read(appliance: MeasuredAppliance, key: str, path: str) -> float:
     """Median milliseconds of one read after the other."""
     request = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\r\n"
-    return float(drive(house.url, [request], seconds=0.7, connections=1)["median_ms"])
+    return float(drive(appliance.url, [request], seconds=0.7, connections=1)["median_ms"])
 
 
-async def _cpu(house: House) -> float:
-    before = memory.cpu_seconds(house.pid)
+async def _cpu(appliance: MeasuredAppliance) -> float:
+    before = memory.cpu_seconds(appliance.pid)
     await asyncio.sleep(LOOKED_SECONDS)
-    return (memory.cpu_seconds(house.pid) - before) / LOOKED_SECONDS
+    return (memory.cpu_seconds(appliance.pid) - before) / LOOKED_SECONDS
 
 
-async def _wait(house: House, key: str, path: str) -> float:
+async def _wait(appliance: MeasuredAppliance, key: str, path: str) -> float:
     """When the answer was there (perf_counter)."""
-    host, _, port = house.url.removeprefix("http://").partition(":")
+    host, _, port = appliance.url.removeprefix("http://").partition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     writer.write(
         f"GET {path}?wait=60 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\nConnection: close\r\n\r\n".encode()

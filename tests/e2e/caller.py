@@ -99,7 +99,7 @@ class Effect:
     sha256: list[str]
 
 
-class Witness:
+class SandboxControl:
     """The sandbox's own word about one of its networks: what is public, and what was asked."""
 
     def __init__(self, url: str, network: str) -> None:

@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.caller import Caller
-from tests.e2e.stage import Stage
+from tests.e2e.installation import Installation
 
 HERE = Path(__file__).parent
 
-MakeStage = Callable[..., Stage]
+MakeInstallation = Callable[..., Installation]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -18,40 +18,40 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def furnished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """A stage whose key and profiles the others begin with: making them by commands takes a while."""
-    stage = Stage(tmp_path_factory.mktemp("furnished"), pace=0)
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """A installation whose key and profiles the others begin with: making them by commands takes a while."""
+    installation = Installation(tmp_path_factory.mktemp("prepared"), pace=0)
     try:
-        stage.furnish()
-        yield stage
+        installation.prepare()
+        yield installation
     finally:
-        stage.close()
+        installation.close()
 
 
 @pytest.fixture
-def make_stage(tmp_path: Path, furnished: Stage) -> Iterator[MakeStage]:
-    """Makes a stage with a key and profiles; of its processes nothing runs yet."""
-    stages: list[Stage] = []
+def make_installation(tmp_path: Path, prepared: Installation) -> Iterator[MakeInstallation]:
+    """Makes a installation with a key and profiles; of its processes nothing runs yet."""
+    installations: list[Installation] = []
 
-    def make(**how: object) -> Stage:
-        stage = Stage(tmp_path / f"stage{len(stages)}", **how)  # type: ignore[arg-type]
-        stages.append(stage)
-        stage.move_in(furnished)
-        return stage
+    def make(**how: object) -> Installation:
+        installation = Installation(tmp_path / f"installation{len(installations)}", **how)  # type: ignore[arg-type]
+        installations.append(installation)
+        installation.copy_from(prepared)
+        return installation
 
     yield make
-    for stage in stages:
-        stage.close()
+    for installation in installations:
+        installation.close()
 
 
 @pytest.fixture
-def stage(make_stage: MakeStage) -> Stage:
+def installation(make_installation: MakeInstallation) -> Installation:
     """With the sandbox running."""
-    stage = make_stage()
-    stage.sandbox()
-    return stage
+    installation = make_installation()
+    installation.sandbox()
+    return installation
 
 
 @pytest.fixture
-def caller(stage: Stage) -> Caller:
-    return stage.caller()
+def caller(installation: Installation) -> Caller:
+    return installation.caller()

@@ -25,12 +25,12 @@ class Process:
     def __init__(self, *arguments: str, log: Path, env: Mapping[str, str], within: Sequence[str] = ()) -> None:
         self.log = log
         self._begins_at = log.stat().st_size if log.exists() else 0
-        with log.open("ab") as said:
+        with log.open("ab") as output:
             self._process = subprocess.Popen(
                 [*within, sys.executable, "-m", "socialpub", *arguments],
                 stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
+                stdout=output,
+                stderr=output,
                 env=dict(env),
                 start_new_session=True,
             )
@@ -44,7 +44,7 @@ class Process:
         return self._process.poll() is None
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         """Its output so far."""
         return self.log.read_bytes()[self._begins_at :].decode("utf-8", "replace")
 
@@ -88,7 +88,7 @@ class Process:
         try:
             return self._process.wait(seconds)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"{self.log.stem} still runs after {seconds:g} s:\n{self.said}") from None
+            raise AssertionError(f"{self.log.stem} still runs after {seconds:g} s:\n{self.output}") from None
 
     def suspend(self) -> None:
         self._process.send_signal(signal.SIGSTOP)

@@ -7,50 +7,54 @@ from collections import Counter
 import httpx2
 
 from tests.e2e.caller import Caller
-from tests.e2e.conftest import MakeStage
+from tests.e2e.conftest import MakeInstallation
+from tests.e2e.installation import Installation
 from tests.e2e.processes import until
-from tests.e2e.stage import Stage
 
 CALLERS, EACH = 20, 10
 BEFORE_THE_KILL = 60
 
 
-def test_a_post_outlives_a_web_process_that_is_killed_right_after_its_201(stage: Stage, caller: Caller) -> None:
-    worker = stage.start("worker")
+def test_a_post_outlives_a_web_process_that_is_killed_right_after_its_201(
+    installation: Installation, caller: Caller
+) -> None:
+    worker = installation.start("worker")
     for number in range(2):
-        web = stage.start("web")
-        post = stage.fresh_caller().publish(f"Accepted {number}", stage.profiles[0])
+        web = installation.start("web")
+        post = installation.fresh_caller().publish(f"Accepted {number}", installation.profiles[0])
         web.kill()
-        web = stage.start("web")
-        delivery = stage.fresh_caller().delivery(post)
+        web = installation.start("web")
+        delivery = installation.fresh_caller().delivery(post)
         assert delivery["status"] == "published", delivery
         web.kill()
     assert worker.running
-    assert Counter(stage.x.texts()) == Counter(f"Accepted {number}" for number in range(2))
+    assert Counter(installation.x.texts()) == Counter(f"Accepted {number}" for number in range(2))
 
 
 def test_a_caller_who_missed_the_201_and_sends_again_after_the_kill_gets_the_same_post(
-    stage: Stage, caller: Caller
+    installation: Installation, caller: Caller
 ) -> None:
-    create = {"post": {"body": "Did it arrive?"}, "profiles": [stage.profiles[0]]}
+    create = {"post": {"body": "Did it arrive?"}, "profiles": [installation.profiles[0]]}
     key = {"idempotency-key": "the first try"}
-    web = stage.start("web")
+    web = installation.start("web")
     missed = caller.ask("POST", "/api/v1/posts", json=create, headers=key)
     web.kill()
-    stage.start("web")
-    stage.start("worker")
-    again = stage.fresh_caller().ask("POST", "/api/v1/posts", json=create, headers=key)
+    installation.start("web")
+    installation.start("worker")
+    again = installation.fresh_caller().ask("POST", "/api/v1/posts", json=create, headers=key)
     assert again.status_code == 201, again.text
     assert again.headers["idempotency-replayed"] == "true"
     assert again.json()["data"]["id"] == missed.json()["data"]["id"]
-    assert stage.caller().delivery(again.json()["data"]["id"])["status"] == "published"
-    assert stage.x.texts() == ["Did it arrive?"]
+    assert installation.caller().delivery(again.json()["data"]["id"])["status"] == "published"
+    assert installation.x.texts() == ["Did it arrive?"]
 
 
-def test_two_hundred_parallel_creates_and_the_end_of_everything_lose_nothing(make_stage: MakeStage) -> None:
-    stage = make_stage()
-    stage.sandbox()
-    serve = stage.start("serve")
+def test_two_hundred_parallel_creates_and_the_end_of_everything_lose_nothing(
+    make_installation: MakeInstallation,
+) -> None:
+    installation = make_installation()
+    installation.sandbox()
+    serve = installation.start("serve")
     numbers = itertools.count()
     accepted: dict[str, str] = {}
     sent: set[str] = set()
@@ -60,11 +64,11 @@ def test_two_hundred_parallel_creates_and_the_end_of_everything_lose_nothing(mak
             text = f"One of many: {number}"
             sent.add(text)
             try:
-                accepted[text] = caller.publish(text, stage.profiles[number % len(stage.profiles)])
+                accepted[text] = caller.publish(text, installation.profiles[number % len(installation.profiles)])
             except httpx2.TransportError:
                 return
 
-    callers = [stage.fresh_caller() for _ in range(CALLERS)]
+    callers = [installation.fresh_caller() for _ in range(CALLERS)]
     threads = [threading.Thread(target=create, args=(caller,)) for caller in callers]
     for thread in threads:
         thread.start()
@@ -73,11 +77,11 @@ def test_two_hundred_parallel_creates_and_the_end_of_everything_lose_nothing(mak
     for thread in threads:
         thread.join()
 
-    stage.start("serve")
-    caller = stage.fresh_caller()
+    installation.start("serve")
+    caller = installation.fresh_caller()
     until(lambda: not caller.posts(status="pending"), "everything is settled", 60)
     posts = {post["id"]: post for post in caller.posts()}
-    up = Counter(stage.x.texts())
+    up = Counter(installation.x.texts())
     for text, post_id in accepted.items():
         assert posts[post_id]["body"] == text
         (delivery,) = posts[post_id]["deliveries"]
@@ -88,4 +92,4 @@ def test_two_hundred_parallel_creates_and_the_end_of_everything_lose_nothing(mak
     assert set(up) <= sent
     assert max(up.values()) == 1
     published = {delivery["providerPostId"] for post in posts.values() for delivery in post["deliveries"]}
-    assert published == {post["id"] for post in stage.x.posts()}
+    assert published == {post["id"] for post in installation.x.posts()}

@@ -13,8 +13,8 @@ from typing import Any
 import httpx2
 
 from tests.e2e.caller import Caller
+from tests.e2e.installation import Installation
 from tests.e2e.processes import until
-from tests.e2e.stage import Stage
 from tests.samples import media
 
 SEED = 20260922
@@ -25,35 +25,35 @@ LAG_SECONDS = 40
 """How late the account's own list shows a post; the first looks after an unknown outcome do not find it."""
 
 
-def test_after_all_the_chaos_every_outcome_is_true(stage: Stage, tmp_path: Path) -> None:
+def test_after_all_the_chaos_every_outcome_is_true(installation: Installation, tmp_path: Path) -> None:
     dice = random.Random(SEED)
-    processes = {role: stage.start(role) for role in ("web", "worker")}
-    picture = stage.fresh_caller().upload(media.png(tmp_path / "one.png").read_bytes(), "one.png", "image/png")
-    stage.x.tell("chaos", seed=SEED, rate=FAULTS)
-    stage.x.tell("settings", list_lag_seconds=LAG_SECONDS)
+    processes = {role: installation.start(role) for role in ("web", "worker")}
+    picture = installation.fresh_caller().upload(media.png(tmp_path / "one.png").read_bytes(), "one.png", "image/png")
+    installation.x.tell("chaos", seed=SEED, rate=FAULTS)
+    installation.x.tell("settings", list_lag_seconds=LAG_SECONDS)
 
-    writers = [Writer(stage, number, picture) for number in range(WRITERS)]
+    writers = [Writer(installation, number, picture) for number in range(WRITERS)]
     for writer in writers:
         writer.start()
-    caller = stage.fresh_caller()
+    caller = installation.fresh_caller()
     for role in ("worker", "web") * (KILLS // 2):
         # One more call whose answer is lost, for the kill to fall into: chance alone seldom hits the moment.
-        stage.x.script("create_post", "times_out_after_effect", skipping=dice.randrange(3))
-        until(lambda: in_the_air(stage, caller) or not lively(writers), "a moment to kill at", 60)
+        installation.x.script("create_post", "times_out_after_effect", skipping=dice.randrange(3))
+        until(lambda: in_the_air(installation, caller) or not lively(writers), "a moment to kill at", 60)
         processes[role].kill()
-        processes[role] = stage.start(role)
+        processes[role] = installation.start(role)
     for writer in writers:
         writer.join(60)
         assert writer.error is None and not writer.is_alive()
 
-    stage.x.calm()
+    installation.x.calm()
     until(lambda: not caller.posts(status="pending"), "everything is settled", 90)
     accepted = {post_id: text for writer in writers for text, post_id in writer.accepted.items()}
     posts = caller.posts()
     assert {post["id"]: post["body"] for post in posts} == accepted
-    assert_every_outcome_is_true(posts, stage.x.posts())
+    assert_every_outcome_is_true(posts, installation.x.posts())
     # The test has told something only when accounts had to be read back, and most came through all the same.
-    assert stage.x.calls("list_posts") > 0
+    assert installation.x.calls("list_posts") > 0
     published = [post for post in posts if post["deliveries"][0]["status"] == "published"]
     assert len(published) > len(posts) / 2
 
@@ -77,9 +77,9 @@ def assert_every_outcome_is_true(posts: list[dict[str, Any]], public: list[dict[
     assert set(up) <= {post["body"] for post in posts}
 
 
-def in_the_air(stage: Stage, caller: Caller) -> bool:
+def in_the_air(installation: Installation, caller: Caller) -> bool:
     """Whether something is up that the appliance does not know of, and a call is on its way."""
-    shown = stage.x.show()
+    shown = installation.x.show()
     pending = {post["body"] for post in caller.posts(status="pending")}
     return shown["in_flight"] > 0 and any(post["text"] in pending for post in shown["posts"])
 
@@ -91,12 +91,12 @@ def lively(writers: list["Writer"]) -> bool:
 class Writer(threading.Thread):
     """A caller that does not give up: it sends every post, under an Idempotency-Key, until it has its 201."""
 
-    def __init__(self, stage: Stage, number: int, picture: str) -> None:
+    def __init__(self, installation: Installation, number: int, picture: str) -> None:
         super().__init__(daemon=True)
         self.accepted: dict[str, str] = {}
         self.error: BaseException | None = None
-        self._caller: Caller = stage.fresh_caller()
-        self._profile = stage.profiles[number % len(stage.profiles)]
+        self._caller: Caller = installation.fresh_caller()
+        self._profile = installation.profiles[number % len(installation.profiles)]
         self._number = number
         self._picture = picture
 

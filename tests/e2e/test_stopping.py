@@ -6,9 +6,9 @@ import threading
 from collections import Counter
 from urllib.parse import urlsplit
 
-from tests.e2e.conftest import MakeStage
+from tests.e2e.conftest import MakeInstallation
+from tests.e2e.installation import Installation
 from tests.e2e.processes import lives, until
-from tests.e2e.stage import Stage
 
 CONNECTIONS = 12
 WARM = 600
@@ -17,15 +17,15 @@ WARM = 600
 class Load(threading.Thread):
     """One keep-alive connection that sends request after request, and begins a new one when it is told to."""
 
-    def __init__(self, stage: Stage, number: int, requests: list[tuple[str, str, bytes | None]]) -> None:
+    def __init__(self, installation: Installation, number: int, requests: list[tuple[str, str, bytes | None]]) -> None:
         super().__init__(daemon=True)
         self.answered: Counter[int] = Counter()
         self.broken: list[str] = []
         """Requests over a connection that had been kept alive, which got no whole answer."""
         self.refused = 0
         self.enough = threading.Event()
-        self._address = urlsplit(stage.url).netloc
-        self._headers = {"authorization": f"Bearer {stage.key}", "content-type": "application/json"}
+        self._address = urlsplit(installation.url).netloc
+        self._headers = {"authorization": f"Bearer {installation.key}", "content-type": "application/json"}
         self._requests = requests
         self._number = number
 
@@ -55,10 +55,10 @@ class Load(threading.Thread):
         connection.close()
 
 
-def test_a_restart_under_load_breaks_no_kept_connection(stage: Stage) -> None:
-    serve = stage.start("serve")
-    post = stage.caller().publish("Read again and again", stage.profiles[0])
-    validate = json.dumps({"post": {"body": "Is this right?"}, "profiles": [stage.profiles[0]]}).encode()
+def test_a_restart_under_load_breaks_no_kept_connection(installation: Installation) -> None:
+    serve = installation.start("serve")
+    post = installation.caller().publish("Read again and again", installation.profiles[0])
+    validate = json.dumps({"post": {"body": "Is this right?"}, "profiles": [installation.profiles[0]]}).encode()
     reserve = json.dumps({"fileName": "a.png", "mimeType": "image/png", "fileSize": 1}).encode()
     requests: list[tuple[str, str, bytes | None]] = [
         ("GET", f"/api/v1/posts/{post}", None),
@@ -67,7 +67,7 @@ def test_a_restart_under_load_breaks_no_kept_connection(stage: Stage) -> None:
         ("POST", "/api/v1/uploads", reserve),
         ("GET", "/api/v1/nowhere", None),
     ]
-    load = [Load(stage, number, requests) for number in range(CONNECTIONS)]
+    load = [Load(installation, number, requests) for number in range(CONNECTIONS)]
     for one in load:
         one.start()
 
@@ -78,7 +78,7 @@ def test_a_restart_under_load_breaks_no_kept_connection(stage: Stage) -> None:
     for _ in range(2):
         assert serve.stop() == 0
         before = answers()
-        serve = stage.start("serve")
+        serve = installation.start("serve")
         until(lambda before=before: answers() > before + WARM, "the load runs again")  # type: ignore[misc]
     for one in load:
         one.enough.set()
@@ -90,17 +90,17 @@ def test_a_restart_under_load_breaks_no_kept_connection(stage: Stage) -> None:
     assert sum(one.refused for one in load) > 0, "nobody met the closed door: the load has told nothing"
 
 
-def test_a_stop_answers_who_waits_and_leaves_a_call_in_the_air_to_recovery(make_stage: MakeStage) -> None:
+def test_a_stop_answers_who_waits_and_leaves_a_call_in_the_air_to_recovery(make_installation: MakeInstallation) -> None:
     # With its true deadline the call would take a minute: the stop does not wait for that.
-    stage = make_stage(deadline_seconds=60)
-    stage.sandbox()
-    serve = stage.start("serve")
-    stage.x.script("create_post", "times_out_after_effect")
-    caller = stage.caller()
-    post = caller.publish("In the air", stage.profiles[0])
-    until(lambda: stage.x.in_flight() == 1 and len(stage.x.posts()) == 1, "the call is on its way")
-    waiter = http.client.HTTPConnection(urlsplit(stage.url).netloc, timeout=60)
-    waiter.request("GET", f"/api/v1/posts/{post}?wait=60", headers={"authorization": f"Bearer {stage.key}"})
+    installation = make_installation(deadline_seconds=60)
+    installation.sandbox()
+    serve = installation.start("serve")
+    installation.x.script("create_post", "times_out_after_effect")
+    caller = installation.caller()
+    post = caller.publish("In the air", installation.profiles[0])
+    until(lambda: installation.x.in_flight() == 1 and len(installation.x.posts()) == 1, "the call is on its way")
+    waiter = http.client.HTTPConnection(urlsplit(installation.url).netloc, timeout=60)
+    waiter.request("GET", f"/api/v1/posts/{post}?wait=60", headers={"authorization": f"Bearer {installation.key}"})
     # Answers of one server come in order of what is asked; this one says that the waiter was heard.
     assert caller.post(post)["status"] == "pending"
     (worker,) = serve.children()
@@ -111,21 +111,21 @@ def test_a_stop_answers_who_waits_and_leaves_a_call_in_the_air_to_recovery(make_
     assert serve.wait(15) == 0
     assert not lives(worker)
 
-    stage.start("serve")
-    delivery = stage.fresh_caller().delivery(post)
+    installation.start("serve")
+    delivery = installation.fresh_caller().delivery(post)
     assert delivery["status"] == "published", delivery
-    assert stage.x.texts() == ["In the air"]
+    assert installation.x.texts() == ["In the air"]
 
 
-def test_an_idle_appliance_ends_at_once_and_leaves_nobody_behind(stage: Stage) -> None:
-    serve = stage.start("serve")
+def test_an_idle_appliance_ends_at_once_and_leaves_nobody_behind(installation: Installation) -> None:
+    serve = installation.start("serve")
     (worker,) = serve.children()
     assert serve.stop() == 0
     assert not lives(worker)
 
 
-def test_a_worker_ends_with_a_serve_that_was_killed(stage: Stage) -> None:
-    serve = stage.start("serve")
+def test_a_worker_ends_with_a_serve_that_was_killed(installation: Installation) -> None:
+    serve = installation.start("serve")
     (worker,) = serve.children()
     serve.kill()
     until(lambda: not lives(worker), "the orphan has ended")

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from tests.e2e.caller import effects
-from tests.e2e.films import film
+from tests.e2e.installation import Installation
 from tests.e2e.processes import Process, until
-from tests.e2e.stage import Stage
+from tests.e2e.videos import film
 from tests.samples import media
 
 NETWORKS = ("x", "tiktok", "pinterest")
@@ -81,10 +81,10 @@ ROUNDS = [
 
 
 @dataclass
-class House:
-    """One stage for all of them. `artifacts` are what was uploaded, `hashes` those of the films."""
+class WorkerSetup:
+    """One installation for all of them. `artifacts` are what was uploaded, `hashes` those of the films."""
 
-    stage: Stage
+    installation: Installation
     worker: Process
     artifacts: dict[str, str]
     hashes: dict[str, str]
@@ -94,52 +94,52 @@ class House:
         if cell.network == "tiktok":
             options["tiktok"] = {"mode": "draft"} if cell.what == "draft" else {"privacyLevel": "PUBLIC_TO_EVERYONE"}
         if cell.network == "pinterest":
-            options["pinterest"] = {"boardId": self.stage.board_id}
+            options["pinterest"] = {"boardId": self.installation.board_id}
         media = (self.artifacts[cell.what],)
-        profile = self.stage.profile_on[cell.network]
-        return self.stage.caller().publish(str(cell), profile, media=media, options=options)
+        profile = self.installation.profile_on[cell.network]
+        return self.installation.caller().publish(str(cell), profile, media=media, options=options)
 
 
 @pytest.fixture(scope="module")
-def house(furnished: Stage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    stage = Stage(tmp_path_factory.mktemp("house"), pace=PACE, deadline_seconds=DEADLINE_SECONDS)
+def setup(prepared: Installation, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerSetup]:
+    installation = Installation(tmp_path_factory.mktemp("appliance"), pace=PACE, deadline_seconds=DEADLINE_SECONDS)
     try:
-        stage.move_in(furnished)
-        stage.sandbox()
-        stage.start("web")
-        house = House(stage, stage.start("worker"), {}, {})
+        installation.copy_from(prepared)
+        installation.sandbox()
+        installation.start("web")
+        setup = WorkerSetup(installation, installation.start("worker"), {}, {})
         for what, size in (("film", SMALL_BYTES), ("long film", CHUNKED_BYTES)):
             content = film(size)
-            house.artifacts[what] = stage.caller().upload(content, "film.mp4", "video/mp4")
-            house.hashes[what] = hashlib.sha256(content).hexdigest()
-        house.artifacts["draft"], house.hashes["draft"] = house.artifacts["film"], house.hashes["film"]
-        photo = media.jpeg(stage.folder / "photo.jpg").read_bytes()
-        house.artifacts["photo"] = stage.caller().upload(photo, "photo.jpg", "image/jpeg")
-        yield house
+            setup.artifacts[what] = installation.caller().upload(content, "film.mp4", "video/mp4")
+            setup.hashes[what] = hashlib.sha256(content).hexdigest()
+        setup.artifacts["draft"], setup.hashes["draft"] = setup.artifacts["film"], setup.hashes["film"]
+        photo = media.jpeg(installation.folder / "photo.jpg").read_bytes()
+        setup.artifacts["photo"] = installation.caller().upload(photo, "photo.jpg", "image/jpeg")
+        yield setup
     finally:
-        stage.close()
+        installation.close()
 
 
 @pytest.mark.parametrize("cells", ROUNDS, ids=lambda cells: "; ".join(map(str, cells)))
 def test_a_worker_killed_during_a_call_leaves_one_post_and_a_true_outcome(
-    house: House, cells: tuple[Cell, ...]
+    setup: WorkerSetup, cells: tuple[Cell, ...]
 ) -> None:
-    caller = house.stage.caller()
-    before = {cell: house.stage.witness(cell.network).show() for cell in cells}
+    caller = setup.installation.caller()
+    before = {cell: setup.installation.control(cell.network).show() for cell in cells}
     posts = {}
     for cell in cells:
-        witness = house.stage.witness(cell.network)
-        witness.calm()
-        witness.script(cell.endpoint, f"times_out_{cell.when}_effect", skipping=cell.skipping)
-        posts[cell] = house.publish(cell)
+        control = setup.installation.control(cell.network)
+        control.calm()
+        control.script(cell.endpoint, f"times_out_{cell.when}_effect", skipping=cell.skipping)
+        posts[cell] = setup.publish(cell)
     for cell in cells:
-        until(house.stage.witness(cell.network).held, f"{cell}: held")
-    house.worker.kill()
+        until(setup.installation.control(cell.network).held, f"{cell}: held")
+    setup.worker.kill()
     assert {caller.delivery(post, wait=None)["status"] for post in posts.values()} == {"pending"}
-    house.worker = house.stage.start("worker")
+    setup.worker = setup.installation.start("worker")
 
     for cell, post in posts.items():
-        shown = house.stage.witness(cell.network).show
+        shown = setup.installation.control(cell.network).show
         delivery = caller.delivery(post)
         made = [effect for key, effect in effects(shown()).items() if key not in effects(before[cell])]
         if cell.endpoint == "content_init":
@@ -152,6 +152,6 @@ def test_a_worker_killed_during_a_call_leaves_one_post_and_a_true_outcome(
         assert delivery["status"] == "published", (cell, delivery)
         assert len(made) == 1, cell
         assert delivery.get("providerPostId") == made[0].post_id
-        if cell.what in house.hashes:
-            assert made[0].sha256 == [house.hashes[cell.what]]
-    assert "unexpectedly" not in house.worker.said
+        if cell.what in setup.hashes:
+            assert made[0].sha256 == [setup.hashes[cell.what]]
+    assert "unexpectedly" not in setup.worker.output

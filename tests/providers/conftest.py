@@ -10,9 +10,9 @@ from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.web.app import create_app
 from tests.providers import official
-from tests.providers.grid import BASE_URL, Stage, house_in
+from tests.providers.grid import BASE_URL, Environment, grid_appliance
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import HOST, Line, connect_x, sandbox
+from tests.support.sandbox_http import FaultTransport, connect_x, http_over, sandbox
 
 GRID = "tests/providers/test_grid"
 
@@ -29,11 +29,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
-
-
-@pytest.fixture
 def world(clock: HandClock) -> Iterator[World]:
     """All three networks. What was asked of them in a test must be as their own documents describe it."""
     world = sandbox(clock)
@@ -44,35 +39,39 @@ def world(clock: HandClock) -> Iterator[World]:
         assert official.complaints(request) == []
 
 
-class Switchboard(httpx2.AsyncBaseTransport):
+class CurrentTransport(httpx2.AsyncBaseTransport):
     """Leads to the sandbox of the test that is running."""
 
-    line: Line
+    transport: FaultTransport
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        return await self.line.handle_async_request(request)
+        return await self.transport.handle_async_request(request)
 
 
 @pytest.fixture(scope="session")
-def telephone() -> Iterator[tuple[Switchboard, Http]]:
+def shared_http() -> Iterator[tuple[CurrentTransport, Http]]:
     """One client for all tests: making one takes as long as some of them."""
-    switchboard = Switchboard()
-    http = Http(mounts={HOST: switchboard})
-    yield switchboard, http
+    current = CurrentTransport()
+    http = http_over(current)
+    yield current, http
     http.close()
 
 
 @pytest.fixture
-def line(telephone: tuple[Switchboard, Http], world: World) -> Line:
-    telephone[0].line = Line(world)
-    return telephone[0].line
+def transport(shared_http: tuple[CurrentTransport, Http], world: World) -> FaultTransport:
+    shared_http[0].transport = FaultTransport(world)
+    return shared_http[0].transport
 
 
 @pytest.fixture
 def rt(
-    tmp_path: Path, clock: HandClock, telephone: tuple[Switchboard, Http], line: Line, world: World
+    tmp_path: Path,
+    clock: HandClock,
+    shared_http: tuple[CurrentTransport, Http],
+    transport: FaultTransport,
+    world: World,
 ) -> Iterator[Runtime]:
-    rt = house_in(tmp_path, clock, telephone[1])
+    rt = grid_appliance(tmp_path, clock, shared_http[1])
     world.tiktok.fetch = reader_of(rt)
     yield rt
     rt.db.close()
@@ -80,13 +79,15 @@ def rt(
 
 
 @pytest.fixture(scope="session")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("shelf")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("samples")
 
 
 @pytest.fixture
-def stage(rt: Runtime, world: World, line: Line, clock: HandClock, tmp_path: Path, shelf: Path) -> Stage:
-    return Stage(rt, world, line, clock, tmp_path, shelf)
+def env(
+    rt: Runtime, world: World, transport: FaultTransport, clock: HandClock, tmp_path: Path, samples: Path
+) -> Environment:
+    return Environment(rt, world, transport, clock, tmp_path, samples)
 
 
 @pytest.fixture

@@ -20,10 +20,10 @@ from socialpub.providers.http import Http
 from socialpub.publishing.posts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from tests.support.appliance import accept, message_of, open_house, state_of, status_of
+from tests.support.appliance import accept, message_of, open_appliance, state_of, status_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import Line, providers_of_the_sandbox
+from tests.support.sandbox_http import FaultTransport, providers_of_the_sandbox
 
 BODY = "Once and never twice"
 BASE_URL = "https://social.example.org"
@@ -33,22 +33,22 @@ FOR_EVER = 10**6
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """Everything a cell plays on. `shelf` keeps the samples from one cell to the next."""
+class Environment:
+    """Everything a cell plays on. `samples` keeps the samples from one cell to the next."""
 
     rt: Runtime
     world: World
-    line: Line
+    transport: FaultTransport
     clock: HandClock
     folder: Path
-    shelf: Path
+    samples: Path
 
 
-def house_in(folder: Path, clock: HandClock, http: Http) -> Runtime:
+def grid_appliance(folder: Path, clock: HandClock, http: Http) -> Runtime:
     """A process of the appliance over this folder: the first, or one more."""
     publishing = PublishingSection(give_up_after=PATIENCE)
     networks = providers_of_the_sandbox()
-    return open_house(folder, clock, http=http, networks=networks, base_url=BASE_URL, publishing=publishing)
+    return open_appliance(folder, clock, http=http, networks=networks, base_url=BASE_URL, publishing=publishing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +88,15 @@ class Means(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Fault:
     means: Means
-    strike: Callable[[Stage, str, Call], None]
-    """(stage, network, call): from now on that call meets it."""
+    strike: Callable[[Environment, str, Call], None]
+    """(env, network, call): from now on that call meets it."""
 
 
 def scripted(means: Means, verb: str, *args: Any, times: float = 1, **kwargs: Any) -> Fault:
     """A fault that the sandbox plays."""
 
-    def strike(stage: Stage, network: str, call: Call) -> None:
-        upcoming = stage.world.networks[network].next(call.endpoint).skipping(call.skip)
+    def strike(env: Environment, network: str, call: Call) -> None:
+        upcoming = env.world.networks[network].next(call.endpoint).skipping(call.skip)
         getattr(upcoming, verb)(*args, **kwargs).times(times)
 
     return Fault(means, strike)
@@ -105,19 +105,19 @@ def scripted(means: Means, verb: str, *args: Any, times: float = 1, **kwargs: An
 def unreachable(means: Means, times: int) -> Fault:
     """The call does not leave the machine."""
 
-    def strike(stage: Stage, network: str, call: Call) -> None:
+    def strike(env: Environment, network: str, call: Call) -> None:
         left, met = times, 0
 
         def broken(request: httpx2.Request) -> None:
             nonlocal left, met
-            if stage.line.endpoint_of(request) != call.endpoint:
+            if env.transport.endpoint_of(request) != call.endpoint:
                 return
             met += 1
             if met > call.skip and left:
                 left -= 1
                 raise httpx2.ConnectError("no route to host", request=request)
 
-        stage.line.broken = broken
+        env.transport.before_call = broken
 
     return Fault(means, strike)
 
@@ -241,30 +241,30 @@ class Network:
 
 
 def begin(
-    stage: Stage, network: Network, story: Story, profile: str, *, username: str = "demo", body: str = BODY
+    env: Environment, network: Network, story: Story, profile: str, *, username: str = "demo", body: str = BODY
 ) -> str:
     """The post of this story, accepted; its id."""
-    chosen = {**network.options(stage.world, username), **story.options}
+    chosen = {**network.options(env.world, username), **story.options}
     options = {network.name: chosen} if chosen else None
-    return accept(stage.rt, profile, body=body, media=story.make(stage.rt, stage.shelf), options=options)
+    return accept(env.rt, profile, body=body, media=story.make(env.rt, env.samples), options=options)
 
 
-def play(stage: Stage, network: Network, title: str, call: str, fault: str) -> None:
+def play(env: Environment, network: Network, title: str, call: str, fault: str) -> None:
     """One cell, from acceptance to the last look."""
     story = network.stories[title]
     struck, at = network.fault(fault), Call.of(call)
     with story.under():
-        post = begin(stage, network, story, network.connect(stage.rt, stage.world))
-        struck.strike(stage, network.name, at)
-        drain(stage.rt, stage.clock)
-    assert stage.line.asked.count(at.endpoint) > at.skip, "the call that should meet the fault was never made"
-    assert_the_outcome_is_true(stage.rt, stage.world, network, post)
+        post = begin(env, network, story, network.connect(env.rt, env.world))
+        struck.strike(env, network.name, at)
+        drain(env.rt, env.clock)
+    assert env.transport.called.count(at.endpoint) > at.skip, "the call that should meet the fault was never made"
+    assert_the_outcome_is_true(env.rt, env.world, network, post)
     place = story.place_of(call)
     due = COMES_TO[struck.means, place]
     if place is Place.COMMIT and struck.means is Means.OPEN and story.read_back_by is None:
         due = State.UNCONFIRMED
     due = story.otherwise.get(call, {}).get(fault, due)
-    assert state_of(stage.rt, post) is due, message_of(stage.rt, post)
+    assert state_of(env.rt, post) is due, message_of(env.rt, post)
 
 
 def assert_the_outcome_is_true(rt: Runtime, world: World, network: Network, post: str) -> None:

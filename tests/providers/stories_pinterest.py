@@ -1,4 +1,4 @@
-"""Pinterest on the stage: a picture, a carousel, a film with its upload host."""
+"""Pinterest as the grid plays it: a picture, a carousel, a film with its upload host."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -10,24 +10,24 @@ from socialpub.publishing.posts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.providers.grid import BODY, DANGEROUS, Means, Network, Story, scripted
-from tests.providers.shelf import on_shelf
+from tests.providers.sample_artifacts import sample_artifact
 from tests.samples import media
 from tests.support.sandbox_http import connect_pinterest
 
 
-def picture(rt: Runtime, shelf: Path) -> tuple[DraftMedia, ...]:
-    return (DraftMedia(on_shelf(rt, shelf / "pin.jpg", "image/jpeg", media.jpeg), "A red corner"),)
+def picture(rt: Runtime, samples: Path) -> tuple[DraftMedia, ...]:
+    return (DraftMedia(sample_artifact(rt, samples / "pin.jpg", "image/jpeg", media.jpeg), "A red corner"),)
 
 
-def carousel(rt: Runtime, shelf: Path) -> tuple[DraftMedia, ...]:
-    one = on_shelf(rt, shelf / "first.jpg", "image/jpeg", media.jpeg)
-    two = on_shelf(rt, shelf / "second.png", "image/png", media.png)
+def carousel(rt: Runtime, samples: Path) -> tuple[DraftMedia, ...]:
+    one = sample_artifact(rt, samples / "first.jpg", "image/jpeg", media.jpeg)
+    two = sample_artifact(rt, samples / "second.png", "image/png", media.png)
     return DraftMedia(one), DraftMedia(two), DraftMedia(one)
 
 
-def film(rt: Runtime, shelf: Path) -> tuple[DraftMedia, ...]:
+def film(rt: Runtime, samples: Path) -> tuple[DraftMedia, ...]:
     make = partial(media.video_mp4, seconds=4.5)
-    return (DraftMedia(on_shelf(rt, shelf / "pin.mp4", "video/mp4", make)),)
+    return (DraftMedia(sample_artifact(rt, samples / "pin.mp4", "video/mp4", make)),)
 
 
 def made(world: World) -> list[str]:

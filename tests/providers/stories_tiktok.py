@@ -1,4 +1,4 @@
-"""TikTok on the stage: films in one piece and in several, photos, and the drafts of both."""
+"""TikTok as the grid plays it: films in one piece and in several, photos, and the drafts of both."""
 
 from contextlib import AbstractContextManager
 from functools import partial
@@ -13,26 +13,26 @@ from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.sandbox.tiktok.tasks import IN_INBOX
 from tests.providers.grid import DANGEROUS, Means, Network, Story, scripted
-from tests.providers.shelf import on_shelf
+from tests.providers.sample_artifacts import sample_artifact
 from tests.samples import media
 from tests.support.sandbox_http import connect_tiktok
 
 LARGE_BYTES = 11_000_000
 
 
-def film(rt: Runtime, shelf: Path) -> tuple[DraftMedia, ...]:
+def film(rt: Runtime, samples: Path) -> tuple[DraftMedia, ...]:
     make = partial(media.video_mp4, width=360, height=360)
-    return (DraftMedia(on_shelf(rt, shelf / "tiktok.mp4", "video/mp4", make)),)
+    return (DraftMedia(sample_artifact(rt, samples / "tiktok.mp4", "video/mp4", make)),)
 
 
-def large_film(rt: Runtime, shelf: Path, size: int = LARGE_BYTES) -> tuple[DraftMedia, ...]:
+def large_film(rt: Runtime, samples: Path, size: int = LARGE_BYTES) -> tuple[DraftMedia, ...]:
     make = partial(media.video_mp4, width=360, height=360, size=size)
-    return (DraftMedia(on_shelf(rt, shelf / f"tiktok-{size}.mp4", "video/mp4", make)),)
+    return (DraftMedia(sample_artifact(rt, samples / f"tiktok-{size}.mp4", "video/mp4", make)),)
 
 
-def photos(rt: Runtime, shelf: Path) -> tuple[DraftMedia, ...]:
-    one = on_shelf(rt, shelf / "photo.jpg", "image/jpeg", media.jpeg)
-    two = on_shelf(rt, shelf / "photo.png", "image/png", media.png)
+def photos(rt: Runtime, samples: Path) -> tuple[DraftMedia, ...]:
+    one = sample_artifact(rt, samples / "photo.jpg", "image/jpeg", media.jpeg)
+    two = sample_artifact(rt, samples / "photo.png", "image/png", media.png)
     return DraftMedia(one), DraftMedia(two)
 
 

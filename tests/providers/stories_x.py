@@ -1,4 +1,4 @@
-"""X on the stage: a text, pictures, a film."""
+"""X as the grid plays it: a text, pictures, a film."""
 
 from pathlib import Path
 
@@ -7,23 +7,23 @@ from socialpub.publishing.posts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.providers.grid import BODY, DANGEROUS, Means, Network, Story, scripted
-from tests.providers.shelf import on_shelf
+from tests.providers.sample_artifacts import sample_artifact
 from tests.samples import media
 from tests.support.sandbox_http import connect_x
 
 
-def text(rt: Runtime, shelf: Path) -> tuple[DraftMedia, ...]:
+def text(rt: Runtime, samples: Path) -> tuple[DraftMedia, ...]:
     return ()
 
 
-def pictures(rt: Runtime, shelf: Path) -> tuple[DraftMedia, ...]:
-    one = on_shelf(rt, shelf / "one.jpg", "image/jpeg", media.jpeg)
-    two = on_shelf(rt, shelf / "two.png", "image/png", media.png)
+def pictures(rt: Runtime, samples: Path) -> tuple[DraftMedia, ...]:
+    one = sample_artifact(rt, samples / "one.jpg", "image/jpeg", media.jpeg)
+    two = sample_artifact(rt, samples / "two.png", "image/png", media.png)
     return DraftMedia(one, "A red corner"), DraftMedia(two)
 
 
-def film(rt: Runtime, shelf: Path) -> tuple[DraftMedia, ...]:
-    return (DraftMedia(on_shelf(rt, shelf / "x.mp4", "video/mp4", media.video_mp4)),)
+def film(rt: Runtime, samples: Path) -> tuple[DraftMedia, ...]:
+    return (DraftMedia(sample_artifact(rt, samples / "x.mp4", "video/mp4", media.video_mp4)),)
 
 
 def made(world: World) -> list[str]:

@@ -19,9 +19,9 @@ from socialpub.publishing import posts
 from socialpub.publishing.posts import Draft, DraftMedia
 from socialpub.sandbox.world import Request
 from tests.providers import official
-from tests.providers.grid import Stage, begin
+from tests.providers.grid import Environment, begin
 from tests.providers.networks import NETWORKS, STORIES, story_of
-from tests.providers.shelf import on_shelf
+from tests.providers.sample_artifacts import sample_artifact
 from tests.samples import media
 from tests.support.appliance import OWNER, accept, message_of, state_of
 from tests.support.drain import drain
@@ -56,8 +56,8 @@ def snake(key: str) -> str:
 
 
 @pytest.fixture
-def adapters(stage: Stage) -> dict[str, Provider]:
-    return stage.rt.providers
+def adapters(env: Environment) -> dict[str, Provider]:
+    return env.rt.providers
 
 
 # --- names and options -----------------------------------------------------------------------------------------------
@@ -179,27 +179,27 @@ def test_a_plan_has_exactly_one_commit_and_follows_from_content_and_options_alon
     ],
 )
 def test_what_validate_says_is_what_the_delivery_fails_with_and_nothing_is_sent(
-    stage: Stage, network: str, body: str, with_picture: bool, options: dict[str, Any]
+    env: Environment, network: str, body: str, with_picture: bool, options: dict[str, Any]
 ) -> None:
-    profile = NETWORKS[network].connect(stage.rt, stage.world)
-    picture = DraftMedia(on_shelf(stage.rt, stage.shelf / "plain.jpg", "image/jpeg", media.jpeg))
+    profile = NETWORKS[network].connect(env.rt, env.world)
+    picture = DraftMedia(sample_artifact(env.rt, env.samples / "plain.jpg", "image/jpeg", media.jpeg))
     files = (picture,) if with_picture else ()
     draft = Draft(body, None, (profile,), files, {network: options} if options else None)
-    (told,) = posts.validate(stage.rt, stage.rt.reader, draft, OWNER)
+    (told,) = posts.validate(env.rt, env.rt.reader, draft, OWNER)
     assert told["problems"]
-    post = accept(stage.rt, profile, body=body, media=files, options=draft.options)
-    drain(stage.rt, stage.clock)
-    assert state_of(stage.rt, post) is State.FAILED
-    assert message_of(stage.rt, post) == " ".join(problem["message"] for problem in told["problems"])
-    assert stage.line.asked == []
+    post = accept(env.rt, profile, body=body, media=files, options=draft.options)
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is State.FAILED
+    assert message_of(env.rt, post) == " ".join(problem["message"] for problem in told["problems"])
+    assert env.transport.called == []
 
 
 # --- what is written down --------------------------------------------------------------------------------------------
 
 
-def secrets_of(stage: Stage) -> list[str]:
+def secrets_of(env: Environment) -> list[str]:
     """Everything that opens a door at a network, as it is known there."""
-    world = stage.world
+    world = env.world
     tokens = [
         secret
         for network in world.networks.values()
@@ -218,36 +218,36 @@ def secrets_of(stage: Stage) -> list[str]:
 
 @pytest.mark.parametrize(("network", "story"), STORIES, ids=[" · ".join(story) for story in STORIES])
 def test_no_secret_lies_in_the_database_after_any_step_and_every_answer_keeps_its_number(
-    stage: Stage, network: str, story: str
+    env: Environment, network: str, story: str
 ) -> None:
-    told, tale = story_of(network, story)
+    played, chosen = story_of(network, story)
     looks = 0
 
     def look(_: httpx2.Request) -> None:
         nonlocal looks
         looks += 1
-        file = stage.rt.settings.database_file
+        file = env.rt.settings.database_file
         written = b"".join(path.read_bytes() for path in file.parent.glob(f"{file.name}*"))
-        assert [secret for secret in secrets_of(stage) if secret.encode() in written] == []
+        assert [secret for secret in secrets_of(env) if secret.encode() in written] == []
 
-    with tale.under():
-        post = begin(stage, told, tale, told.connect(stage.rt, stage.world))
-        stage.line.broken = look
-        stage.world.networks[network].next(tale.commit.partition("#")[0]).fails_with(403)
-        drain(stage.rt, stage.clock)
-        again = begin(stage, told, tale, told.connect(stage.rt, stage.world, "another"), username="another")
-        drain(stage.rt, stage.clock)
+    with chosen.under():
+        post = begin(env, played, chosen, played.connect(env.rt, env.world))
+        env.transport.before_call = look
+        env.world.networks[network].next(chosen.commit.partition("#")[0]).fails_with(403)
+        drain(env.rt, env.clock)
+        again = begin(env, played, chosen, played.connect(env.rt, env.world, "another"), username="another")
+        drain(env.rt, env.clock)
         look(httpx2.Request("GET", "http://end"))
     assert looks > 2
-    assert state_of(stage.rt, again) is State.PUBLISHED, message_of(stage.rt, again)
-    assert state_of(stage.rt, post).final
-    attempts = stage.rt.reader.all(
+    assert state_of(env.rt, again) is State.PUBLISHED, message_of(env.rt, again)
+    assert state_of(env.rt, post).final
+    attempts = env.rt.reader.all(
         """SELECT t.step, t.request_id FROM attempt t JOIN delivery d ON d.id = t.delivery_id WHERE d.post_id = ?""",
         (again,),
     )
     assert attempts
     assert [row[0] for row in attempts if row[1] is None and row[0] not in SILENT] == []
-    for row in stage.rt.reader.all("SELECT memo FROM delivery"):
+    for row in env.rt.reader.all("SELECT memo FROM delivery"):
         assert isinstance(json.loads(row[0]), dict)
 
 

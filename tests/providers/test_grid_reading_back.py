@@ -6,8 +6,8 @@ from socialpub.db.models import State
 from tests.providers.grid import (
     BODY,
     Call,
+    Environment,
     Means,
-    Stage,
     assert_the_outcome_is_true,
     begin,
 )
@@ -38,46 +38,46 @@ CELLS = [(network, story, fault) for network, story in TOLD_BY for fault in (*ME
 
 @pytest.mark.parametrize("effect", [True, False], ids=["it was made", "it was not"])
 @pytest.mark.parametrize(("network", "story", "fault"), CELLS, ids=[" · ".join(cell) for cell in CELLS])
-def test_the_question_meets_a_fault(stage: Stage, network: str, story: str, fault: str, effect: bool) -> None:
-    told, tale = story_of(network, story)
-    post = begin(stage, told, tale, told.connect(stage.rt, stage.world))
+def test_the_question_meets_a_fault(env: Environment, network: str, story: str, fault: str, effect: bool) -> None:
+    played, chosen = story_of(network, story)
+    post = begin(env, played, chosen, played.connect(env.rt, env.world))
     verb = "times_out_after_effect" if effect else "times_out_before_effect"
-    getattr(stage.world.networks[network].next(tale.commit), verb)()
-    assert tale.read_back_by is not None
-    struck = told.fault(fault)
-    struck.strike(stage, network, Call(tale.read_back_by))
-    drain(stage.rt, stage.clock)
-    assert_the_outcome_is_true(stage.rt, stage.world, told, post)
+    getattr(env.world.networks[network].next(chosen.commit), verb)()
+    assert chosen.read_back_by is not None
+    struck = played.fault(fault)
+    struck.strike(env, network, Call(chosen.read_back_by))
+    drain(env.rt, env.clock)
+    assert_the_outcome_is_true(env.rt, env.world, played, post)
     answered = struck.means in ANSWERED_IN_THE_END and (network, fault) not in NO_ANSWER
-    assert state_of(stage.rt, post) is (State.PUBLISHED if answered else State.UNCONFIRMED), message_of(stage.rt, post)
+    assert state_of(env.rt, post) is (State.PUBLISHED if answered else State.UNCONFIRMED), message_of(env.rt, post)
 
 
 @pytest.mark.parametrize("lag", [0, 20, 60, 100])
 @pytest.mark.parametrize("network", ["x", "pinterest"])
 def test_a_list_that_lags_shows_the_post_before_anybody_concludes_that_it_is_absent(
-    stage: Stage, network: str, lag: float
+    env: Environment, network: str, lag: float
 ) -> None:
-    told, tale = story_of(*next(pair for pair in TOLD_BY if pair[0] == network))
-    stage.world.x.list_lag_seconds = stage.world.pinterest.list_lag_seconds = lag
-    post = begin(stage, told, tale, told.connect(stage.rt, stage.world))
-    stage.world.networks[network].next(tale.commit).times_out_after_effect()
-    drain(stage.rt, stage.clock)
-    assert_the_outcome_is_true(stage.rt, stage.world, told, post)
-    assert state_of(stage.rt, post) is State.PUBLISHED
-    assert stage.world.networks[network].statuses(tale.commit) == [0], "it was not sent again"
+    played, chosen = story_of(*next(pair for pair in TOLD_BY if pair[0] == network))
+    env.world.x.list_lag_seconds = env.world.pinterest.list_lag_seconds = lag
+    post = begin(env, played, chosen, played.connect(env.rt, env.world))
+    env.world.networks[network].next(chosen.commit).times_out_after_effect()
+    drain(env.rt, env.clock)
+    assert_the_outcome_is_true(env.rt, env.world, played, post)
+    assert state_of(env.rt, post) is State.PUBLISHED
+    assert env.world.networks[network].statuses(chosen.commit) == [0], "it was not sent again"
 
 
 @pytest.mark.parametrize("network", ["x", "pinterest"])
-def test_of_two_equal_posts_each_finds_its_own(stage: Stage, network: str) -> None:
-    told, tale = story_of(*next(pair for pair in TOLD_BY if pair[0] == network))
-    stage.world.x.duplicate_window_seconds = 0
-    profile = told.connect(stage.rt, stage.world)
-    posts = [begin(stage, told, tale, profile) for _ in range(2)]
-    stage.world.networks[network].next(tale.commit).times_out_after_effect().times(2)
-    drain(stage.rt, stage.clock)
-    assert [state_of(stage.rt, post) for post in posts] == [State.PUBLISHED] * 2
-    ids = [row[0] for row in stage.rt.reader.all("SELECT provider_post_id FROM delivery")]
-    assert sorted(ids) == sorted(told.made(stage.world))
+def test_of_two_equal_posts_each_finds_its_own(env: Environment, network: str) -> None:
+    played, chosen = story_of(*next(pair for pair in TOLD_BY if pair[0] == network))
+    env.world.x.duplicate_window_seconds = 0
+    profile = played.connect(env.rt, env.world)
+    posts = [begin(env, played, chosen, profile) for _ in range(2)]
+    env.world.networks[network].next(chosen.commit).times_out_after_effect().times(2)
+    drain(env.rt, env.clock)
+    assert [state_of(env.rt, post) for post in posts] == [State.PUBLISHED] * 2
+    ids = [row[0] for row in env.rt.reader.all("SELECT provider_post_id FROM delivery")]
+    assert sorted(ids) == sorted(played.made(env.world))
     assert len(set(ids)) == 2
 
 
@@ -87,71 +87,71 @@ def test_of_two_equal_posts_each_finds_its_own(stage: Stage, network: str) -> No
 @pytest.mark.parametrize("network", ["x", "pinterest"])
 @pytest.mark.parametrize("altered", [False, True], ids=["as it was sent", "as the network writes it"])
 def test_a_text_is_recognised_however_the_network_writes_it_down(
-    stage: Stage, network: str, body: str, altered: bool
+    env: Environment, network: str, body: str, altered: bool
 ) -> None:
-    told, tale = story_of(*next(pair for pair in TOLD_BY if pair[0] == network))
-    stage.world.x.escapes_html = stage.world.pinterest.trims_texts = altered
-    post = begin(stage, told, tale, told.connect(stage.rt, stage.world), body=body)
-    stage.world.networks[network].next(tale.commit).times_out_after_effect()
-    drain(stage.rt, stage.clock)
-    assert state_of(stage.rt, post) is State.PUBLISHED
-    assert stage.world.networks[network].statuses(tale.commit) == [0]
+    played, chosen = story_of(*next(pair for pair in TOLD_BY if pair[0] == network))
+    env.world.x.escapes_html = env.world.pinterest.trims_texts = altered
+    post = begin(env, played, chosen, played.connect(env.rt, env.world), body=body)
+    env.world.networks[network].next(chosen.commit).times_out_after_effect()
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is State.PUBLISHED
+    assert env.world.networks[network].statuses(chosen.commit) == [0]
 
 
 @pytest.mark.parametrize("reason", ["internal", "photo_pull_failed", "spam_risk", "auth_removed"])
 @pytest.mark.parametrize("story", ["film", "photos", "draft"])
-def test_what_tiktok_calls_failed_was_not_posted(stage: Stage, story: str, reason: str) -> None:
-    told, tale = story_of("tiktok", story)
-    post = begin(stage, told, tale, told.connect(stage.rt, stage.world))
-    stage.world.tiktok.fate = reason
-    drain(stage.rt, stage.clock)
-    assert state_of(stage.rt, post) is State.FAILED
-    assert_the_outcome_is_true(stage.rt, stage.world, told, post)
+def test_what_tiktok_calls_failed_was_not_posted(env: Environment, story: str, reason: str) -> None:
+    played, chosen = story_of("tiktok", story)
+    post = begin(env, played, chosen, played.connect(env.rt, env.world))
+    env.world.tiktok.fate = reason
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is State.FAILED
+    assert_the_outcome_is_true(env.rt, env.world, played, post)
 
 
 @pytest.mark.parametrize("story", ["film", "photos", "photo draft"])
-def test_tiktok_never_ends_its_processing_and_the_outcome_stays_unknown(stage: Stage, story: str) -> None:
-    told, tale = story_of("tiktok", story)
-    stage.world.tiktok.fate = "never_ends"
-    post = begin(stage, told, tale, told.connect(stage.rt, stage.world))
-    drain(stage.rt, stage.clock)
-    assert state_of(stage.rt, post) is State.UNCONFIRMED
-    assert len(stage.world.tiktok.tasks.all) == 1, "nothing was begun a second time"
+def test_tiktok_never_ends_its_processing_and_the_outcome_stays_unknown(env: Environment, story: str) -> None:
+    played, chosen = story_of("tiktok", story)
+    env.world.tiktok.fate = "never_ends"
+    post = begin(env, played, chosen, played.connect(env.rt, env.world))
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is State.UNCONFIRMED
+    assert len(env.world.tiktok.tasks.all) == 1, "nothing was begun a second time"
 
 
 @pytest.mark.parametrize("fate", ["fails", "never_ends"])
-def test_pinterest_cannot_process_a_film_and_no_pin_is_made(stage: Stage, fate: str) -> None:
-    told, tale = story_of("pinterest", "film")
-    stage.world.pinterest.processing = fate  # type: ignore[assignment]
-    post = begin(stage, told, tale, told.connect(stage.rt, stage.world))
-    drain(stage.rt, stage.clock)
-    assert state_of(stage.rt, post) is State.FAILED
-    assert_the_outcome_is_true(stage.rt, stage.world, told, post)
+def test_pinterest_cannot_process_a_film_and_no_pin_is_made(env: Environment, fate: str) -> None:
+    played, chosen = story_of("pinterest", "film")
+    env.world.pinterest.processing = fate  # type: ignore[assignment]
+    post = begin(env, played, chosen, played.connect(env.rt, env.world))
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is State.FAILED
+    assert_the_outcome_is_true(env.rt, env.world, played, post)
 
 
 @pytest.mark.parametrize("effect", [True, False], ids=["it was made", "it was not"])
-def test_tiktok_is_not_asked_for_photos_that_it_never_named(stage: Stage, effect: bool) -> None:
-    told, tale = story_of("tiktok", "photos")
-    post = begin(stage, told, tale, told.connect(stage.rt, stage.world))
+def test_tiktok_is_not_asked_for_photos_that_it_never_named(env: Environment, effect: bool) -> None:
+    played, chosen = story_of("tiktok", "photos")
+    post = begin(env, played, chosen, played.connect(env.rt, env.world))
     verb = "times_out_after_effect" if effect else "times_out_before_effect"
-    getattr(stage.world.tiktok.next("content_init"), verb)()
-    drain(stage.rt, stage.clock)
-    assert_the_outcome_is_true(stage.rt, stage.world, told, post)
-    assert state_of(stage.rt, post) is State.UNCONFIRMED
-    assert stage.world.tiktok.statuses("content_init") == [0]
-    assert stage.world.tiktok.statuses("status_fetch") == []
+    getattr(env.world.tiktok.next("content_init"), verb)()
+    drain(env.rt, env.clock)
+    assert_the_outcome_is_true(env.rt, env.world, played, post)
+    assert state_of(env.rt, post) is State.UNCONFIRMED
+    assert env.world.tiktok.statuses("content_init") == [0]
+    assert env.world.tiktok.statuses("status_fetch") == []
 
 
-def test_a_film_in_the_chunks_that_socialpub_chooses_arrives_whole_whatever_breaks(stage: Stage) -> None:
+def test_a_film_in_the_chunks_that_socialpub_chooses_arrives_whole_whatever_breaks(env: Environment) -> None:
     """Once at its real size: 64,000,001 bytes are six chunks."""
-    stage.world.tiktok.next("upload_chunk").skipping(1).times_out_after_effect()
-    stage.world.tiktok.next("upload_chunk").skipping(2).fails_with(503)
-    stage.world.tiktok.next("upload_chunk").skipping(1).drops_connection_after_effect()
-    film = large_film(stage.rt, stage.shelf, 64_000_001)
-    profile = NETWORKS["tiktok"].connect(stage.rt, stage.world)
-    post = accept(stage.rt, profile, body=BODY, media=film, options={"tiktok": DIRECT})
-    drain(stage.rt, stage.clock)
-    assert state_of(stage.rt, post) is State.PUBLISHED, message_of(stage.rt, post)
-    assert_the_outcome_is_true(stage.rt, stage.world, NETWORKS["tiktok"], post)
-    (task,) = stage.world.tiktok.tasks.all.values()
+    env.world.tiktok.next("upload_chunk").skipping(1).times_out_after_effect()
+    env.world.tiktok.next("upload_chunk").skipping(2).fails_with(503)
+    env.world.tiktok.next("upload_chunk").skipping(1).drops_connection_after_effect()
+    film = large_film(env.rt, env.samples, 64_000_001)
+    profile = NETWORKS["tiktok"].connect(env.rt, env.world)
+    post = accept(env.rt, profile, body=BODY, media=film, options={"tiktok": DIRECT})
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
+    assert_the_outcome_is_true(env.rt, env.world, NETWORKS["tiktok"], post)
+    (task,) = env.world.tiktok.tasks.all.values()
     assert (task.chunk_count, task.chunk_size, task.received) == (6, 10_000_000, 64_000_001)

@@ -9,11 +9,11 @@ from socialpub.accounts import tokens
 from socialpub.db.models import State
 from socialpub.publishing import engine
 from socialpub.runtime import Runtime
-from tests.providers.grid import Call, Stage, assert_the_outcome_is_true, begin, house_in
+from tests.providers.grid import Call, Environment, assert_the_outcome_is_true, begin, grid_appliance
 from tests.providers.networks import NETWORKS, story_of
 from tests.support.appliance import message_of, state_of
 from tests.support.drain import drain
-from tests.support.sandbox_http import Died
+from tests.support.sandbox_http import ProcessKilled
 
 SIMPLE = {"x": "text", "tiktok": "draft", "pinterest": "picture"}
 FAULTS = (
@@ -30,74 +30,74 @@ PASS = (
 CELLS = [(network, fault) for network in NETWORKS for fault in FAULTS]
 
 
-def tired(stage: Stage, network: str) -> str:
+def tired(env: Environment, network: str) -> str:
     """A profile whose access token has run out."""
-    profile = NETWORKS[network].connect(stage.rt, stage.world, expires_in=60)
-    stage.clock.forward(120)
+    profile = NETWORKS[network].connect(env.rt, env.world, expires_in=60)
+    env.clock.forward(120)
     return profile
 
 
-def standing(stage: Stage, profile: str) -> str:
-    return str(stage.rt.reader.value("SELECT status FROM profile WHERE id = ?", (profile,)))
+def standing(env: Environment, profile: str) -> str:
+    return str(env.rt.reader.value("SELECT status FROM profile WHERE id = ?", (profile,)))
 
 
 @pytest.mark.parametrize(("network", "fault"), CELLS, ids=[" · ".join(cell) for cell in CELLS])
-def test_the_refresh_meets_a_fault(stage: Stage, network: str, fault: str) -> None:
-    told, tale = story_of(network, SIMPLE[network])
-    profile = tired(stage, network)
-    post = begin(stage, told, tale, profile)
-    told.fault(fault).strike(stage, network, Call("token"))
-    drain(stage.rt, stage.clock)
-    assert_the_outcome_is_true(stage.rt, stage.world, told, post)
+def test_the_refresh_meets_a_fault(env: Environment, network: str, fault: str) -> None:
+    played, chosen = story_of(network, SIMPLE[network])
+    profile = tired(env, network)
+    post = begin(env, played, chosen, profile)
+    played.fault(fault).strike(env, network, Call("token"))
+    drain(env.rt, env.clock)
+    assert_the_outcome_is_true(env.rt, env.world, played, post)
     if fault in PASS:
-        assert state_of(stage.rt, post) is State.PUBLISHED, message_of(stage.rt, post)
-    if state_of(stage.rt, post) is State.PUBLISHED:
-        assert standing(stage, profile) == "active"
-    if standing(stage, profile) == "reauthRequired":
-        assert "again" in message_of(stage.rt, post), "the owner is told to connect again"
+        assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
+    if state_of(env.rt, post) is State.PUBLISHED:
+        assert standing(env, profile) == "active"
+    if standing(env, profile) == "reauthRequired":
+        assert "again" in message_of(env.rt, post), "the owner is told to connect again"
 
 
 @pytest.mark.parametrize("at_once", [False, True], ids=["known to be old", "refused with 401"])
 @pytest.mark.parametrize("network", NETWORKS)
 def test_ten_deliveries_due_at_once_on_an_expired_token_need_one_refresh(
-    stage: Stage, network: str, at_once: bool
+    env: Environment, network: str, at_once: bool
 ) -> None:
-    told, tale = story_of(network, SIMPLE[network])
-    stage.world.tiktok.pending_shares_per_day = 15
+    played, chosen = story_of(network, SIMPLE[network])
+    env.world.tiktok.pending_shares_per_day = 15
     if at_once:
-        profile = told.connect(stage.rt, stage.world)
-        account_id = stage.rt.reader.value("SELECT account_id FROM profile WHERE id = ?", (profile,))
-        stage.world.networks[network].tokens.expire(account_id)
+        profile = played.connect(env.rt, env.world)
+        account_id = env.rt.reader.value("SELECT account_id FROM profile WHERE id = ?", (profile,))
+        env.world.networks[network].tokens.expire(account_id)
     else:
-        profile = tired(stage, network)
-    posts = [begin(stage, told, tale, profile, body=f"Number {number}") for number in range(10)]
-    drain(stage.rt, stage.clock, within=1800)
-    assert {state_of(stage.rt, post) for post in posts} == {State.PUBLISHED}
-    assert stage.world.networks[network].statuses("token") == [200]
+        profile = tired(env, network)
+    posts = [begin(env, played, chosen, profile, body=f"Number {number}") for number in range(10)]
+    drain(env.rt, env.clock, within=1800)
+    assert {state_of(env.rt, post) for post in posts} == {State.PUBLISHED}
+    assert env.world.networks[network].statuses("token") == [200]
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_two_processes_that_find_the_same_token_expired_need_one_refresh(stage: Stage, network: str) -> None:
-    told, tale = story_of(network, SIMPLE[network])
-    profile = tired(stage, network)
-    post = begin(stage, told, tale, profile)
-    (delivery,) = (row[0] for row in stage.rt.reader.all("SELECT id FROM delivery"))
-    second = house_in(stage.folder, stage.clock, stage.rt.http)
+def test_two_processes_that_find_the_same_token_expired_need_one_refresh(env: Environment, network: str) -> None:
+    played, chosen = story_of(network, SIMPLE[network])
+    profile = tired(env, network)
+    post = begin(env, played, chosen, profile)
+    (delivery,) = (row[0] for row in env.rt.reader.all("SELECT id FROM delivery"))
+    second = grid_appliance(env.folder, env.clock, env.rt.http)
 
     def renew(rt: Runtime) -> None:
         tokens.fresh(rt, profile)
         engine.work(rt, delivery)
 
     try:
-        threads = [threading.Thread(target=renew, args=(rt,)) for rt in (stage.rt, second, stage.rt, second)]
+        threads = [threading.Thread(target=renew, args=(rt,)) for rt in (env.rt, second, env.rt, second)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        drain(stage.rt, stage.clock)
-        assert state_of(stage.rt, post) is State.PUBLISHED, message_of(stage.rt, post)
-        assert_the_outcome_is_true(stage.rt, stage.world, told, post)
-        assert stage.world.networks[network].statuses("token") == [200]
+        drain(env.rt, env.clock)
+        assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
+        assert_the_outcome_is_true(env.rt, env.world, played, post)
+        assert env.world.networks[network].statuses("token") == [200]
     finally:
         second.db.close()
         second.process.close()
@@ -105,27 +105,27 @@ def test_two_processes_that_find_the_same_token_expired_need_one_refresh(stage: 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("network", NETWORKS)
-def test_the_worker_dies_around_the_refresh(stage: Stage, network: str, moment: str) -> None:
-    told, tale = story_of(network, SIMPLE[network])
-    profile = tired(stage, network)
-    post = begin(stage, told, tale, profile)
+def test_the_worker_dies_around_the_refresh(env: Environment, network: str, moment: str) -> None:
+    played, chosen = story_of(network, SIMPLE[network])
+    profile = tired(env, network)
+    post = begin(env, played, chosen, profile)
 
     def dies(request: httpx2.Request) -> None:
-        if stage.line.endpoint_of(request) == "token":
-            stage.line.broken = stage.line.lost = None
-            raise Died
+        if env.transport.endpoint_of(request) == "token":
+            env.transport.before_call = env.transport.after_call = None
+            raise ProcessKilled
 
-    setattr(stage.line, "broken" if moment == "before" else "lost", dies)
-    with pytest.raises(Died):
-        drain(stage.rt, stage.clock)
-    stage.rt.process.close()
-    successor = house_in(stage.folder, stage.clock, stage.rt.http)
+    setattr(env.transport, "before_call" if moment == "before" else "after_call", dies)
+    with pytest.raises(ProcessKilled):
+        drain(env.rt, env.clock)
+    env.rt.process.close()
+    successor = grid_appliance(env.folder, env.clock, env.rt.http)
     try:
-        drain(successor, stage.clock)
-        assert_the_outcome_is_true(successor, stage.world, told, post)
+        drain(successor, env.clock)
+        assert_the_outcome_is_true(successor, env.world, played, post)
         # The pair that nobody wrote down is lost when the network takes the old one no more; then the owner is told.
         # X's text begins with its commit, which was announced already: without a token nobody can tell any more.
-        lives = standing(stage, profile) == "active"
+        lives = standing(env, profile) == "active"
         lost = State.UNCONFIRMED if network == "x" else State.FAILED
         assert state_of(successor, post) is (State.PUBLISHED if lives else lost)
         assert lives or moment == "after"
@@ -135,15 +135,15 @@ def test_the_worker_dies_around_the_refresh(stage: Stage, network: str, moment: 
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_a_token_that_dies_while_the_outcome_is_read_back_is_renewed_on_the_way(stage: Stage, network: str) -> None:
+def test_a_token_that_dies_while_the_outcome_is_read_back_is_renewed_on_the_way(env: Environment, network: str) -> None:
     title = {"x": "text", "tiktok": "film", "pinterest": "picture"}[network]
-    told, tale = story_of(network, title)
-    profile = told.connect(stage.rt, stage.world)
-    post = begin(stage, told, tale, profile)
-    stage.world.networks[network].next(tale.commit).times_out_after_effect()
-    drain(stage.rt, stage.clock, within=1)
-    account_id = stage.rt.reader.value("SELECT account_id FROM profile WHERE id = ?", (profile,))
-    stage.world.networks[network].tokens.expire(account_id)
-    drain(stage.rt, stage.clock)
-    assert state_of(stage.rt, post) is State.PUBLISHED, message_of(stage.rt, post)
-    assert_the_outcome_is_true(stage.rt, stage.world, told, post)
+    played, chosen = story_of(network, title)
+    profile = played.connect(env.rt, env.world)
+    post = begin(env, played, chosen, profile)
+    env.world.networks[network].next(chosen.commit).times_out_after_effect()
+    drain(env.rt, env.clock, within=1)
+    account_id = env.rt.reader.value("SELECT account_id FROM profile WHERE id = ?", (profile,))
+    env.world.networks[network].tokens.expire(account_id)
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
+    assert_the_outcome_is_true(env.rt, env.world, played, post)

@@ -11,14 +11,14 @@ from socialpub.db.models import State
 from socialpub.publishing import engine
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from tests.providers.grid import Call, Place, Stage, assert_the_outcome_is_true, begin, house_in
+from tests.providers.grid import Call, Environment, Place, assert_the_outcome_is_true, begin, grid_appliance
 from tests.providers.networks import NETWORKS, STORIES, story_of
 from tests.support.appliance import message_of, state_of
 from tests.support.drain import drain
-from tests.support.sandbox_http import Died
+from tests.support.sandbox_http import ProcessKilled
 
 HOUR = 3600.0
-PATIENT_SECONDS = 20.0
+PATIENT_SECONDS = 120.0
 """For what other threads do; nothing takes that long unless it is broken."""
 
 CALLS = [(network, title, call) for network, title in STORIES for call in story_of(network, title)[1].calls]
@@ -31,9 +31,9 @@ def named(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 @contextmanager
-def successor_of(stage: Stage) -> Iterator[Runtime]:
+def successor_of(env: Environment) -> Iterator[Runtime]:
     """Another process over the same folder."""
-    rt = house_in(stage.folder, stage.clock, stage.rt.http)
+    rt = grid_appliance(env.folder, env.clock, env.rt.http)
     try:
         yield rt
     finally:
@@ -43,38 +43,38 @@ def successor_of(stage: Stage) -> Iterator[Runtime]:
 
 @pytest.mark.parametrize(("network", "story", "call", "moment"), DEATHS, ids=named(DEATHS))
 def test_the_worker_dies_around_a_call_and_the_next_one_takes_over(
-    stage: Stage, network: str, story: str, call: str, moment: str
+    env: Environment, network: str, story: str, call: str, moment: str
 ) -> None:
-    told, tale = story_of(network, story)
+    played, chosen = story_of(network, story)
     at, met = Call.of(call), 0
 
     def dies(request: httpx2.Request) -> None:
         nonlocal met
-        if stage.line.endpoint_of(request) == at.endpoint:
+        if env.transport.endpoint_of(request) == at.endpoint:
             met += 1
             if met == at.skip + 1:
-                stage.line.broken = stage.line.lost = None
-                raise Died
+                env.transport.before_call = env.transport.after_call = None
+                raise ProcessKilled
 
-    with tale.under(), successor_of(stage) as successor:
-        post = begin(stage, told, tale, told.connect(stage.rt, stage.world))
-        setattr(stage.line, "broken" if moment == "before" else "lost", dies)
-        with pytest.raises(Died):
-            drain(stage.rt, stage.clock)
-        assert state_of(stage.rt, post) is State.RUNNING
-        drain(successor, stage.clock, within=60)
+    with chosen.under(), successor_of(env) as successor:
+        post = begin(env, played, chosen, played.connect(env.rt, env.world))
+        setattr(env.transport, "before_call" if moment == "before" else "after_call", dies)
+        with pytest.raises(ProcessKilled):
+            drain(env.rt, env.clock)
+        assert state_of(env.rt, post) is State.RUNNING
+        drain(successor, env.clock, within=60)
         assert state_of(successor, post) is State.RUNNING, "its owner's lock is still held"
-        stage.rt.process.close()
-        drain(successor, stage.clock)
-        assert_the_outcome_is_true(successor, stage.world, told, post)
+        env.rt.process.close()
+        drain(successor, env.clock)
+        assert_the_outcome_is_true(successor, env.world, played, post)
         # TikTok has no way to look up photos whose share it never named.
-        told_by_nobody = tale.place_of(call) is Place.COMMIT and tale.read_back_by is None
+        told_by_nobody = chosen.place_of(call) is Place.COMMIT and chosen.read_back_by is None
         assert state_of(successor, post) is (State.UNCONFIRMED if told_by_nobody else State.PUBLISHED)
 
 
 @contextmanager
 def in_another_thread(rt: Runtime) -> Iterator[threading.Thread]:
-    """This house at work on what is due, while the test goes on."""
+    """This appliance at work on what is due, while the test goes on."""
     thread = threading.Thread(target=drain, args=(rt,))
     thread.start()
     try:
@@ -96,9 +96,9 @@ class Gate(threading.Event):
         return super().wait(timeout or PATIENT_SECONDS)
 
 
-def stand_still(stage: Stage, network: str, call: str, *, after_effect: bool) -> Gate:
+def stand_still(env: Environment, network: str, call: str, *, after_effect: bool) -> Gate:
     gate, at = Gate(), Call.of(call)
-    upcoming = stage.world.networks[network].next(at.endpoint).skipping(at.skip)
+    upcoming = env.world.networks[network].next(at.endpoint).skipping(at.skip)
     upcoming.blocks_until(gate, after_effect=after_effect)
     return gate
 
@@ -106,96 +106,98 @@ def stand_still(stage: Stage, network: str, call: str, *, after_effect: bool) ->
 @pytest.mark.parametrize("after_effect", [True, False], ids=["after", "before"])
 @pytest.mark.parametrize(("network", "story"), COMMITS, ids=named(COMMITS))
 def test_an_owner_that_hangs_in_its_commit_keeps_it_and_ends_it(
-    stage: Stage, network: str, story: str, after_effect: bool
+    env: Environment, network: str, story: str, after_effect: bool
 ) -> None:
-    told, tale = story_of(network, story)
-    post = begin(stage, told, tale, told.connect(stage.rt, stage.world))
-    drain_up_to_the_commit(stage, tale.commit)
-    gate = stand_still(stage, network, tale.commit, after_effect=after_effect)
-    with successor_of(stage) as other:
-        with in_another_thread(stage.rt):
+    played, chosen = story_of(network, story)
+    post = begin(env, played, chosen, played.connect(env.rt, env.world))
+    drain_up_to_the_commit(env, chosen.commit)
+    gate = stand_still(env, network, chosen.commit, after_effect=after_effect)
+    with successor_of(env) as other:
+        with in_another_thread(env.rt):
             assert gate.reached.wait(PATIENT_SECONDS)
-            drain(other, stage.clock, within=HOUR)
-            stage.clock.forward(HOUR / 4)
-            drain(other, stage.clock, within=HOUR)
+            drain(other, env.clock, within=HOUR)
+            env.clock.forward(HOUR / 4)
+            drain(other, env.clock, within=HOUR)
             assert state_of(other, post) is State.RUNNING
             gate.set()
-        drain(other, stage.clock)
-    assert_the_outcome_is_true(stage.rt, stage.world, told, post)
-    assert state_of(stage.rt, post) is State.PUBLISHED, message_of(stage.rt, post)
+        drain(other, env.clock)
+    assert_the_outcome_is_true(env.rt, env.world, played, post)
+    assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
 
 
 @pytest.mark.parametrize("late_by", [0, 10, 200], ids=["at once", "between two looks", "when all is over"])
 @pytest.mark.parametrize(("network", "story"), COMMITS, ids=named(COMMITS))
 def test_an_answer_comes_after_another_process_took_the_row(
-    stage: Stage, network: str, story: str, late_by: int
+    env: Environment, network: str, story: str, late_by: int
 ) -> None:
     """The lock of the first one is gone although it still waits for its answer."""
-    told, tale = story_of(network, story)
-    post = begin(stage, told, tale, told.connect(stage.rt, stage.world))
-    drain_up_to_the_commit(stage, tale.commit)
-    gate = stand_still(stage, network, tale.commit, after_effect=True)
-    with successor_of(stage) as successor:
-        with in_another_thread(stage.rt):
+    played, chosen = story_of(network, story)
+    post = begin(env, played, chosen, played.connect(env.rt, env.world))
+    drain_up_to_the_commit(env, chosen.commit)
+    gate = stand_still(env, network, chosen.commit, after_effect=True)
+    with successor_of(env) as successor:
+        with in_another_thread(env.rt):
             assert gate.reached.wait(PATIENT_SECONDS)
-            stage.rt.process.close()
-            drain(successor, stage.clock, within=late_by)
+            env.rt.process.close()
+            drain(successor, env.clock, within=late_by)
             gate.set()
-        drain(successor, stage.clock)
-        assert_the_outcome_is_true(successor, stage.world, told, post)
-        told_by_nobody = tale.read_back_by is None
+        drain(successor, env.clock)
+        assert_the_outcome_is_true(successor, env.world, played, post)
+        told_by_nobody = chosen.read_back_by is None
         assert state_of(successor, post) is (State.UNCONFIRMED if told_by_nobody else State.PUBLISHED)
 
 
 @pytest.mark.parametrize(("network", "story"), [("x", "text"), ("pinterest", "picture")])
 def test_a_late_answer_that_names_the_post_settles_what_the_lists_do_not_show_yet(
-    stage: Stage, network: str, story: str
+    env: Environment, network: str, story: str
 ) -> None:
-    told, tale = story_of(network, story)
-    stage.world.x.list_lag_seconds = stage.world.pinterest.list_lag_seconds = 10 * HOUR
-    post = begin(stage, told, tale, told.connect(stage.rt, stage.world))
-    drain_up_to_the_commit(stage, tale.commit)
-    gate = stand_still(stage, network, tale.commit, after_effect=True)
-    with successor_of(stage) as successor:
-        with in_another_thread(stage.rt):
+    played, chosen = story_of(network, story)
+    env.world.x.list_lag_seconds = env.world.pinterest.list_lag_seconds = 10 * HOUR
+    post = begin(env, played, chosen, played.connect(env.rt, env.world))
+    drain_up_to_the_commit(env, chosen.commit)
+    gate = stand_still(env, network, chosen.commit, after_effect=True)
+    with successor_of(env) as successor:
+        with in_another_thread(env.rt):
             assert gate.reached.wait(PATIENT_SECONDS)
-            stage.rt.process.close()
-            drain(successor, stage.clock, within=10)
+            env.rt.process.close()
+            drain(successor, env.clock, within=10)
             assert state_of(successor, post) is State.QUEUED
             gate.set()
         assert state_of(successor, post) is State.PUBLISHED
-        drain(successor, stage.clock)
-        assert_the_outcome_is_true(successor, stage.world, told, post)
+        drain(successor, env.clock)
+        assert_the_outcome_is_true(successor, env.world, played, post)
 
 
 @pytest.mark.parametrize(("network", "story"), COMMITS, ids=named(COMMITS))
-def test_the_effect_itself_comes_late_while_the_account_is_read_back(stage: Stage, network: str, story: str) -> None:
-    told, tale = story_of(network, story)
-    post = begin(stage, told, tale, told.connect(stage.rt, stage.world))
-    drain_up_to_the_commit(stage, tale.commit)
-    gate = stand_still(stage, network, tale.commit, after_effect=False)
-    with successor_of(stage) as successor:
-        with in_another_thread(stage.rt):
+def test_the_effect_itself_comes_late_while_the_account_is_read_back(
+    env: Environment, network: str, story: str
+) -> None:
+    played, chosen = story_of(network, story)
+    post = begin(env, played, chosen, played.connect(env.rt, env.world))
+    drain_up_to_the_commit(env, chosen.commit)
+    gate = stand_still(env, network, chosen.commit, after_effect=False)
+    with successor_of(env) as successor:
+        with in_another_thread(env.rt):
             assert gate.reached.wait(PATIENT_SECONDS)
-            stage.rt.process.close()
-            drain(successor, stage.clock, within=25)
+            env.rt.process.close()
+            drain(successor, env.clock, within=25)
             gate.set()
-        drain(successor, stage.clock)
-        assert_the_outcome_is_true(successor, stage.world, told, post)
+        drain(successor, env.clock)
+        assert_the_outcome_is_true(successor, env.world, played, post)
 
 
-def drain_up_to_the_commit(stage: Stage, commit: str) -> None:
+def drain_up_to_the_commit(env: Environment, commit: str) -> None:
     """Everything before it, so that the thread which hangs needs no time to pass; the commit itself cannot leave."""
     at = Call.of(commit)
 
     def broken(request: httpx2.Request) -> None:
-        if stage.line.endpoint_of(request) == at.endpoint:
+        if env.transport.endpoint_of(request) == at.endpoint:
             raise httpx2.ConnectError("no route to host", request=request)
 
-    stage.line.broken = broken
-    drain(stage.rt, stage.clock, within=120)
-    stage.line.broken = None
-    stage.clock.forward(600)
+    env.transport.before_call = broken
+    drain(env.rt, env.clock, within=120)
+    env.transport.before_call = None
+    env.clock.forward(600)
 
 
 EFFECTS: dict[str, Callable[[World], list[str | None]]] = {
@@ -206,31 +208,33 @@ EFFECTS: dict[str, Callable[[World], list[str | None]]] = {
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_two_processes_side_by_side_post_each_once(stage: Stage, network: str) -> None:
-    told = NETWORKS[network]
+def test_two_processes_side_by_side_post_each_once(env: Environment, network: str) -> None:
+    played = NETWORKS[network]
     title = {"x": "text", "tiktok": "draft", "pinterest": "picture"}[network]
-    tale = told.stories[title]
+    chosen = played.stories[title]
     people = [f"user{number}" for number in range(3)]
-    profiles = {name: told.connect(stage.rt, stage.world, name) for name in people}
+    profiles = {name: played.connect(env.rt, env.world, name) for name in people}
     posts = [
-        begin(stage, told, tale, profile, username=name, body=f"{name} {number}")
+        begin(env, played, chosen, profile, username=name, body=f"{name} {number}")
         for name, profile in profiles.items()
         for number in range(4)
     ]
-    deliveries = [row[0] for row in stage.rt.reader.all("SELECT id FROM delivery")]
+    deliveries = [row[0] for row in env.rt.reader.all("SELECT id FROM delivery")]
 
-    def hurry(house: Runtime) -> None:
+    def work_on_all(appliance: Runtime) -> None:
         for delivery in deliveries:
-            engine.work(house, delivery)
+            engine.work(appliance, delivery)
 
-    with successor_of(stage) as second:
-        threads = [threading.Thread(target=hurry, args=(house,)) for house in (stage.rt, second, stage.rt, second)]
+    with successor_of(env) as second:
+        threads = [
+            threading.Thread(target=work_on_all, args=(appliance,)) for appliance in (env.rt, second, env.rt, second)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        drain(stage.rt, stage.clock)
-    assert {state_of(stage.rt, post) for post in posts} == {State.PUBLISHED}
-    effects = EFFECTS[network](stage.world)
+        drain(env.rt, env.clock)
+    assert {state_of(env.rt, post) for post in posts} == {State.PUBLISHED}
+    effects = EFFECTS[network](env.world)
     assert len(effects) == len(set(effects)) == len(posts)
-    assert max(stage.world.networks[network].most_in_flight_of.values()) == 1, "one call of an account at a time"
+    assert max(env.world.networks[network].most_in_flight_of.values()) == 1, "one call of an account at a time"

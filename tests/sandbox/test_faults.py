@@ -106,7 +106,7 @@ class Gate:
 
     def wait(self) -> None:
         self.reached.set()
-        self.opened.wait(10)
+        self.opened.wait(60)
 
 
 def test_a_call_can_be_held_until_the_test_lets_go(world: World, demo: Caller) -> None:
@@ -114,11 +114,11 @@ def test_a_call_can_be_held_until_the_test_lets_go(world: World, demo: Caller) -
     world.x.next("create_post").blocks_until(gate, after_effect=True)
     with ThreadPoolExecutor(1) as pool:
         held = pool.submit(demo.post, "held")
-        assert gate.reached.wait(10)
+        assert gate.reached.wait(60)
         assert (world.x.in_flight, len(world.x.posts)) == (1, 1)
         assert demo.call("GET", "/2/users/me").status_code == 200, "others are answered meanwhile"
         gate.opened.set()
-        assert held.result(10).status_code == 201
+        assert held.result(60).status_code == 201
     assert world.x.most_in_flight_of == {demo.account.id: 2}
 
 

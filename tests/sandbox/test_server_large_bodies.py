@@ -33,7 +33,7 @@ def server(world: World) -> Iterator[str]:
     thread.start()
     yield f"http://127.0.0.1:{sock.getsockname()[1]}"
     running.stop()
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
 
 
@@ -58,12 +58,12 @@ def site() -> Iterator[str]:
         thread.start()
         yield f"http://127.0.0.1:{http.server_port}"
         http.shutdown()
-        thread.join(10)
+        thread.join(60)
 
 
 def call(world: World, url: str, body: Any) -> Any:
     header = {"authorization": f"Bearer {world.tiktok.grant('demo')['accessToken']}"}
-    return httpx2.post(url, json=body, headers=header, trust_env=False).json()
+    return httpx2.post(url, json=body, headers=header, trust_env=False, timeout=60).json()
 
 
 def share(url: str) -> dict[str, Any]:
@@ -80,14 +80,14 @@ def test_photos_are_really_fetched_without_anybody_asking_how_it_goes(world: Wor
     assert call(world, init, share(f"{site}/photo.jpg?signature=1"))["error"]["code"] == "ok"
     (task,) = world.tiktok.tasks.all.values()
     patience = threading.Event()
-    for _ in range(500):
+    for _ in range(6000):
         if task.whole_at is not None:
             break
         patience.wait(0.01)
     assert task.media[0].sha256 == hashlib.sha256(picture()).hexdigest()
     assert len(world.tiktok.catch_up()) == 1
     moved = call(world, init, share(f"{site}/elsewhere"))["data"]["publish_id"]
-    for _ in range(500):
+    for _ in range(6000):
         data = call(world, look, {"publish_id": moved})["data"]
         if data.get("status") == "FAILED":
             break
@@ -120,7 +120,7 @@ def test_a_large_film_flows_through_without_being_held(world: World, server: str
                 "content-length": str(chunk),
                 "content-range": f"bytes {first}-{first + chunk - 1}/{size}",
             }
-            answer = httpx2.put(url, content=pieces(), headers=headers, trust_env=False, timeout=30)
+            answer = httpx2.put(url, content=pieces(), headers=headers, trust_env=False, timeout=60)
             assert answer.status_code == (201 if first else 206)
         _, peak = tracemalloc.get_traced_memory()
     finally:

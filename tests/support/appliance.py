@@ -1,4 +1,4 @@
-"""A whole house in a temporary folder: settings, key, database, networks of the test's choice."""
+"""A whole appliance in a temporary folder: settings, key, database, networks of the test's choice."""
 
 import base64
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ def settings_in(folder: Path, **sections: Any) -> Settings:
     return Settings(data_dir=data, **sections)
 
 
-def open_house(
+def open_appliance(
     folder: Path,
     clock: HandClock,
     *,

@@ -1,4 +1,4 @@
-"""Copies as stories need them: taken from one house, put back as another, or put together by somebody else."""
+"""Copies as stories need them: taken from one appliance, put back as another, or put together by somebody else."""
 
 import io
 import tarfile
@@ -12,14 +12,14 @@ from tests.support.hand_clock import HandClock
 
 
 def copy_of(rt: Runtime, folder: Path, *, with_secret: bool = True) -> Path:
-    """A copy of this house; its file."""
-    target = folder / "house.copy"
+    """A copy of this appliance; its file."""
+    target = folder / "appliance.copy"
     backup.write(rt, target, with_secret=with_secret)
     return target
 
 
 def put_back(copy: Path, folder: Path, clock: HandClock) -> Settings:
-    """The copy as another house in this folder, which may be missing; its settings."""
+    """The copy as another appliance in this folder, which may be missing; its settings."""
     settings = Settings(data_dir=folder / "data")
     restore.restore(copy, settings, clock)
     return settings

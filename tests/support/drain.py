@@ -1,4 +1,4 @@
-"""Turns the crank: everything that is due is done, and the clock is turned to what comes next, until all is quiet."""
+"""Does everything that is due and moves the clock to what comes next, until nothing is left."""
 
 from socialpub.core.clock import parse
 from socialpub.publishing import engine, scheduling

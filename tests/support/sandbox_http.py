@@ -1,4 +1,4 @@
-"""The networks of the sandbox, reached without a socket: a world, its transport, and ways to break the line."""
+"""The networks of the sandbox, reached without a socket: a world, its transport, and ways to break it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,19 +21,19 @@ from tests.support.sandbox_transport import SandboxTransport
 HOST = "http://networks.test"
 
 
-class Died(BaseException):
-    """What a SIGKILL looks like from inside: nothing after this line runs."""
+class ProcessKilled(BaseException):
+    """What a SIGKILL looks like from inside: nothing after this transport runs."""
 
 
-class Line(SandboxTransport):
-    """The way to the sandbox. `broken(request)` may raise before a call, `lost(request)` after its effect."""
+class FaultTransport(SandboxTransport):
+    """Leads to the sandbox. `before_call(request)` may raise before a call, `after_call(request)` after its effect."""
 
     def __init__(self, world: World) -> None:
         self._app = create_app(world)
         super().__init__(self._app)
-        self.broken: Callable[[httpx2.Request], None] | None = None
-        self.lost: Callable[[httpx2.Request], None] | None = None
-        self.asked: list[str] = []
+        self.before_call: Callable[[httpx2.Request], None] | None = None
+        self.after_call: Callable[[httpx2.Request], None] | None = None
+        self.called: list[str] = []
         """The endpoints of all calls, oldest first, also of those that never arrived."""
 
     def endpoint_of(self, request: httpx2.Request) -> str:
@@ -51,12 +51,12 @@ class Line(SandboxTransport):
         return ""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        self.asked.append(self.endpoint_of(request))
-        if self.broken is not None:
-            self.broken(request)
+        self.called.append(self.endpoint_of(request))
+        if self.before_call is not None:
+            self.before_call(request)
         response = await super().handle_async_request(request)
-        if self.lost is not None:
-            self.lost(request)
+        if self.after_call is not None:
+            self.after_call(request)
         return response
 
 
@@ -68,9 +68,9 @@ def sandbox(clock: HandClock) -> World:
     return world
 
 
-def line_to(world: World) -> tuple[Line, Http]:
-    line = Line(world)
-    return line, Http(mounts={HOST: line})
+def http_over(transport: httpx2.AsyncBaseTransport) -> Http:
+    """A client whose calls of the sandbox take this way."""
+    return Http(mounts={HOST: transport})
 
 
 def providers_of_the_sandbox() -> ProvidersSection:

@@ -10,7 +10,7 @@ from socialpub.providers.oauth import Identity, Tokens
 from socialpub.providers.outcomes import CannotTell, Look, Outcome, Published
 from socialpub.providers.protocol import Kind, Step
 
-Line = Outcome | Look | CannotTell | ProviderError | Exception
+ScriptedResult = Outcome | Look | CannotTell | ProviderError | Exception
 
 
 class ScriptedOAuth:
@@ -48,15 +48,15 @@ class ScriptedOAuth:
         return True
 
 
-class Scripted:
-    """`says[step]` holds what comes next; when nothing is left, the step goes well."""
+class ScriptedNetwork:
+    """`results[step]` holds what comes next; when nothing is left, the step goes well."""
 
     name, label = "x", "X"
 
     def __init__(self, *steps: tuple[str, Kind]) -> None:
         self.oauth = ScriptedOAuth()
         self.steps = [Step(name, kind) for name, kind in steps or (("create_post", Kind.COMMIT),)]
-        self.says: dict[str, list[Line]] = {}
+        self.results: dict[str, list[ScriptedResult]] = {}
         self.asked: list[str] = []
         self.jobs: list[Job] = []
         self.effects: list[str] = []
@@ -85,7 +85,7 @@ class Scripted:
             kind = next(known.kind for known in self.steps if known.name == step)
             from socialpub.providers.outcomes import Done
 
-            return self.lands(job.content.text) if kind is Kind.COMMIT else Done({**job.memo, step: True})
+            return self.publish(job.content.text) if kind is Kind.COMMIT else Done({**job.memo, step: True})
         if isinstance(line, Exception):
             raise line
         return line  # type: ignore[return-value]
@@ -97,12 +97,12 @@ class Scripted:
             raise line
         return line or Look()  # type: ignore[return-value]
 
-    def lands(self, text: str) -> Published:
+    def publish(self, text: str) -> Published:
         """A post appears on the account."""
         self.effects.append(text)
         number = str(len(self.effects))
         return Published(number, f"https://x.example/{number}")
 
-    def _next(self, step: str) -> Line | None:
-        waiting = self.says.get(step)
+    def _next(self, step: str) -> ScriptedResult | None:
+        waiting = self.results.get(step)
         return waiting.pop(0) if waiting else None

@@ -1,6 +1,5 @@
 """Accounts are connected through the networks' own pages, and every other way back connects nothing."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +12,16 @@ from socialpub.accounts.profiles import Connected
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
 from socialpub.db.models import State
 from socialpub.providers.errors import NoAnswer, NotSent, Rejected
-from socialpub.providers.http import Http
 from socialpub.providers.oauth import Identity
 from socialpub.providers.oauth import Tokens as Grant
 from socialpub.publishing import deliveries
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from tests.support.appliance import accept, add_profile, open_house, state_of
+from tests.support.appliance import accept, add_profile, open_appliance, state_of
 from tests.support.consent_browser import Browser, query_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import Line, line_to, providers_of_the_sandbox, sandbox
-from tests.support.scripted_network import Scripted
+from tests.support.scripted_network import ScriptedNetwork
 
 NETWORKS = ("x", "tiktok", "pinterest")
 ONE_LESS = {"x": "media.write", "tiktok": "video.upload"}
@@ -32,32 +29,13 @@ NOTHING_LEFT = {"x": ("tweet.write",), "tiktok": ("video.publish", "video.upload
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
-
-
-@pytest.fixture
-def world(clock: HandClock) -> World:
-    return sandbox(clock)
-
-
-@pytest.fixture
-def street(world: World) -> Iterator[tuple[Line, Http]]:
-    line, http = line_to(world)
-    yield line, http
-    http.close()
-
-
-@pytest.fixture
-def rt(tmp_path: Path, clock: HandClock, street: tuple[Line, Http]) -> Iterator[Runtime]:
-    rt = open_house(tmp_path, clock, http=street[1], networks=providers_of_the_sandbox())
-    yield rt
-    rt.close()
+def appliance_options(sandbox_options: dict[str, Any]) -> dict[str, Any]:
+    return sandbox_options
 
 
 @pytest.fixture
 def browser(world: World) -> Browser:
-    if hasattr(world.pinterest, "account_named") and world.pinterest.account_named("studio") is None:
+    if world.pinterest.account_named("studio") is None:
         world.pinterest.add_account("studio")
     return Browser(world)
 
@@ -303,7 +281,7 @@ def test_an_appliance_that_died_at_the_exchange_is_told_as_interrupted(
     ],
 )
 def test_an_exchange_that_fails_says_what_to_do(rt: Runtime, error: Exception, hint: str) -> None:
-    network = Scripted()
+    network = ScriptedNetwork()
     network.oauth.answers = [error]  # type: ignore[list-item]
     rt.providers["x"] = network
     begun = connect.begin(rt, "x")
@@ -317,7 +295,7 @@ def test_an_exchange_that_fails_says_what_to_do(rt: Runtime, error: Exception, h
 
 
 def test_a_profile_that_is_disconnected_while_it_is_connected_again_stays_so(rt: Runtime) -> None:
-    network = Scripted()
+    network = ScriptedNetwork()
     rt.providers["x"] = network
     profile = add_profile(rt)
 
@@ -340,7 +318,7 @@ def test_a_profile_that_is_disconnected_while_it_is_connected_again_stays_so(rt:
 def test_without_the_apps_credentials_the_owner_is_told_where_they_go(
     tmp_path: Path, clock: HandClock, network: str, key: str
 ) -> None:
-    bare = open_house(tmp_path, clock)
+    bare = open_appliance(tmp_path, clock)
     try:
         with pytest.raises(OperatorError) as refused:
             connect.begin(bare, network)

@@ -19,35 +19,12 @@ from socialpub.publishing import deliveries, holds
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.worker import housekeeping
-from tests.support.appliance import add_profile, open_house
+from tests.support.appliance import add_profile, open_appliance
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import line_to, providers_of_the_sandbox, sandbox
-from tests.support.scripted_network import Scripted
+from tests.support.scripted_network import ScriptedNetwork
 
 DAY = 86_400.0
 MONTH = 30 * DAY
-
-
-@pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
-
-
-@pytest.fixture
-def network() -> Scripted:
-    return Scripted()
-
-
-@pytest.fixture
-def rt(tmp_path: Path, clock: HandClock, network: Scripted) -> Iterator[Runtime]:
-    house = open_house(tmp_path, clock, providers={"x": network})
-    yield house
-    house.close()
-
-
-@pytest.fixture
-def profile(rt: Runtime) -> str:
-    return add_profile(rt, access_expires_at=clocks.after(rt.stamp(), 7200))
 
 
 def row(rt: Runtime, profile_id: str) -> Any:
@@ -58,7 +35,7 @@ def row(rt: Runtime, profile_id: str) -> Any:
 
 
 def test_idle_tokens_are_renewed_when_their_time_has_come_and_not_before(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     clock.forward(MONTH - 1)
     assert renewal.keep_alive(rt) is None
@@ -71,7 +48,9 @@ def test_idle_tokens_are_renewed_when_their_time_has_come_and_not_before(
     assert renewal.keep_alive(rt) == profile
 
 
-def test_a_profile_in_daily_use_is_left_alone(rt: Runtime, network: Scripted, profile: str, clock: HandClock) -> None:
+def test_a_profile_in_daily_use_is_left_alone(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
     for _ in range(60):
         clock.forward(DAY)
         assert tokens.fresh(rt, profile)
@@ -79,7 +58,7 @@ def test_a_profile_in_daily_use_is_left_alone(rt: Runtime, network: Scripted, pr
     assert len(network.oauth.refreshes) == 60, "those of its posts"
 
 
-def test_profiles_take_turns_the_longest_waiting_first(rt: Runtime, network: Scripted, clock: HandClock) -> None:
+def test_profiles_take_turns_the_longest_waiting_first(rt: Runtime, network: ScriptedNetwork, clock: HandClock) -> None:
     profiles_by_age = []
     for number in range(3):
         profiles_by_age.append(add_profile(rt, account_id=str(number)))
@@ -88,7 +67,9 @@ def test_profiles_take_turns_the_longest_waiting_first(rt: Runtime, network: Scr
     assert [renewal.keep_alive(rt) for _ in range(4)] == [*profiles_by_age, None]
 
 
-def test_a_paused_copy_keeps_nothing_alive(rt: Runtime, network: Scripted, profile: str, clock: HandClock) -> None:
+def test_a_paused_copy_keeps_nothing_alive(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
     rt.write(deliveries.pause)
     clock.forward(2 * MONTH)
     assert renewal.keep_alive(rt) is None
@@ -96,7 +77,9 @@ def test_a_paused_copy_keeps_nothing_alive(rt: Runtime, network: Scripted, profi
 
 
 @pytest.mark.parametrize("status", ["reauthRequired", "disconnected"])
-def test_what_cannot_be_used_is_not_kept_alive(rt: Runtime, network: Scripted, clock: HandClock, status: str) -> None:
+def test_what_cannot_be_used_is_not_kept_alive(
+    rt: Runtime, network: ScriptedNetwork, clock: HandClock, status: str
+) -> None:
     add_profile(rt, status=status)
     add_profile(rt, account_id="2", refresh_token=None)
     clock.forward(2 * MONTH)
@@ -112,7 +95,7 @@ def test_what_cannot_be_used_is_not_kept_alive(rt: Runtime, network: Scripted, c
     ],
 )
 def test_a_renewal_that_fails_is_tried_again_later_and_holds_up_nobody(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock, failure: Exception, after: int
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, failure: Exception, after: int
 ) -> None:
     clock.forward(1)
     other = add_profile(rt, account_id="2")
@@ -128,7 +111,7 @@ def test_a_renewal_that_fails_is_tried_again_later_and_holds_up_nobody(
 
 
 def test_a_refused_refresh_token_asks_for_the_owner_once(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     clock.forward(MONTH)
     network.oauth.answers = [Rejected("X does not accept the authorization any more.", status=400, reauth=True)]
@@ -138,7 +121,7 @@ def test_a_refused_refresh_token_asks_for_the_owner_once(
 
 
 def test_a_network_that_refuses_the_app_is_not_asked(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     clock.forward(MONTH)
     rt.write(lambda rt, tx: holds.begin(tx, "x", "X has suspended the app.", None))
@@ -146,7 +129,7 @@ def test_a_network_that_refuses_the_app_is_not_asked(
 
 
 def test_a_refresh_token_that_ends_soon_is_renewed_whatever_its_age(
-    rt: Runtime, network: Scripted, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, clock: HandClock
 ) -> None:
     profile = add_profile(rt, refresh_expires_at=clocks.after(rt.stamp(), 10 * DAY))
     clock.forward(3 * DAY)
@@ -160,7 +143,7 @@ def test_a_refresh_token_that_ends_soon_is_renewed_whatever_its_age(
 
 
 def test_access_tokens_that_last_for_weeks_are_renewed_before_they_end(
-    rt: Runtime, network: Scripted, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, clock: HandClock
 ) -> None:
     network.oauth.refresh_early_seconds = 3 * 86_400
     profile = add_profile(rt, access_expires_at=clocks.after(rt.stamp(), 10 * DAY))
@@ -171,52 +154,46 @@ def test_access_tokens_that_last_for_weeks_are_renewed_before_they_end(
 
 
 @pytest.fixture
-def world(clock: HandClock) -> World:
-    return sandbox(clock)
-
-
-@pytest.fixture
-def house(tmp_path: Path, clock: HandClock, world: World) -> Iterator[Runtime]:
+def appliance(tmp_path: Path, clock: HandClock, sandbox_options: dict[str, Any]) -> Iterator[Runtime]:
     """With the real adapters, and the sandbox for their networks."""
-    _, http = line_to(world)
-    house = open_house(tmp_path, clock, http=http, networks=providers_of_the_sandbox())
-    yield house
-    house.close()
+    rt = open_appliance(tmp_path, clock, **sandbox_options)
+    yield rt
+    rt.close()
 
 
-def imported(house: Runtime, world: World, name: str) -> str:
+def imported(appliance: Runtime, world: World, name: str) -> str:
     grant = world.networks[name].grant("demo")  # type: ignore[attr-defined]
-    return connect.import_account(house, name, credentials.read(json.dumps(grant))).profile_id
+    return connect.import_account(appliance, name, credentials.read(json.dumps(grant))).profile_id
 
 
 @pytest.mark.parametrize(("name", "days"), [("x", 400), ("tiktok", 800), ("pinterest", 200)])
 def test_an_account_that_nobody_uses_still_works_after_a_long_time(
-    house: Runtime, world: World, clock: HandClock, name: str, days: int
+    appliance: Runtime, world: World, clock: HandClock, name: str, days: int
 ) -> None:
     world.tiktok.refresh_restarts = True
-    profile = imported(house, world, name)
+    profile = imported(appliance, world, name)
     renewals = 0
     for _ in range(days):
         clock.forward(DAY)
-        renewals += renewal.keep_alive(house) is not None
-    assert row(house, profile)["status"] == "active"
-    assert tokens.fresh(house, profile)
+        renewals += renewal.keep_alive(appliance) is not None
+    assert row(appliance, profile)["status"] == "active"
+    assert tokens.fresh(appliance, profile)
     assert 2 <= renewals <= days / 20
 
 
 def test_a_year_that_no_refresh_begins_anew_is_told_before_it_ends(
-    house: Runtime, world: World, clock: HandClock
+    appliance: Runtime, world: World, clock: HandClock
 ) -> None:
-    profile = imported(house, world, "tiktok")
-    told = [day for day in range(1, 367) if _a_day_passes(house, clock)]
+    profile = imported(appliance, world, "tiktok")
+    told = [day for day in range(1, 367) if _a_day_passes(appliance, clock)]
     assert told[:7] == list(range(359, 366)), "every day of the last week"
-    assert row(house, profile)["status"] == "reauthRequired"
+    assert row(appliance, profile)["status"] == "reauthRequired"
 
 
-def _a_day_passes(house: Runtime, clock: HandClock) -> int:
+def _a_day_passes(appliance: Runtime, clock: HandClock) -> int:
     clock.forward(DAY)
-    renewal.keep_alive(house)
-    return renewal.warn(house)
+    renewal.keep_alive(appliance)
+    return renewal.warn(appliance)
 
 
 # --- telling the owner -----------------------------------------------------------------------------------------------
@@ -267,7 +244,7 @@ def test_what_is_over_is_told_in_the_past(rt: Runtime, clock: HandClock) -> None
 
 
 def test_an_account_from_before_the_upkeep_is_counted_from_when_it_was_made(
-    rt: Runtime, network: Scripted, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, clock: HandClock
 ) -> None:
     profile = add_profile(rt)
 

@@ -1,5 +1,5 @@
 from collections.abc import Iterator
-from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -7,22 +7,12 @@ from socialpub.accounts import api_keys
 from socialpub.runtime import Runtime
 from socialpub.web.app import App, create_app
 from tests.integration.api.client import Client
-from tests.support.appliance import add_profile, open_house
-from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import Scripted
+from tests.support.scripted_network import ScriptedNetwork
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
-
-
-@pytest.fixture
-def rt(tmp_path: Path, clock: HandClock) -> Iterator[Runtime]:
-    networks = {"x": Scripted(), "tiktok": Scripted(), "pinterest": Scripted()}
-    rt = open_house(tmp_path, clock, providers=networks)
-    yield rt
-    rt.close()
+def appliance_options(three_networks: dict[str, ScriptedNetwork]) -> dict[str, Any]:
+    return {"providers": three_networks}
 
 
 @pytest.fixture
@@ -35,8 +25,3 @@ def client(rt: Runtime, app: App) -> Iterator[Client]:
     """Somebody with a key that may do everything."""
     with Client(app, rt.write(api_keys.create, "test")) as client:
         yield client
-
-
-@pytest.fixture
-def profile(rt: Runtime) -> str:
-    return add_profile(rt)

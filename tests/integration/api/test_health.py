@@ -13,9 +13,9 @@ from socialpub.publishing import deliveries, holds
 from socialpub.runtime import Runtime
 from socialpub.web.app import create_app
 from tests.integration.api.client import Client
-from tests.support.appliance import accept, open_house
+from tests.support.appliance import accept, open_appliance
 from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import Scripted
+from tests.support.scripted_network import ScriptedNetwork
 
 
 def beat(rt: Runtime) -> None:
@@ -28,7 +28,7 @@ def test_alive_means_only_that_it_answers(client: Client) -> None:
     assert client.send("GET", "/healthz", key=None).json() == {"status": "ok"}
 
 
-def test_a_house_whose_worker_shows_itself_is_ready(client: Client, rt: Runtime, clock: HandClock) -> None:
+def test_an_appliance_whose_worker_shows_itself_is_ready(client: Client, rt: Runtime, clock: HandClock) -> None:
     beat(rt)
     clock.forward(30)
     assert (client.send("GET", "/readyz", key=None).status) == 200
@@ -145,7 +145,9 @@ def test_metrics_are_text_that_prometheus_reads(client: Client, rt: Runtime, pro
 
 @pytest.fixture
 def guarded(tmp_path: Path, clock: HandClock) -> Iterator[Client]:
-    rt = open_house(tmp_path, clock, providers={"x": Scripted()}, metrics=MetricsSection(token=SecretStr("m3trics")))
+    rt = open_appliance(
+        tmp_path, clock, providers={"x": ScriptedNetwork()}, metrics=MetricsSection(token=SecretStr("m3trics"))
+    )
     with Client(create_app(rt), "none") as client:
         yield client
     rt.close()

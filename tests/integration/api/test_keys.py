@@ -1,4 +1,4 @@
-"""Keys: what they open, until when, and what of the house they show (contract section 2)."""
+"""Keys: what they open, until when, and what of the appliance they show (contract section 2)."""
 
 import logging
 from datetime import timedelta

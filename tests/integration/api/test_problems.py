@@ -42,7 +42,7 @@ def test_the_table_of_codes_is_the_specifications() -> None:
     assert {405, 413, 500, 503} <= table.keys()
 
 
-def test_a_failure_nobody_foresaw_shows_nothing_of_the_house(
+def test_a_failure_nobody_foresaw_shows_nothing_of_the_appliance(
     client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def breaks(*_: object) -> None:

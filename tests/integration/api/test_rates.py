@@ -1,7 +1,6 @@
 """How often a key may ask, and how often an address may be wrong (contract 1.10)."""
 
-from collections.abc import Iterator
-from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,15 +9,12 @@ from socialpub.core.settings.sections import RateLimitSection
 from socialpub.runtime import Runtime
 from socialpub.web.app import create_app
 from tests.integration.api.client import Client
-from tests.support.appliance import open_house
 from tests.support.hand_clock import HandClock
 
 
 @pytest.fixture
-def rt(tmp_path: Path, clock: HandClock) -> Iterator[Runtime]:
-    rt = open_house(tmp_path, clock, rate_limit=RateLimitSection(requests_per_minute=3, failed_keys_per_minute=2))
-    yield rt
-    rt.close()
+def appliance_options() -> dict[str, Any]:
+    return {"rate_limit": RateLimitSection(requests_per_minute=3, failed_keys_per_minute=2)}
 
 
 def test_the_last_allowed_request_is_answered_and_the_next_is_not(client: Client, clock: HandClock) -> None:

@@ -1,6 +1,6 @@
 """The running API against its own document: schemathesis finds no 5xx and no answer that the document does not know.
 
-The same examples every time, the house's own ids among them, so that what is there is asked for as well.
+The same examples every time, the appliance's own ids among them, so that what is there is asked for as well.
 """
 
 import copy
@@ -23,9 +23,9 @@ from socialpub.core.settings.sections import RateLimitSection
 from socialpub.web.app import create_app
 from socialpub.web.openapi import document
 from tests.integration.api.client import BASE_URL
-from tests.support.appliance import accept, add_profile, open_house
+from tests.support.appliance import accept, add_profile, open_appliance
 from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import Scripted
+from tests.support.scripted_network import ScriptedNetwork
 
 EXAMPLES = 20
 """Of each operation, beside those that the document's own examples and limits make."""
@@ -36,8 +36,8 @@ POST = "019ac5d3-1f00-7c42-8a11-7d0f2a1b3c04"
 
 @cache
 def known_document() -> dict[str, Any]:
-    """The document with ids that are there in this house. Nobody waits here, so `wait` is left out, and every request
-    brings a key that is good, so there is no other to be made up."""
+    """The document with ids that are known to this appliance. Nobody waits here, so `wait` is left out, and every
+    request brings a key that is good, so there is no other to be made up."""
     known: dict[str, Any] = copy.deepcopy(document.document(BASE_URL))
     del known["security"], known["components"]["securitySchemes"]
     for path, methods in known["paths"].items():
@@ -53,14 +53,14 @@ def known_document() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """The address of a running house, and a key that may do everything."""
-    folder: Path = tmp_path_factory.mktemp("house")
+def appliance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """The address of a running appliance, and a key that may do everything."""
+    folder: Path = tmp_path_factory.mktemp("appliance")
     clock = HandClock()
-    rt = open_house(
+    rt = open_appliance(
         folder,
         clock,
-        providers={"x": Scripted(), "tiktok": Scripted(), "pinterest": Scripted()},
+        providers={"x": ScriptedNetwork(), "tiktok": ScriptedNetwork(), "pinterest": ScriptedNetwork()},
         rate_limit=RateLimitSection(requests_per_minute=10**6, failed_keys_per_minute=10**6),
     )
     add_profile(rt, id=PROFILE)
@@ -97,7 +97,7 @@ CHECKS_OF_ALL = [
 @settings(
     max_examples=EXAMPLES, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
 )
-def test_every_answer_is_in_the_document(case: Any, house: tuple[str, str]) -> None:
-    url, key = house
-    response = case.call(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=10)
+def test_every_answer_is_in_the_document(case: Any, appliance: tuple[str, str]) -> None:
+    url, key = appliance
+    response = case.call(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=60)
     case.validate_response(response, checks=CHECKS_OF_ALL)

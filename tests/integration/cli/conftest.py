@@ -76,11 +76,6 @@ class Terminal:
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
-
-
-@pytest.fixture
 def terminal(tmp_path: Path, clock: HandClock) -> Iterator[Terminal]:
     root = logging.getLogger()
     before = root.handlers[:], root.level, logging.getLogger("socialpub").level

@@ -10,7 +10,7 @@ from tests.support.drain import drain
 
 
 def elsewhere(terminal: Terminal) -> Terminal:
-    """Another appliance on the same street, with nothing in its data_dir."""
+    """Another appliance with the same networks, with nothing in its data_dir."""
     other = Terminal(terminal.folder.parent / "other", terminal.clock, terminal.world)
     (other.folder / "data" / "secret.key").unlink()
     return other
@@ -20,7 +20,7 @@ def test_a_copy_is_written_read_and_put_back(terminal: Terminal) -> None:
     profile = terminal.connect()
     with terminal.open() as rt:
         accept(rt, profile)
-    copy = str(terminal.folder / "house.copy")
+    copy = str(terminal.folder / "appliance.copy")
     written = terminal("backup", copy)
     assert (written.exit_code, written.stdout) == (0, f"{copy}\n")
     assert "1 post, 0 media files." in written.stderr
@@ -46,11 +46,11 @@ def test_a_copy_is_written_read_and_put_back(terminal: Terminal) -> None:
 
 
 def test_verifying_needs_no_configuration(terminal: Terminal) -> None:
-    copy = str(terminal.folder / "house.copy")
+    copy = str(terminal.folder / "appliance.copy")
     assert terminal("backup", copy, "--with-secret").exit_code == 0
     terminal.config.unlink()
     assert terminal("verify-backup", copy).exit_code == 0
-    with (terminal.folder / "house.copy").open("r+b") as file:
+    with (terminal.folder / "appliance.copy").open("r+b") as file:
         file.seek(9000)
         file.write(b"!")
     damaged = terminal("verify-backup", copy)
@@ -60,7 +60,7 @@ def test_verifying_needs_no_configuration(terminal: Terminal) -> None:
 
 def test_after_a_restore_resume_says_what_becomes_of_what_was_due(terminal: Terminal) -> None:
     profile = terminal.connect()
-    copy = str(terminal.folder / "house.copy")
+    copy = str(terminal.folder / "appliance.copy")
     with terminal.open() as rt:
         for minutes in (1, 2):
             post = accept(rt, profile, at=terminal.clock.now() + timedelta(minutes=minutes))
@@ -78,7 +78,7 @@ def test_after_a_restore_resume_says_what_becomes_of_what_was_due(terminal: Term
 
 def test_the_owners_word_sends_it(terminal: Terminal) -> None:
     profile = terminal.connect()
-    copy = str(terminal.folder / "house.copy")
+    copy = str(terminal.folder / "appliance.copy")
     with terminal.open() as rt:
         post = accept(rt, profile, at=terminal.clock.now() + timedelta(minutes=1))
     terminal("backup", copy, "--with-secret")
@@ -98,7 +98,7 @@ def test_the_owners_word_sends_it(terminal: Terminal) -> None:
 
 
 def test_a_data_dir_that_does_not_exist_yet_is_made(terminal: Terminal) -> None:
-    copy = str(terminal.folder / "house.copy")
+    copy = str(terminal.folder / "appliance.copy")
     terminal("backup", copy, "--with-secret")
     other = elsewhere(terminal)
     other.config.write_text(other.config.read_text().replace('data_dir = "data"', 'data_dir = "far/away"'))

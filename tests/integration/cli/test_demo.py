@@ -40,7 +40,7 @@ def pointed(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def house(tmp_path: Path, pointed: Settings, clock: HandClock) -> Any:
+def appliance(tmp_path: Path, pointed: Settings, clock: HandClock) -> Any:
     rt = build(settings_in(tmp_path, providers=pointed.providers), clock=clock, role="test")
     yield rt
     rt.close()
@@ -56,10 +56,10 @@ def test_the_sandboxs_lines_lead_every_network_to_it(pointed: Settings) -> None:
 
 
 @pytest.mark.parametrize("network", ["x", "tiktok", "pinterest"])
-def test_the_browser_gives_every_consent_that_a_page_asks_for(house: Runtime, network: str) -> None:
+def test_the_browser_gives_every_consent_that_a_page_asks_for(appliance: Runtime, network: str) -> None:
     world = World()
     web = TestClient(create_app(world), base_url=SANDBOX, follow_redirects=False)
-    begun = connect.begin(house, network)
+    begun = connect.begin(appliance, network)
     form = Form()
     form.feed(web.get(begun.url).text)
     assert form.action
@@ -70,15 +70,15 @@ def test_the_browser_gives_every_consent_that_a_page_asks_for(house: Runtime, ne
     came_back = dict(parse_qsl(urlsplit(answer.headers["location"]).query))
     assert came_back["code"]
     code = world.networks[network].codes[came_back["code"]]  # type: ignore[attr-defined]
-    assert house.providers[network].oauth.missing_scopes(frozenset(code.scopes)) == []
+    assert appliance.providers[network].oauth.missing_scopes(frozenset(code.scopes)) == []
 
 
-def test_the_film_is_one_that_every_network_takes(house: Runtime, tmp_path: Path) -> None:
+def test_the_film_is_one_that_every_network_takes(appliance: Runtime, tmp_path: Path) -> None:
     film = tmp_path / "sunset.mp4"
     shoot(film)
     facts = decoder_process.examine(film, "video/mp4", Limits()).facts
     media = MediaFile(0, "video", "video/mp4", film.stat().st_size, film, film.name, facts=facts)
-    for name, provider in house.providers.items():
+    for name, provider in appliance.providers.items():
         content = Content("A film", (media,))
         assert provider.check(content, OPTIONS[name], Account("1")) == []
 

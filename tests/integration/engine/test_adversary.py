@@ -21,7 +21,7 @@ from socialpub.runtime import Runtime
 from tests.support.appliance import OWNER, accept, message_of, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import Scripted
+from tests.support.scripted_network import ScriptedNetwork
 
 FILM = (("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
 FILM_ONCE = [name for name, _ in FILM]
@@ -32,7 +32,7 @@ FILM_ONCE = [name for name, _ in FILM]
 
 @pytest.mark.parametrize("answer", [AppRefused("out of credits"), Throttled("slow", retry_after_seconds=60)])
 def test_a_post_stopped_while_its_refused_call_was_on_the_wire_is_never_sent(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock, answer: Exception
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, answer: Exception
 ) -> None:
     post = accept(rt, profile)
     run = network.run
@@ -66,7 +66,7 @@ class Wire:
 
 @pytest.mark.parametrize("order", ["stop", "disconnect"])
 def test_an_order_that_comes_while_the_commit_waits_for_its_token_is_obeyed(
-    rt: Runtime, network: Scripted, profile: str, order: str
+    rt: Runtime, network: ScriptedNetwork, profile: str, order: str
 ) -> None:
     wire = Wire()
     rt.http = wire  # type: ignore[assignment]
@@ -93,7 +93,7 @@ def test_an_order_that_comes_while_the_commit_waits_for_its_token_is_obeyed(
 
 
 def test_a_refresh_that_nobody_answered_is_not_repeated_for_a_profile_disconnected_meanwhile(
-    rt: Runtime, network: Scripted, profile: str
+    rt: Runtime, network: ScriptedNetwork, profile: str
 ) -> None:
     asked: list[str] = []
 
@@ -103,15 +103,15 @@ def test_a_refresh_that_nobody_answered_is_not_repeated_for_a_profile_disconnect
         raise NoAnswer("timed out")
 
     network.oauth.refresh = refresh  # type: ignore[method-assign]
-    network.says["create_post"] = [AuthExpired("401")]
+    network.results["create_post"] = [AuthExpired("401")]
     post = accept(rt, profile)
     drain(rt)
     assert asked == ["refresh-0"]
     assert state_of(rt, post) is State.FAILED
 
 
-def test_a_stopping_worker_begins_no_further_step(rt: Runtime, network: Scripted, profile: str) -> None:
-    network.steps = Scripted(*FILM).steps
+def test_a_stopping_worker_begins_no_further_step(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:
+    network.steps = ScriptedNetwork(*FILM).steps
     run = network.run
 
     def told_to_stop(step: str, job: Job) -> Outcome:
@@ -130,7 +130,7 @@ def test_a_stopping_worker_begins_no_further_step(rt: Runtime, network: Scripted
 
 
 def test_a_plan_made_from_what_was_changed_meanwhile_is_not_used(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     """The change was accepted in the last millisecond before the time, and reaches the disk after the plan was made."""
     post = accept(rt, profile, at=clock.now() + timedelta(seconds=10), options={"x": {"replySettings": "everyone"}})
@@ -149,7 +149,7 @@ def test_a_plan_made_from_what_was_changed_meanwhile_is_not_used(
 
 
 def test_a_post_that_cannot_be_examined_fails_and_lets_the_lane_go_on(
-    rt: Runtime, network: Scripted, profile: str, monkeypatch: pytest.MonkeyPatch
+    rt: Runtime, network: ScriptedNetwork, profile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check = network.check
 
@@ -169,9 +169,9 @@ def test_a_post_that_cannot_be_examined_fails_and_lets_the_lane_go_on(
 
 
 def test_a_limit_under_the_networks_own_name_keeps_the_others_of_the_profile_quiet(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.says["create_post"] = [Throttled("slow down", retry_after_seconds=900, endpoint="POST /2/tweets")]
+    network.results["create_post"] = [Throttled("slow down", retry_after_seconds=900, endpoint="POST /2/tweets")]
     first, other = accept(rt, profile), accept(rt, profile, body="other")
     drain(rt)
     assert network.asked == ["create_post"], "the other one does not ask again"
@@ -183,18 +183,18 @@ def test_a_limit_under_the_networks_own_name_keeps_the_others_of_the_profile_qui
 
 
 def test_a_wait_that_a_network_named_does_not_count_as_being_down(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.says["create_post"] = [Throttled("the day is full", retry_after_seconds=25 * 3600)]
+    network.results["create_post"] = [Throttled("the day is full", retry_after_seconds=25 * 3600)]
     first, other = accept(rt, profile), accept(rt, profile, body="other")
     drain(rt, clock)
     assert {state_of(rt, first), state_of(rt, other)} == {State.PUBLISHED}, message_of(rt, other)
 
 
 def test_a_post_that_would_have_to_wait_longer_than_the_patience_ends_at_once_though_another_met_the_limit(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.says["create_post"] = [Throttled("monthly cap", retry_after_seconds=30 * 24 * 3600)]
+    network.results["create_post"] = [Throttled("monthly cap", retry_after_seconds=30 * 24 * 3600)]
     first, other = accept(rt, profile), accept(rt, profile, body="other")
     drain(rt)
     assert {state_of(rt, first), state_of(rt, other)} == {State.FAILED}
@@ -206,9 +206,9 @@ def test_a_post_that_would_have_to_wait_longer_than_the_patience_ends_at_once_th
 
 
 def test_the_second_reading_back_looks_since_the_first_call(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.says["create_post"] = [NoAnswer("timed out"), NoAnswer("timed out")]
+    network.results["create_post"] = [NoAnswer("timed out"), NoAnswer("timed out")]
     since: list[object] = []
     recover = network.recover
 
@@ -227,9 +227,9 @@ def test_the_second_reading_back_looks_since_the_first_call(
     "other", ["See http://example.org", "See example.org", "See https://elsewhere.example/a", "@you See example.org"]
 )
 def test_posts_that_a_timeline_shows_alike_are_not_read_back_side_by_side(
-    rt: Runtime, network: Scripted, profile: str, other: str
+    rt: Runtime, network: ScriptedNetwork, profile: str, other: str
 ) -> None:
-    network.says["create_post"] = [NoAnswer("timed out")]
+    network.results["create_post"] = [NoAnswer("timed out")]
     accept(rt, profile, body="See https://example.org/")
     second = accept(rt, profile, body=other)
     drain(rt)

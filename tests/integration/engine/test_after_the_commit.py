@@ -11,22 +11,22 @@ from socialpub.runtime import Runtime
 from tests.support.appliance import accept, attempts_of, message_of, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import Line, Scripted
+from tests.support.scripted_network import ScriptedNetwork, ScriptedResult
 
 SENT = Done({"publish_id": "v1"})
 
 
 @pytest.fixture
-def network() -> Scripted:
+def network() -> ScriptedNetwork:
     """A film that is committed by its last byte."""
-    network = Scripted(("init", Kind.PREPARE), ("send_last", Kind.COMMIT), ("await_outcome", Kind.POLL))
-    network.says["send_last"] = [SENT]
-    network.says["await_outcome"] = [Wait(5, "It is processing"), Published(None)]
+    network = ScriptedNetwork(("init", Kind.PREPARE), ("send_last", Kind.COMMIT), ("await_outcome", Kind.POLL))
+    network.results["send_last"] = [SENT]
+    network.results["await_outcome"] = [Wait(5, "It is processing"), Published(None)]
     return network
 
 
 def test_a_post_is_published_when_the_network_says_so(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     post = accept(rt, profile)
     drain(rt, clock)
@@ -35,10 +35,10 @@ def test_a_post_is_published_when_the_network_says_so(
 
 
 def test_a_commit_that_is_found_to_have_arrived_is_watched_and_never_repeated(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.says["send_last"] = [NoAnswer("timed out")]
-    network.says["recover"] = [Look(), SENT]
+    network.results["send_last"] = [NoAnswer("timed out")]
+    network.results["recover"] = [Look(), SENT]
     post = accept(rt, profile)
     drain(rt, clock)
     assert network.asked == ["init", "send_last", "recover", "recover", "await_outcome", "await_outcome"]
@@ -55,9 +55,9 @@ def test_a_commit_that_is_found_to_have_arrived_is_watched_and_never_repeated(
     ],
 )
 def test_only_a_verdict_on_the_post_itself_makes_it_failed(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock, line: Line, state: State
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, line: ScriptedResult, state: State
 ) -> None:
-    network.says["await_outcome"] = [line]
+    network.results["await_outcome"] = [line]
     post = accept(rt, profile)
     drain(rt, clock)
     assert state_of(rt, post) is state
@@ -65,10 +65,10 @@ def test_only_a_verdict_on_the_post_itself_makes_it_failed(
 
 
 def test_a_post_that_the_network_calls_failed_may_begin_anew(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.says["send_last"] = [SENT, SENT]
-    network.says["await_outcome"] = [Again("init", {}, "It failed inside.", seconds=600), Published("7")]
+    network.results["send_last"] = [SENT, SENT]
+    network.results["await_outcome"] = [Again("init", {}, "It failed inside.", seconds=600), Published("7")]
     post = accept(rt, profile)
     drain(rt, clock)
     assert network.asked.count("send_last") == 2
@@ -76,7 +76,7 @@ def test_a_post_that_the_network_calls_failed_may_begin_anew(
 
 
 def test_a_step_may_tell_something_although_it_went_well(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     run = network.run
 
@@ -92,9 +92,9 @@ def test_a_step_may_tell_something_although_it_went_well(
 
 
 def test_a_commit_that_was_taken_ends_the_hold_of_the_network(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.says["init"] = [AppRefused("five accounts are enough")]
+    network.results["init"] = [AppRefused("five accounts are enough")]
     accept(rt, profile)
     drain(rt)
     assert rt.reader.value("SELECT count(*) FROM hold") == 1

@@ -9,7 +9,7 @@ from socialpub.runtime import Runtime
 from tests.support.appliance import accept, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import Scripted
+from tests.support.scripted_network import ScriptedNetwork
 
 
 def told(rt: Runtime) -> tuple[str | None, str | None]:
@@ -19,7 +19,7 @@ def told(rt: Runtime) -> tuple[str | None, str | None]:
 
 
 def test_an_id_that_is_told_late_is_filled_in_and_nothing_else_changes(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     answers: list[Published | Exception | None] = [
         None,
@@ -36,7 +36,7 @@ def test_an_id_that_is_told_late_is_filled_in_and_nothing_else_changes(
         return answer
 
     network.fill_in = fill_in  # type: ignore[attr-defined]
-    network.says["create_post"] = [Published(None)]
+    network.results["create_post"] = [Published(None)]
     post = accept(rt, profile)
     drain(rt)
     assert (state_of(rt, post), told(rt)) == (State.PUBLISHED, (None, None))
@@ -52,10 +52,10 @@ def test_an_id_that_is_told_late_is_filled_in_and_nothing_else_changes(
 
 
 def test_an_id_that_another_delivery_holds_is_not_adopted(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     network.fill_in = lambda job: Published("1")  # type: ignore[attr-defined]
-    network.says["create_post"] = [Published("1"), Published(None)]
+    network.results["create_post"] = [Published("1"), Published(None)]
     accept(rt, profile, body="one")
     late = accept(rt, profile, body="two")
     drain(rt)

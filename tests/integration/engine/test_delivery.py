@@ -13,13 +13,22 @@ from socialpub.providers.protocol import Kind
 from socialpub.publishing import deliveries, posts
 from socialpub.publishing.posts import Change
 from socialpub.runtime import Runtime
-from tests.support.appliance import OWNER, accept, add_profile, attempts_of, message_of, open_house, state_of, status_of
+from tests.support.appliance import (
+    OWNER,
+    accept,
+    add_profile,
+    attempts_of,
+    message_of,
+    open_appliance,
+    state_of,
+    status_of,
+)
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import Scripted
+from tests.support.scripted_network import ScriptedNetwork
 
 
-def test_a_post_that_goes_well_is_published_once(rt: Runtime, network: Scripted, profile: str) -> None:
+def test_a_post_that_goes_well_is_published_once(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:
     post = accept(rt, profile)
     drain(rt)
     assert network.effects == ["Hello"]
@@ -30,7 +39,7 @@ def test_a_post_that_goes_well_is_published_once(rt: Runtime, network: Scripted,
 
 
 def test_a_scheduled_post_never_starts_before_its_time(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     post = accept(rt, profile, at=clock.now() + timedelta(hours=1))
     clock.forward(3599.9)
@@ -42,10 +51,10 @@ def test_a_scheduled_post_never_starts_before_its_time(
 
 
 def test_the_post_is_pending_from_the_start_of_its_first_delivery(
-    rt: Runtime, network: Scripted, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, clock: HandClock
 ) -> None:
     one, two = add_profile(rt, account_id="one"), add_profile(rt, account_id="two")
-    network.says["create_post"] = [Wait(60, "not yet")]
+    network.results["create_post"] = [Wait(60, "not yet")]
     post = accept(rt, one, two, at=clock.now() + timedelta(hours=1))
     clock.forward(3601)
     drain(rt)
@@ -57,9 +66,9 @@ def test_the_post_is_pending_from_the_start_of_its_first_delivery(
         rt.write(posts.edit, post, Change(frozenset({"body"}), body="other"), OWNER)
 
 
-def test_a_refusal_fails_one_delivery_and_lets_the_others_go_on(rt: Runtime, network: Scripted) -> None:
+def test_a_refusal_fails_one_delivery_and_lets_the_others_go_on(rt: Runtime, network: ScriptedNetwork) -> None:
     one, two = add_profile(rt, account_id="one"), add_profile(rt, account_id="two")
-    network.says["create_post"] = [Refused("Shorten the text.")]
+    network.results["create_post"] = [Refused("Shorten the text.")]
     post = accept(rt, one, two)
     drain(rt)
     states = {state_of(rt, post, 0), state_of(rt, post, 1)}
@@ -68,8 +77,10 @@ def test_a_refusal_fails_one_delivery_and_lets_the_others_go_on(rt: Runtime, net
     assert "Shorten the text." in {message_of(rt, post, 0), message_of(rt, post, 1)}
 
 
-def test_a_call_that_never_left_is_made_again(rt: Runtime, network: Scripted, profile: str, clock: HandClock) -> None:
-    network.says["create_post"] = [NotSent("no route"), NotSent("no route")]
+def test_a_call_that_never_left_is_made_again(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    network.results["create_post"] = [NotSent("no route"), NotSent("no route")]
     post = accept(rt, profile)
     drain(rt, clock)
     assert network.effects == ["Hello"]
@@ -78,10 +89,10 @@ def test_a_call_that_never_left_is_made_again(rt: Runtime, network: Scripted, pr
 
 
 def test_an_unknown_outcome_is_read_back_and_found(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.says["create_post"] = [NoAnswer("timed out")]
-    network.says["recover"] = [Look(), Look((Published("77", "https://x.example/77"),))]
+    network.results["create_post"] = [NoAnswer("timed out")]
+    network.results["recover"] = [Look(), Look((Published("77", "https://x.example/77"),))]
     post = accept(rt, profile)
     drain(rt, clock)
     assert network.asked.count("create_post") == 1
@@ -90,9 +101,9 @@ def test_an_unknown_outcome_is_read_back_and_found(
 
 
 def test_an_absent_post_is_sent_once_more_and_never_a_third_time(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.says["create_post"] = [NoAnswer("timed out"), NoAnswer("timed out again")]
+    network.results["create_post"] = [NoAnswer("timed out"), NoAnswer("timed out again")]
     post = accept(rt, profile)
     drain(rt, clock)
     assert network.asked.count("create_post") == 2
@@ -103,10 +114,10 @@ def test_an_absent_post_is_sent_once_more_and_never_a_third_time(
 
 
 def test_a_network_that_cannot_tell_leaves_the_outcome_unknown(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.says["create_post"] = [NoAnswer("timed out")]
-    network.says["recover"] = [CannotTell("Look at x.com/demo.")]
+    network.results["create_post"] = [NoAnswer("timed out")]
+    network.results["recover"] = [CannotTell("Look at x.com/demo.")]
     post = accept(rt, profile)
     drain(rt, clock)
     assert network.asked.count("create_post") == 1
@@ -114,12 +125,12 @@ def test_a_network_that_cannot_tell_leaves_the_outcome_unknown(
 
 
 def test_reading_back_never_adopts_what_another_delivery_holds(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     first = accept(rt, profile, body="same")
     drain(rt)
-    network.says["create_post"] = [NoAnswer("timed out")]
-    network.says["recover"] = [Look((Published("1"), Published("2")))]
+    network.results["create_post"] = [NoAnswer("timed out")]
+    network.results["recover"] = [Look((Published("1"), Published("2")))]
     second = accept(rt, profile, body="same")
     drain(rt, clock)
     held = [r[0] for r in rt.reader.all("SELECT provider_post_id FROM delivery ORDER BY id")]
@@ -128,10 +139,10 @@ def test_reading_back_never_adopts_what_another_delivery_holds(
 
 
 def test_nothing_of_equal_content_is_sent_while_one_is_being_read_back(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.says["create_post"] = [NoAnswer("timed out")]
-    network.says["recover"] = [Look(), Look((Published("9"),))]
+    network.results["create_post"] = [NoAnswer("timed out")]
+    network.results["recover"] = [Look(), Look((Published("9"),))]
     first, second, other = accept(rt, profile), accept(rt, profile), accept(rt, profile, body="another")
     drain(rt)
     assert [state_of(rt, post) for post in (first, second, other)] == [State.QUEUED, State.QUEUED, State.PUBLISHED]
@@ -142,9 +153,9 @@ def test_nothing_of_equal_content_is_sent_while_one_is_being_read_back(
 
 
 def test_a_rate_limit_clears_the_mark_and_is_never_shortened(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.says["create_post"] = [Throttled("slow down", retry_after_seconds=900)]
+    network.results["create_post"] = [Throttled("slow down", retry_after_seconds=900)]
     began = clock.now()
     post, other = accept(rt, profile), accept(rt, profile, body="other")
     drain(rt)
@@ -156,17 +167,19 @@ def test_a_rate_limit_clears_the_mark_and_is_never_shortened(
 
 
 def test_a_wait_that_outlasts_the_patience_ends_the_delivery_at_once(
-    rt: Runtime, network: Scripted, profile: str
+    rt: Runtime, network: ScriptedNetwork, profile: str
 ) -> None:
-    network.says["create_post"] = [Throttled("monthly cap", retry_after_seconds=30 * 24 * 3600)]
+    network.results["create_post"] = [Throttled("monthly cap", retry_after_seconds=30 * 24 * 3600)]
     post = accept(rt, profile)
     drain(rt)
     assert state_of(rt, post) is State.FAILED
     assert "monthly cap" in message_of(rt, post)
 
 
-def test_an_expired_token_is_refreshed_once_and_the_call_repeated(rt: Runtime, network: Scripted, profile: str) -> None:
-    network.says["create_post"] = [AuthExpired("401")]
+def test_an_expired_token_is_refreshed_once_and_the_call_repeated(
+    rt: Runtime, network: ScriptedNetwork, profile: str
+) -> None:
+    network.results["create_post"] = [AuthExpired("401")]
     post = accept(rt, profile)
     drain(rt)
     assert network.oauth.refreshes == ["refresh-0"]
@@ -174,8 +187,10 @@ def test_an_expired_token_is_refreshed_once_and_the_call_repeated(rt: Runtime, n
     assert state_of(rt, post) is State.PUBLISHED
 
 
-def test_a_token_that_stays_refused_asks_the_owner_to_reconnect(rt: Runtime, network: Scripted, profile: str) -> None:
-    network.says["create_post"] = [AuthExpired("401"), AuthExpired("401")]
+def test_a_token_that_stays_refused_asks_the_owner_to_reconnect(
+    rt: Runtime, network: ScriptedNetwork, profile: str
+) -> None:
+    network.results["create_post"] = [AuthExpired("401"), AuthExpired("401")]
     post = accept(rt, profile)
     later = accept(rt, profile, body="later")
     drain(rt)
@@ -185,8 +200,10 @@ def test_a_token_that_stays_refused_asks_the_owner_to_reconnect(rt: Runtime, net
     assert "connect" in message_of(rt, later).lower()
 
 
-def test_a_refused_refresh_token_asks_the_owner_to_reconnect(rt: Runtime, network: Scripted, profile: str) -> None:
-    network.says["create_post"] = [AuthExpired("401")]
+def test_a_refused_refresh_token_asks_the_owner_to_reconnect(
+    rt: Runtime, network: ScriptedNetwork, profile: str
+) -> None:
+    network.results["create_post"] = [AuthExpired("401")]
     network.oauth.answers = [Rejected("the refresh token is spent", status=400, reauth=True)]
     post = accept(rt, profile)
     drain(rt)
@@ -195,10 +212,10 @@ def test_a_refused_refresh_token_asks_the_owner_to_reconnect(rt: Runtime, networ
 
 
 def test_an_app_wide_refusal_holds_the_network_once_and_probes_slowly(
-    rt: Runtime, network: Scripted, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, clock: HandClock
 ) -> None:
     one, two = add_profile(rt, account_id="one"), add_profile(rt, account_id="two")
-    network.says["create_post"] = [AppRefused("out of credits", code="CreditsDepleted"), Held("out of credits")]
+    network.results["create_post"] = [AppRefused("out of credits", code="CreditsDepleted"), Held("out of credits")]
     held = [accept(rt, one), accept(rt, two), accept(rt, one, body="b"), accept(rt, two, body="c")]
     drain(rt)
     assert network.asked == ["create_post"], "one asked; the rest wait for its network"
@@ -215,7 +232,7 @@ def test_an_app_wide_refusal_holds_the_network_once_and_probes_slowly(
 
 
 def test_paused_nothing_starts_and_overdue_posts_can_still_be_canceled(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     rt.write(deliveries.pause)
     due, now = accept(rt, profile, at=clock.now() + timedelta(minutes=1)), accept(rt, profile)
@@ -231,7 +248,7 @@ def test_paused_nothing_starts_and_overdue_posts_can_still_be_canceled(
 
 
 def test_what_is_too_late_by_then_is_not_sent_and_says_so(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     rt.write(deliveries.pause)
     late = accept(rt, profile)
@@ -243,7 +260,9 @@ def test_what_is_too_late_by_then_is_not_sent_and_says_so(
     assert status_of(rt, late) == "settled"
 
 
-def test_overdue_posts_go_out_oldest_first(rt: Runtime, network: Scripted, profile: str, clock: HandClock) -> None:
+def test_overdue_posts_go_out_oldest_first(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
     for minutes in (3, 1, 2):
         accept(rt, profile, body=f"due {minutes}", at=clock.now() + timedelta(minutes=minutes))
     clock.forward(600)
@@ -251,16 +270,18 @@ def test_overdue_posts_go_out_oldest_first(rt: Runtime, network: Scripted, profi
     assert network.effects == ["due 1", "due 2", "due 3"]
 
 
-def test_a_wait_of_one_post_blocks_no_other_of_the_profile(rt: Runtime, network: Scripted, profile: str) -> None:
-    network.says["create_post"] = [Wait(600, "processing")]
+def test_a_wait_of_one_post_blocks_no_other_of_the_profile(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:
+    network.results["create_post"] = [Wait(600, "processing")]
     waiting, other = accept(rt, profile, body="waiting"), accept(rt, profile, body="other")
     drain(rt)
     assert (state_of(rt, waiting), state_of(rt, other)) == (State.QUEUED, State.PUBLISHED)
 
 
-def test_runs_of_one_step_extend_one_attempt(rt: Runtime, network: Scripted, profile: str, clock: HandClock) -> None:
-    network.steps = [*Scripted(("append", Kind.PREPARE), ("create_post", Kind.COMMIT)).steps]
-    network.says["append"] = [More({"chunk": 1}), More({"chunk": 2})]
+def test_runs_of_one_step_extend_one_attempt(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    network.steps = [*ScriptedNetwork(("append", Kind.PREPARE), ("create_post", Kind.COMMIT)).steps]
+    network.results["append"] = [More({"chunk": 1}), More({"chunk": 2})]
     post = accept(rt, profile)
     drain(rt, clock)
     assert attempts_of(rt, post) == [("append", "done"), ("create_post", "published")]
@@ -269,9 +290,9 @@ def test_runs_of_one_step_extend_one_attempt(rt: Runtime, network: Scripted, pro
 
 @pytest.mark.parametrize("committed", [False, True])
 def test_a_stopped_post_is_sent_no_more_but_what_may_be_public_is_read_back(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock, committed: bool
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, committed: bool
 ) -> None:
-    network.says["create_post"] = [NoAnswer("timed out") if committed else Wait(600, "later")]
+    network.results["create_post"] = [NoAnswer("timed out") if committed else Wait(600, "later")]
     post = accept(rt, profile)
     drain(rt)
     rt.write(posts.stop, post)
@@ -281,7 +302,7 @@ def test_a_stopped_post_is_sent_no_more_but_what_may_be_public_is_read_back(
 
 
 def test_a_worker_that_died_in_its_commit_is_read_back_not_repeated(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock, tmp_path_factory: pytest.TempPathFactory
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     post = accept(rt, profile)
     delivery = rt.reader.value("SELECT id FROM delivery")
@@ -289,7 +310,7 @@ def test_a_worker_that_died_in_its_commit_is_read_back_not_repeated(
         lambda tx: tx.update("delivery", delivery, state="running", owner="gone", plan='[["create_post","commit"]]',
                              committed_at=tx.stamp, started_at=tx.stamp)
     )  # fmt: skip
-    network.says["recover"] = [Look((Published("5"),))]
+    network.results["recover"] = [Look((Published("5"),))]
     drain(rt, clock)
     assert network.asked == ["recover"]
     assert state_of(rt, post) is State.PUBLISHED
@@ -297,7 +318,7 @@ def test_a_worker_that_died_in_its_commit_is_read_back_not_repeated(
 
 
 def test_a_row_whose_owner_lives_is_never_taken_however_the_clock_jumps(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock, tmp_path: object
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, tmp_path: object
 ) -> None:
     from socialpub.db.locks import ProcessLock
 
@@ -314,9 +335,9 @@ def test_a_row_whose_owner_lives_is_never_taken_however_the_clock_jumps(
 
 
 def test_a_clock_that_jumps_ahead_does_not_shorten_the_looks(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.says["create_post"] = [NoAnswer("timed out")]
+    network.results["create_post"] = [NoAnswer("timed out")]
     post = accept(rt, profile)
     drain(rt)
     for _ in range(8):
@@ -328,7 +349,7 @@ def test_a_clock_that_jumps_ahead_does_not_shorten_the_looks(
     assert state_of(rt, post) is State.PUBLISHED
 
 
-def test_a_profile_disconnected_meanwhile_sends_nothing(rt: Runtime, network: Scripted, profile: str) -> None:
+def test_a_profile_disconnected_meanwhile_sends_nothing(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:
     post = accept(rt, profile)
     rt.db.write(lambda tx: tx.update("profile", profile, status="disconnected"))
     drain(rt)
@@ -336,10 +357,10 @@ def test_a_profile_disconnected_meanwhile_sends_nothing(rt: Runtime, network: Sc
     assert "disconnected" in message_of(rt, post)
 
 
-def test_two_houses_on_one_database_take_each_delivery_once(
-    rt: Runtime, network: Scripted, clock: HandClock, tmp_path: object
+def test_two_appliances_on_one_database_take_each_delivery_once(
+    rt: Runtime, network: ScriptedNetwork, clock: HandClock, tmp_path: object
 ) -> None:
-    second = open_house(rt.settings.data_dir.parent, clock, providers={"x": network})
+    second = open_appliance(rt.settings.data_dir.parent, clock, providers={"x": network})
     try:
         profiles = [add_profile(rt, account_id=str(number)) for number in range(4)]
         accepted = [accept(rt, profile, body=f"{profile} {n}") for profile in profiles for n in range(5)]
@@ -353,13 +374,13 @@ def test_two_houses_on_one_database_take_each_delivery_once(
 
 
 def test_the_plan_of_a_started_delivery_never_changes(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.says["create_post"] = [Wait(60, "later")]
+    network.results["create_post"] = [Wait(60, "later")]
     accept(rt, profile)
     drain(rt)
     before = json.loads(rt.reader.value("SELECT plan FROM delivery"))
-    network.steps = Scripted(("other", Kind.PREPARE), ("create_post", Kind.COMMIT)).steps
+    network.steps = ScriptedNetwork(("other", Kind.PREPARE), ("create_post", Kind.COMMIT)).steps
     drain(rt, clock)
     assert before == [["create_post", "commit"]]
     assert network.asked == ["create_post", "create_post"]

@@ -1,9 +1,9 @@
 """`[publishing] min_gap`: a backlog does not go out as a burst that looks like spam."""
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,16 +15,16 @@ from socialpub.providers.outcomes import Done, Look, Outcome, Published, Refused
 from socialpub.providers.protocol import Kind
 from socialpub.publishing import engine
 from socialpub.runtime import Runtime
-from tests.support.appliance import accept, add_profile, attempts_of, message_of, open_house, state_of, status_of
+from tests.support.appliance import accept, add_profile, attempts_of, message_of, open_appliance, state_of, status_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import Died
-from tests.support.scripted_network import Scripted
+from tests.support.sandbox_http import ProcessKilled
+from tests.support.scripted_network import ScriptedNetwork
 
 GAP = timedelta(minutes=15)
 
 
-class Timed(Scripted):
+class Timed(ScriptedNetwork):
     """Remembers when each call was made."""
 
     def __init__(self, clock: HandClock) -> None:
@@ -48,14 +48,12 @@ def network(clock: HandClock) -> Timed:
 
 
 @pytest.fixture
-def rt(tmp_path: Path, clock: HandClock, network: Timed) -> Iterator[Runtime]:
-    rt = open_house(tmp_path, clock, providers={"x": network}, publishing=PublishingSection(min_gap=GAP))
-    yield rt
-    rt.close()
+def appliance_options(network: Timed) -> dict[str, Any]:
+    return {"providers": {"x": network}, "publishing": PublishingSection(min_gap=GAP)}
 
 
 def film(network: Timed) -> None:
-    network.steps = Scripted(
+    network.steps = ScriptedNetwork(
         ("upload", Kind.PREPARE), ("send_last", Kind.COMMIT), ("await_outcome", Kind.POLL)
     ).steps  # fmt: skip
 
@@ -75,7 +73,7 @@ def test_what_waits_for_the_gap_says_so_and_has_not_begun(
     rt: Runtime, network: Timed, profile: str, clock: HandClock
 ) -> None:
     film(network)
-    network.says["send_last"], network.says["await_outcome"] = [Done({})], [Published("1")]
+    network.results["send_last"], network.results["await_outcome"] = [Done({})], [Published("1")]
     accept(rt, profile, body="first", at=clock.now() + timedelta(minutes=1))
     second = accept(rt, profile, body="second", at=clock.now() + timedelta(minutes=1))
     clock.forward(60)
@@ -111,8 +109,8 @@ def test_the_gap_begins_with_the_commit_and_not_with_its_confirmation(
     rt: Runtime, network: Timed, profile: str, clock: HandClock
 ) -> None:
     film(network)
-    network.says["send_last"] = [Done({"publish_id": "1"}), Done({"publish_id": "2"})]
-    network.says["await_outcome"] = [*[Wait(600, "processing")] * 3, Published("1"), Published("2")]
+    network.results["send_last"] = [Done({"publish_id": "1"}), Done({"publish_id": "2"})]
+    network.results["await_outcome"] = [*[Wait(600, "processing")] * 3, Published("1"), Published("2")]
     for body in ("first", "second"):
         accept(rt, profile, body=body)
     drain(rt, clock)
@@ -122,8 +120,8 @@ def test_the_gap_begins_with_the_commit_and_not_with_its_confirmation(
 def test_a_call_whose_outcome_is_unknown_counts_as_a_post(
     rt: Runtime, network: Timed, profile: str, clock: HandClock
 ) -> None:
-    network.says["create_post"] = [NoAnswer("timed out")]
-    network.says["recover"] = [Look((Published("100"),))]
+    network.results["create_post"] = [NoAnswer("timed out")]
+    network.results["recover"] = [Look((Published("100"),))]
     for body in ("first", "second"):
         accept(rt, profile, body=body)
     drain(rt, clock)
@@ -133,20 +131,20 @@ def test_a_call_whose_outcome_is_unknown_counts_as_a_post(
 def test_a_call_in_which_the_worker_died_counts_as_a_post(
     rt: Runtime, network: Timed, profile: str, clock: HandClock
 ) -> None:
-    network.says["create_post"] = [Died()]  # type: ignore[list-item]
-    network.says["recover"] = [Look((Published("100"),))]
+    network.results["create_post"] = [ProcessKilled()]  # type: ignore[list-item]
+    network.results["recover"] = [Look((Published("100"),))]
     posts = [accept(rt, profile, body=body) for body in ("first", "second")]
 
     def died(step: str, job: Job) -> Outcome:
         network.run = run  # type: ignore[method-assign]
         network.times.append((step, clock.now()))
-        raise Died
+        raise ProcessKilled
 
     run = network.run
     network.run = died  # type: ignore[method-assign]
-    with pytest.raises(Died):
+    with pytest.raises(ProcessKilled):
         engine.work(rt, rt.reader.value("SELECT id FROM delivery WHERE post_id = ?", (posts[0],)))
-    network.says["create_post"] = []
+    network.results["create_post"] = []
     drain(rt, clock)
     assert {state_of(rt, post) for post in posts} == {State.PUBLISHED}
     assert network.gaps() == [GAP]
@@ -156,7 +154,7 @@ def test_a_call_in_which_the_worker_died_counts_as_a_post(
 def test_a_call_that_made_nothing_leaves_no_gap(
     rt: Runtime, network: Timed, profile: str, clock: HandClock, no: Refused | NotSent
 ) -> None:
-    network.says["create_post"] = [no]
+    network.results["create_post"] = [no]
     for body in ("first", "second"):
         accept(rt, profile, body=body)
     drain(rt)
@@ -164,8 +162,8 @@ def test_a_call_that_made_nothing_leaves_no_gap(
 
 
 def test_reading_back_waits_for_no_gap(rt: Runtime, network: Timed, profile: str, clock: HandClock) -> None:
-    network.says["create_post"] = [NoAnswer("timed out")]
-    network.says["recover"] = [Look((Published("100"),))]
+    network.results["create_post"] = [NoAnswer("timed out")]
+    network.results["recover"] = [Look((Published("100"),))]
     post = accept(rt, profile)
     drain(rt, clock, within=30)
     assert state_of(rt, post) is State.PUBLISHED
@@ -173,7 +171,7 @@ def test_reading_back_waits_for_no_gap(rt: Runtime, network: Timed, profile: str
 
 def test_a_backlog_longer_than_the_patience_ends_and_says_why(tmp_path: Path, clock: HandClock, network: Timed) -> None:
     (tmp_path / "slow").mkdir()
-    rt = open_house(
+    rt = open_appliance(
         tmp_path / "slow", clock, providers={"x": network}, publishing=PublishingSection(min_gap=timedelta(hours=30))
     )
     try:
@@ -188,7 +186,7 @@ def test_a_backlog_longer_than_the_patience_ends_and_says_why(tmp_path: Path, cl
 
 def test_without_a_gap_nothing_waits(tmp_path: Path, clock: HandClock, network: Timed) -> None:
     (tmp_path / "plain").mkdir()
-    rt = open_house(tmp_path / "plain", clock, providers={"x": network})
+    rt = open_appliance(tmp_path / "plain", clock, providers={"x": network})
     try:
         profile = add_profile(rt)
         for number in range(3):

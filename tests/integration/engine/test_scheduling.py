@@ -19,7 +19,7 @@ from socialpub.worker.reconciler import Reconciler
 from tests.support.appliance import accept, add_profile, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import Scripted
+from tests.support.scripted_network import ScriptedNetwork
 
 FILM = (("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
 FILM_ONCE = [name for name, _ in FILM]
@@ -29,11 +29,11 @@ FILM_ONCE = [name for name, _ in FILM]
 
 
 def test_an_upload_that_passes_does_not_end_the_hold_on_the_posts(
-    rt: Runtime, network: Scripted, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, clock: HandClock
 ) -> None:
-    network.steps = Scripted(*FILM).steps
+    network.steps = ScriptedNetwork(*FILM).steps
     profiles = [add_profile(rt, account_id=str(number)) for number in range(4)]
-    network.says["create_post"] = [AppRefused("out of credits")] * 3
+    network.results["create_post"] = [AppRefused("out of credits")] * 3
     held = [accept(rt, profile) for profile in profiles]
     drain(rt)
     assert network.asked.count("create_post") == 1
@@ -57,10 +57,10 @@ def test_an_upload_that_passes_does_not_end_the_hold_on_the_posts(
 
 
 def test_posts_that_ask_nothing_neither_end_a_hold_nor_use_up_its_probes(
-    rt: Runtime, network: Scripted, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, clock: HandClock
 ) -> None:
     lost, sound = add_profile(rt, account_id="lost"), add_profile(rt, account_id="sound")
-    network.says["create_post"] = [Held("out of credits"), Held("out of credits")]
+    network.results["create_post"] = [Held("out of credits"), Held("out of credits")]
     good = accept(rt, sound)
     drain(rt)
     dead = [accept(rt, lost, body=str(number)) for number in range(5)]
@@ -77,9 +77,11 @@ def test_posts_that_ask_nothing_neither_end_a_hold_nor_use_up_its_probes(
     assert state_of(rt, good) is State.PUBLISHED
 
 
-def test_a_film_goes_on_in_slices_while_its_network_is_held(rt: Runtime, network: Scripted, clock: HandClock) -> None:
-    network.steps = Scripted(*FILM).steps
-    network.says["upload"] = [AppRefused("not approved"), *[More({"chunk": n}) for n in range(20)], Wait(30, "...")]
+def test_a_film_goes_on_in_slices_while_its_network_is_held(
+    rt: Runtime, network: ScriptedNetwork, clock: HandClock
+) -> None:
+    network.steps = ScriptedNetwork(*FILM).steps
+    network.results["upload"] = [AppRefused("not approved"), *[More({"chunk": n}) for n in range(20)], Wait(30, "...")]
     post = accept(rt, add_profile(rt))
     began = clock.now()
     drain(rt, clock)
@@ -87,8 +89,8 @@ def test_a_film_goes_on_in_slices_while_its_network_is_held(rt: Runtime, network
     assert clock.now() - began < timedelta(minutes=20)
 
 
-def test_resume_asks_a_held_network_at_once(rt: Runtime, network: Scripted, profile: str) -> None:
-    network.says["create_post"] = [Held("out of credits")]
+def test_resume_asks_a_held_network_at_once(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:
+    network.results["create_post"] = [Held("out of credits")]
     post = accept(rt, profile)
     drain(rt)
     rt.write(deliveries.pause)
@@ -98,9 +100,9 @@ def test_resume_asks_a_held_network_at_once(rt: Runtime, network: Scripted, prof
 
 
 def test_a_hold_is_logged_when_it_begins_and_when_it_ends(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock, caplog: pytest.LogCaptureFixture
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    network.says["create_post"] = [Held("out of credits")] * 3
+    network.results["create_post"] = [Held("out of credits")] * 3
     accept(rt, profile)
     with caplog.at_level(logging.INFO, logger="socialpub"):
         drain(rt, clock)
@@ -123,10 +125,10 @@ def drain_once(rt: Runtime) -> None:
 
 
 def test_a_long_film_gives_the_worker_back_between_its_slices(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.steps = Scripted(*FILM).steps
-    network.says["upload"] = [More({"chunk": n}) for n in range(3)]
+    network.steps = ScriptedNetwork(*FILM).steps
+    network.results["upload"] = [More({"chunk": n}) for n in range(3)]
     accept(rt, profile)
     run = network.run
 
@@ -142,7 +144,7 @@ def test_a_long_film_gives_the_worker_back_between_its_slices(
 
 
 def test_a_lane_with_much_to_do_lets_the_others_have_their_turn(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     rings: list[str] = []
     rt.wakeup = type("Listed", (), {"ring": lambda _, delivery: rings.append(delivery)})()

@@ -6,7 +6,6 @@ import sqlite3
 import tarfile
 import threading
 import tracemalloc
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -22,24 +21,17 @@ from socialpub.publishing.posts import DraftMedia
 from socialpub.runtime import Runtime, build
 from tests.samples import media
 from tests.support import copies
-from tests.support.appliance import accept, add_profile, open_house
+from tests.support.appliance import accept, add_profile
 from tests.support.copies import copy_of, put_back
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
-from tests.support.scripted_network import Scripted
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
-
-
-@pytest.fixture
-def rt(tmp_path: Path, clock: HandClock) -> Iterator[Runtime]:
-    (tmp_path / "original").mkdir()
-    rt = open_house(tmp_path / "original", clock, providers={"x": Scripted()})
-    yield rt
-    rt.close()
+def appliance_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "original"
+    folder.mkdir()
+    return folder
 
 
 @pytest.fixture
@@ -67,7 +59,7 @@ def test_what_was_copied_comes_back_as_it_was(rt: Runtime, picture: str, tmp_pat
     copy = copy_of(rt, tmp_path)
     assert copy.stat().st_mode & 0o777 == 0o600
     settings = put_back(copy, tmp_path / "new" / "deep", clock)
-    assert files_in(settings.data_dir) == files_in_a_house(file_of(rt, picture))
+    assert files_in(settings.data_dir) == files_in_an_appliance(file_of(rt, picture))
     assert settings.data_dir.stat().st_mode & 0o777 == 0o700
     assert settings.secret_key_file.stat().st_mode & 0o777 == 0o600
     assert settings.secret_key_file.read_bytes() == rt.settings.secret_key_file.read_bytes()
@@ -79,7 +71,7 @@ def test_what_was_copied_comes_back_as_it_was(rt: Runtime, picture: str, tmp_pat
         other.close()
 
 
-def files_in_a_house(picture: Path) -> list[str]:
+def files_in_an_appliance(picture: Path) -> list[str]:
     folder = picture.parent.name
     return ["media", f"media/{folder}", f"media/{folder}/{picture.name}", "secret.key", "socialpub.db"]
 
@@ -108,7 +100,7 @@ def test_a_copy_made_while_somebody_writes_is_of_one_instant(rt: Runtime, tmp_pa
     for number, (copy, before) in enumerate(copies):
         found = backup.verify(copy)
         assert found.posts >= before
-        settings = put_back(copy, tmp_path / f"house{number}", clock)
+        settings = put_back(copy, tmp_path / f"appliance{number}", clock)
         with closing(sqlite3.connect(settings.database_file)) as database:
             assert database.execute("SELECT count(*) FROM delivery").fetchone() == (2 * found.posts,)
             assert database.execute("SELECT count(*) FROM log_entry").fetchone() == (2 * found.posts,)
@@ -141,7 +133,7 @@ def test_media_that_come_and_go_meanwhile_leave_no_loose_end(
         artifact(rt, media.png(tmp_path / "c.png"), "image/png")
 
     monkeypatch.setattr(backup, "_copy_database", meanwhile)
-    copy = tmp_path / "house.copy"
+    copy = tmp_path / "appliance.copy"
     told = backup.write(rt, copy, with_secret=True)
     assert (told.media_files, told.media_missing) == (1, 0)
     assert backup.verify(copy) == told
@@ -158,15 +150,15 @@ def test_media_that_come_and_go_meanwhile_leave_no_loose_end(
 
 def test_a_file_that_was_lost_before_is_told_and_stops_no_copy(rt: Runtime, picture: str, tmp_path: Path) -> None:
     file_of(rt, picture).unlink()
-    told = backup.write(rt, tmp_path / "house.copy")
+    told = backup.write(rt, tmp_path / "appliance.copy")
     assert (told.media_files, told.media_missing) == (0, 1)
-    assert backup.verify(tmp_path / "house.copy") == told
+    assert backup.verify(tmp_path / "appliance.copy") == told
 
 
 def test_secret_key_is_in_a_copy_only_when_it_is_wanted(rt: Runtime, picture: str, tmp_path: Path) -> None:
     assert "secret.key" not in copies.members_of(copy_of(rt, tmp_path, with_secret=False))
     key = rt.settings.secret_key_file.read_bytes()
-    assert key not in (tmp_path / "house.copy").read_bytes()
+    assert key not in (tmp_path / "appliance.copy").read_bytes()
 
 
 def test_nothing_is_overwritten_by_a_copy(rt: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,14 +203,14 @@ def test_a_full_disk_leaves_nothing_behind(rt: Runtime, tmp_path: Path, monkeypa
 
     monkeypatch.setattr(archive.Archive, "add_file", full)
     with pytest.raises(OperatorError, match="No space left") as failure:
-        backup.write(rt, tmp_path / "house.copy")
+        backup.write(rt, tmp_path / "appliance.copy")
     assert failure.value.hint
     assert files_in(tmp_path) == before
 
 
 def test_a_folder_that_does_not_exist_is_told(rt: Runtime, tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match="nowhere"):
-        backup.write(rt, tmp_path / "nowhere" / "house.copy")
+        backup.write(rt, tmp_path / "nowhere" / "appliance.copy")
 
 
 # --- whole or not ----------------------------------------------------------------------------------------------------
@@ -459,7 +451,7 @@ def test_a_restore_that_fails_half_way_leaves_nothing(
     put_back(copy, tmp_path / "new", clock)
 
 
-def test_a_house_that_appears_meanwhile_is_not_overwritten(
+def test_an_appliance_that_appears_meanwhile_is_not_overwritten(
     rt: Runtime, picture: str, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = copy_of(rt, tmp_path)

@@ -2,10 +2,10 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,9 +20,9 @@ from socialpub.providers.http import Http
 from socialpub.providers.responses import HttpResponse
 from socialpub.publishing import deliveries, holds
 from socialpub.runtime import Runtime
-from tests.support.appliance import accept, add_profile, open_house, settings_in
+from tests.support.appliance import accept, add_profile, open_appliance, settings_in
 from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import Scripted
+from tests.support.scripted_network import ScriptedNetwork
 
 NETWORKS = ProvidersSection(
     x=XSection.model_validate({"client_id": "app"}),
@@ -30,39 +30,37 @@ NETWORKS = ProvidersSection(
 )
 
 
-class Line(Http):
-    """Answers every bare question with `says`."""
+class AnsweringHttp(Http):
+    """Answers every bare question with `answers`."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.says: dict[str, HttpResponse | Exception] = {}
+        self.answers: dict[str, HttpResponse | Exception] = {}
         self.asked: list[str] = []
 
     def call(self, method: str, url: str, **_: object) -> HttpResponse:
         self.asked.append(url)
-        answer = self.says.get(url, HttpResponse(404))
+        answer = self.answers.get(url, HttpResponse(404))
         if isinstance(answer, Exception):
             raise answer
         return answer
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
+def http() -> AnsweringHttp:
+    return AnsweringHttp()
 
 
 @pytest.fixture
-def line() -> Line:
-    return Line()
+def appliance_options(three_networks: dict[str, ScriptedNetwork], http: AnsweringHttp) -> dict[str, Any]:
+    return {"providers": three_networks, "networks": NETWORKS, "http": http}
 
 
 @pytest.fixture
-def rt(tmp_path: Path, clock: HandClock, line: Line) -> Iterator[Runtime]:
-    networks = {"x": Scripted(), "tiktok": Scripted(), "pinterest": Scripted()}
-    rt = open_house(tmp_path, clock, providers=networks, networks=NETWORKS, http=line)
+def rt(rt: Runtime) -> Runtime:
+    """With a worker that has shown itself."""
     rt.db.write(lambda tx: tx.execute("INSERT INTO appliance VALUES ('heartbeat', ?)", (tx.stamp,)).rowcount)
-    yield rt
-    rt.close()
+    return rt
 
 
 def the(found: list[Finding], subject: str, level: Level = Level.PROBLEM) -> Finding:
@@ -93,14 +91,14 @@ def goes_on(settings: Settings) -> bool:
 
 @pytest.fixture
 def settings(tmp_path: Path, clock: HandClock) -> Settings:
-    """Those of a house that has been opened before."""
-    open_house(tmp_path, clock).close()
+    """Those of an appliance that has been opened before."""
+    open_appliance(tmp_path, clock).close()
     settings = settings_in(tmp_path)
     settings.data_dir.chmod(0o700)
     return settings
 
 
-def test_a_house_in_order_has_no_problem(settings: Settings) -> None:
+def test_an_appliance_in_order_has_no_problem(settings: Settings) -> None:
     found = outside(settings)
     assert problems(found) == []
     assert {finding.subject for finding in found} == {
@@ -116,7 +114,7 @@ def test_looking_changes_nothing(settings: Settings) -> None:
     assert {path: path.stat().st_mtime_ns for path in settings.data_dir.rglob("*") if path.is_file()} == before
 
 
-def test_a_house_without_a_database_is_left_without_one(tmp_path: Path) -> None:
+def test_an_appliance_without_a_database_is_left_without_one(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
     found = outside(settings)
     assert problems(found) == []
@@ -178,7 +176,7 @@ def test_a_missing_secret_key_is_told(settings: Settings) -> None:
     assert not goes_on(settings)
 
 
-def test_a_secret_key_of_another_house_is_told(settings: Settings) -> None:
+def test_a_secret_key_of_another_appliance_is_told(settings: Settings) -> None:
     settings.secret_key_file.write_text("b" * 43)
     assert "another secret.key" in the(outside(settings), "secret.key").message
     assert not goes_on(settings)
@@ -253,12 +251,12 @@ def test_base_url_is_https_or_stays_on_this_machine(settings: Settings, base_url
 # --- inside ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_house_that_works_has_no_problem(rt: Runtime, line: Line) -> None:
+def test_an_appliance_that_works_has_no_problem(rt: Runtime, http: AnsweringHttp) -> None:
     add_profile(rt)
     found = inside(rt)
     assert problems(found) == []
     assert {finding.subject for finding in found} == {"database", "disk", "clock", "worker", "profile", "network"}
-    assert line.asked == ["https://api.x.com", "https://open.tiktokapis.com"], "the one without an app is left alone"
+    assert http.asked == ["https://api.x.com", "https://open.tiktokapis.com"], "the one without an app is left alone"
 
 
 def test_a_database_that_somebody_keeps_locked_is_told(rt: Runtime) -> None:
@@ -287,11 +285,11 @@ def test_a_clock_that_was_never_set_is_told(tmp_path: Path, rt: Runtime, clock: 
     assert "2006" in the(inside(rt), "clock").message
 
 
-def test_a_clock_that_a_network_contradicts_is_told(rt: Runtime, line: Line) -> None:
-    line.says["https://api.x.com"] = HttpResponse(404, {"date": "Mon, 12 Oct 2026 09:01:00 GMT"})
-    line.says["https://open.tiktokapis.com"] = HttpResponse(404, {"date": "nonsense"})
+def test_a_clock_that_a_network_contradicts_is_told(rt: Runtime, http: AnsweringHttp) -> None:
+    http.answers["https://api.x.com"] = HttpResponse(404, {"date": "Mon, 12 Oct 2026 09:01:00 GMT"})
+    http.answers["https://open.tiktokapis.com"] = HttpResponse(404, {"date": "nonsense"})
     assert problems(inside(rt)) == []
-    line.says["https://api.x.com"] = HttpResponse(404, {"date": "Mon, 12 Oct 2026 09:03:00 GMT"})
+    http.answers["https://api.x.com"] = HttpResponse(404, {"date": "Mon, 12 Oct 2026 09:03:00 GMT"})
     assert "X says that it is 2026-10-12T09:03" in the(inside(rt), "clock").message
 
 
@@ -344,13 +342,15 @@ def test_a_profile_whose_owner_must_act_soon_is_told(
         assert words in the(inside(rt), "profile").message
 
 
-def test_missing_credentials_of_a_network_in_use_are_told(tmp_path: Path, clock: HandClock, line: Line) -> None:
+def test_missing_credentials_of_a_network_in_use_are_told(
+    tmp_path: Path, clock: HandClock, http: AnsweringHttp
+) -> None:
     (tmp_path / "other").mkdir()
-    rt = open_house(
+    rt = open_appliance(
         tmp_path / "other",
         clock,
         networks=ProvidersSection(x=XSection(client_id="public"), pinterest=PinterestSection(client_id="half")),
-        http=line,
+        http=http,
     )
     try:
         rt.db.write(lambda tx: tx.execute("INSERT INTO appliance VALUES ('heartbeat', ?)", (tx.stamp,)).rowcount)
@@ -364,9 +364,9 @@ def test_missing_credentials_of_a_network_in_use_are_told(tmp_path: Path, clock:
         rt.close()
 
 
-def test_a_network_that_cannot_be_reached_is_told(rt: Runtime, line: Line) -> None:
-    line.says["https://api.x.com"] = NotSent("api.x.com could not be reached: no such host.")
-    line.says["https://open.tiktokapis.com"] = NoAnswer("It did not answer in time.")
+def test_a_network_that_cannot_be_reached_is_told(rt: Runtime, http: AnsweringHttp) -> None:
+    http.answers["https://api.x.com"] = NotSent("api.x.com could not be reached: no such host.")
+    http.answers["https://open.tiktokapis.com"] = NoAnswer("It did not answer in time.")
     found = inside(rt)
     assert problems(found) == [], "nobody uses it yet"
     add_profile(rt)

@@ -23,55 +23,36 @@ from socialpub.publishing.posts import DraftMedia
 from socialpub.runtime import Runtime, build
 from socialpub.sandbox import World
 from tests.samples import media
-from tests.support.appliance import OWNER, accept, attempts_of, message_of, open_house, state_of, status_of
+from tests.support.appliance import OWNER, accept, attempts_of, message_of, open_appliance, state_of, status_of
 from tests.support.copies import copy_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import (
-    Died,
-    Line,
+    FaultTransport,
+    ProcessKilled,
     artifact,
     connect_pinterest,
     connect_tiktok,
     connect_x,
-    line_to,
+    http_over,
     providers_of_the_sandbox,
-    sandbox,
 )
 
 HOUR = 3600.0
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
-
-
-@pytest.fixture
-def world(clock: HandClock) -> World:
-    return sandbox(clock)
-
-
-@pytest.fixture
-def line(world: World) -> Iterator[Line]:
-    line, http = line_to(world)
-    line.http = http  # type: ignore[attr-defined]
-    yield line
-    http.close()
-
-
-@pytest.fixture
-def original(tmp_path: Path, clock: HandClock, line: Line) -> Iterator[Runtime]:
+def original(tmp_path: Path, clock: HandClock, sandbox_options: dict[str, Any]) -> Iterator[Runtime]:
     (tmp_path / "original").mkdir()
-    rt = open_house(tmp_path / "original", clock, http=line.http, networks=providers_of_the_sandbox())  # type: ignore[attr-defined]
+    rt = open_appliance(tmp_path / "original", clock, **sandbox_options)
     yield rt
     rt.close()
 
 
 @contextmanager
 def restored(copy: Path, world: World, clock: HandClock) -> Iterator[Runtime]:
-    """The copy as another house on the same street."""
-    _, http = line_to(world)
+    """The copy as another appliance with the same networks."""
+    http = http_over(FaultTransport(world))
     settings = Settings(data_dir=copy.parent / "elsewhere", providers=providers_of_the_sandbox())
     restore.restore(copy, settings, clock)
     rt = build(settings, clock=clock, http=http, role="test")
@@ -218,16 +199,16 @@ def test_of_two_equal_posts_each_is_told_for_itself(
 
 
 def test_a_copy_made_in_the_middle_of_a_call_sends_it_no_second_time(
-    original: Runtime, world: World, line: Line, clock: HandClock, tmp_path: Path
+    original: Runtime, world: World, transport: FaultTransport, clock: HandClock, tmp_path: Path
 ) -> None:
     for number, words in enumerate(({}, {"nothing_was_sent": True})):
         post = accept(original, connect_x(original, world, f"user{number}"), body=f"In the air {number}")
         folder = tmp_path / str(number)
         folder.mkdir()
-        with copied_at(line, "create_post", original, folder):
+        with copied_at(transport, "create_post", original, folder):
             drain(original)
         assert state_of(original, post) is State.PUBLISHED
-        with restored(folder / "house.copy", world, clock) as rt:
+        with restored(folder / "appliance.copy", world, clock) as rt:
             assert state_of(rt, post) is State.RUNNING
             drain(rt, clock, within=600)
             assert state_of(rt, post) is State.RUNNING, "paused, nobody takes over what another machine had begun"
@@ -239,23 +220,25 @@ def test_a_copy_made_in_the_middle_of_a_call_sends_it_no_second_time(
 
 
 @contextmanager
-def copied_at(line: Line, endpoint: str, rt: Runtime, folder: Path, *, then_dies: bool = False) -> Iterator[None]:
+def copied_at(
+    transport: FaultTransport, endpoint: str, rt: Runtime, folder: Path, *, then_dies: bool = False
+) -> Iterator[None]:
     """A copy is made when this endpoint is first called; the original goes on, or dies in that moment."""
     done: list[Path] = []
 
     def hook(request: httpx2.Request) -> None:
-        if line.endpoint_of(request) == endpoint and not done:
+        if transport.endpoint_of(request) == endpoint and not done:
             done.append(copy_of(rt, folder))
             if then_dies:
-                raise Died
+                raise ProcessKilled
 
-    line.broken = hook
+    transport.before_call = hook
     try:
         yield
-    except Died:
+    except ProcessKilled:
         pass
     finally:
-        line.broken = None
+        transport.before_call = None
     assert done
 
 
@@ -312,15 +295,15 @@ def test_a_film_that_the_copy_knows_no_publish_id_of_cannot_be_told(
 @pytest.mark.usefixtures("chunks")
 @pytest.mark.parametrize("endpoint", ["upload_chunk", "status_fetch"])
 def test_a_film_whose_publish_id_the_copy_knows_is_watched(
-    original: Runtime, world: World, line: Line, clock: HandClock, tmp_path: Path, endpoint: str
+    original: Runtime, world: World, transport: FaultTransport, clock: HandClock, tmp_path: Path, endpoint: str
 ) -> None:
     post = film_on_tiktok(original, world)
     clock.forward(601)
-    with copied_at(line, endpoint, original, tmp_path):
+    with copied_at(transport, endpoint, original, tmp_path):
         drain(original, clock)
     assert state_of(original, post) is State.PUBLISHED
     sent = world.tiktok.counts["upload_chunk"]
-    with restored(tmp_path / "house.copy", world, clock) as rt:
+    with restored(tmp_path / "appliance.copy", world, clock) as rt:
         resumed(rt, clock)
         assert outcome(rt, post) == outcome(original, post)
     assert len(world.tiktok.tasks.all) == 1
@@ -329,13 +312,13 @@ def test_a_film_whose_publish_id_the_copy_knows_is_watched(
 
 @pytest.mark.usefixtures("chunks")
 def test_a_film_whose_upload_never_ended_may_have_been_begun_anew(
-    original: Runtime, world: World, line: Line, clock: HandClock, tmp_path: Path
+    original: Runtime, world: World, transport: FaultTransport, clock: HandClock, tmp_path: Path
 ) -> None:
     post = film_on_tiktok(original, world)
     clock.forward(601)
-    with copied_at(line, "upload_chunk", original, tmp_path, then_dies=True):
+    with copied_at(transport, "upload_chunk", original, tmp_path, then_dies=True):
         drain(original, clock)
-    with restored(tmp_path / "house.copy", world, clock) as rt:
+    with restored(tmp_path / "appliance.copy", world, clock) as rt:
         resumed(rt, clock)
         assert state_of(rt, post) is State.UNCONFIRMED
         assert "the original may have begun another" in message_of(rt, post)
@@ -384,28 +367,28 @@ def test_a_film_that_tiktok_calls_failed_is_never_begun_anew_by_the_copy(
 
 @pytest.mark.usefixtures("chunks")
 def test_a_verdict_on_an_upload_that_the_copy_had_not_ended_is_none_on_the_post(
-    original: Runtime, world: World, line: Line, clock: HandClock, tmp_path: Path
+    original: Runtime, world: World, transport: FaultTransport, clock: HandClock, tmp_path: Path
 ) -> None:
     post = film_on_tiktok(original, world)
     world.tiktok.tasks.next_fate("spam_risk_user_banned_from_posting")
     clock.forward(601)
-    with copied_at(line, "upload_chunk", original, tmp_path):
+    with copied_at(transport, "upload_chunk", original, tmp_path):
         drain(original, clock)
-    with restored(tmp_path / "house.copy", world, clock) as rt:
+    with restored(tmp_path / "appliance.copy", world, clock) as rt:
         resumed(rt, clock)
         assert state_of(rt, post) is State.UNCONFIRMED
 
 
 @pytest.mark.usefixtures("chunks")
 def test_what_the_original_had_half_sent_is_sent_from_its_beginning_when_nothing_was_sent(
-    original: Runtime, world: World, line: Line, clock: HandClock, tmp_path: Path
+    original: Runtime, world: World, transport: FaultTransport, clock: HandClock, tmp_path: Path
 ) -> None:
     post = film_on_tiktok(original, world)
     clock.forward(601)
-    with copied_at(line, "upload_chunk", original, tmp_path, then_dies=True):
+    with copied_at(transport, "upload_chunk", original, tmp_path, then_dies=True):
         drain(original, clock)
     clock.forward(2 * HOUR)
-    with restored(tmp_path / "house.copy", world, clock) as rt:
+    with restored(tmp_path / "appliance.copy", world, clock) as rt:
         resumed(rt, clock, nothing_was_sent=True)
         assert state_of(rt, post) is State.PUBLISHED
     assert len(world.tiktok.catch_up()) == 1

@@ -7,21 +7,12 @@ from socialpub.accounts import api_keys
 from socialpub.runtime import Runtime
 from socialpub.web.app import create_app
 from tests.integration.uploads.caller import Caller
-from tests.support.appliance import add_profile, open_house
-from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import Scripted
+from tests.samples import media
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
-
-
-@pytest.fixture
-def rt(tmp_path: Path, clock: HandClock) -> Iterator[Runtime]:
-    rt = open_house(tmp_path, clock, providers={"x": Scripted()})
-    yield rt
-    rt.close()
+def png(tmp_path: Path) -> bytes:
+    return media.png(tmp_path / "a.png", 64, 48).read_bytes()
 
 
 @pytest.fixture
@@ -29,8 +20,3 @@ def caller(rt: Runtime) -> Iterator[Caller]:
     """Somebody with a key that may write."""
     with Caller(create_app(rt), rt.write(api_keys.create, "test")) as caller:
         yield caller
-
-
-@pytest.fixture
-def profile(rt: Runtime) -> str:
-    return add_profile(rt)

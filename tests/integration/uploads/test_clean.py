@@ -1,23 +1,16 @@
 """What nobody needs any more goes; what a post needs stays, however old it is (contract 5.7)."""
 
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from socialpub.publishing import uploads
 from socialpub.publishing.posts import DraftMedia
-from tests.samples import media
-from tests.support.appliance import accept, add_profile, open_house
+from tests.support.appliance import accept, add_profile, open_appliance
 from tests.support.drain import drain
-from tests.support.scripted_network import Scripted
+from tests.support.scripted_network import ScriptedNetwork
 
 DAY = 24 * 3600
-
-
-@pytest.fixture
-def png(tmp_path: Path) -> bytes:
-    return media.png(tmp_path / "a.png", 16, 12).read_bytes()
 
 
 def files_of(rt):
@@ -110,9 +103,11 @@ def test_more_than_fits_into_one_write_goes_as_well(rt, clock, caller):
 
 @pytest.fixture
 def tidy(tmp_path, clock):
-    """A house whose owner keeps media for a week after a post has settled."""
+    """An appliance whose owner keeps media for a week after a post has settled."""
     (tmp_path / "tidy").mkdir()
-    rt = open_house(tmp_path / "tidy", clock, providers={"x": Scripted()}, media={"keep_after_settled": "7d"})
+    rt = open_appliance(
+        tmp_path / "tidy", clock, providers={"x": ScriptedNetwork()}, media={"keep_after_settled": "7d"}
+    )
     yield rt
     rt.close()
 

@@ -1,7 +1,6 @@
 """Complete: one PUT is examined as a whole, and what it is is said once and for ever (contract 5.5)."""
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
@@ -10,11 +9,6 @@ from socialpub.media.decoder_process import ExaminerFailed
 from socialpub.media.inspect import Facts, Refused
 from socialpub.publishing import uploads
 from tests.samples import liars, media
-
-
-@pytest.fixture
-def png(tmp_path: Path) -> bytes:
-    return media.png(tmp_path / "a.png", 64, 48).read_bytes()
 
 
 def files_of(rt):

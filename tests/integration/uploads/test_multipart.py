@@ -15,11 +15,6 @@ BOUNDARY = "----0123456789"
 
 
 @pytest.fixture
-def png(tmp_path: Path) -> bytes:
-    return media.png(tmp_path / "a.png", 64, 48).read_bytes()
-
-
-@pytest.fixture
 def jpeg(tmp_path: Path) -> bytes:
     return media.jpeg(tmp_path / "a.jpg", 64, 48).read_bytes()
 

@@ -12,11 +12,6 @@ from tests.integration.uploads.caller import Gone
 from tests.samples import media
 
 
-@pytest.fixture
-def png(tmp_path: Path) -> bytes:
-    return media.png(tmp_path / "a.png", 64, 48).read_bytes()
-
-
 def files_of(rt):
     return [path for path in rt.settings.media_dir.rglob("*") if path.is_file()]
 
@@ -269,10 +264,10 @@ def test_a_base_url_with_a_path_is_taken_away_by_the_proxy(tmp_path, clock, png)
     from socialpub.accounts import api_keys
     from socialpub.web.app import create_app
     from tests.integration.uploads.caller import Caller
-    from tests.support.appliance import open_house
+    from tests.support.appliance import open_appliance
 
-    (tmp_path / "house").mkdir()
-    rt = open_house(tmp_path / "house", clock, base_url="https://home.example.net/social")
+    (tmp_path / "appliance").mkdir()
+    rt = open_appliance(tmp_path / "appliance", clock, base_url="https://home.example.net/social")
     with Caller(create_app(rt), rt.write(api_keys.create, "test")) as caller:
         reservation = caller.reserve(png)
         assert reservation["uploadUrl"].startswith("https://home.example.net/social/storage/uploads/")

@@ -14,7 +14,7 @@ from socialpub.web.app import create_app
 
 @pytest.fixture
 def address(rt, caller) -> Iterator[tuple[str, int]]:
-    """The same house, listening on a port of this machine."""
+    """The same appliance, listening on a port of this machine."""
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(create_app(rt), log_config=None, access_log=False, timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
@@ -28,7 +28,7 @@ def address(rt, caller) -> Iterator[tuple[str, int]]:
 
 @pytest.fixture
 def wire(address):
-    with closing(socket.create_connection(address, timeout=10)) as connection:
+    with closing(socket.create_connection(address, timeout=60)) as connection:
         yield connection
 
 
@@ -79,9 +79,9 @@ def test_whoever_sends_too_much_without_asking_can_still_read_why(wire, caller):
 
 def test_a_connection_that_breaks_leaves_nothing_and_the_server_goes_on(rt, address, caller):
     reservation = caller.reserve(1000)
-    with closing(socket.create_connection(address, timeout=10)) as broken:
+    with closing(socket.create_connection(address, timeout=60)) as broken:
         broken.sendall(head(reservation, {"content-length": "1000"}) + b"x" * 500)
-    with closing(socket.create_connection(address, timeout=10)) as wire:
+    with closing(socket.create_connection(address, timeout=60)) as wire:
         wire.sendall(head(reservation, {"content-length": "1000"}, connection="close") + b"y" * 1000)
         assert reply(wire)[0] == 200
     rows = rt.reader.all("SELECT storage_key FROM artifact")

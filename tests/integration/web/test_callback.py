@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterator
-from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
@@ -13,28 +13,13 @@ from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.web.app import App, create_app
 from tests.integration.uploads.caller import Caller, Reply
-from tests.support.appliance import open_house
 from tests.support.consent_browser import Browser, query_of
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import line_to, providers_of_the_sandbox, sandbox
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
-
-
-@pytest.fixture
-def world(clock: HandClock) -> World:
-    return sandbox(clock)
-
-
-@pytest.fixture
-def rt(tmp_path: Path, clock: HandClock, world: World) -> Iterator[Runtime]:
-    _, http = line_to(world)
-    rt = open_house(tmp_path, clock, http=http, networks=providers_of_the_sandbox())
-    yield rt
-    rt.close()
+def appliance_options(sandbox_options: dict[str, Any]) -> dict[str, Any]:
+    return sandbox_options
 
 
 @pytest.fixture
@@ -46,11 +31,6 @@ def app(rt: Runtime) -> App:
 def caller(app: App) -> Iterator[Caller]:
     with Caller(app, "") as caller:
         yield caller
-
-
-@pytest.fixture
-def browser(world: World) -> Browser:
-    return Browser(world)
 
 
 def visit(caller: Caller, address: str, method: str = "GET") -> Reply:
@@ -163,7 +143,7 @@ def test_others_are_answered_while_a_network_takes_its_time(
 
     def slow(*args: object) -> object:
         asking.set()
-        assert answered.wait(10), "nobody else was answered meanwhile"
+        assert answered.wait(60), "nobody else was answered meanwhile"
         return finish(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(connect, "finish", slow)
@@ -171,7 +151,7 @@ def test_others_are_answered_while_a_network_takes_its_time(
 
     async def both() -> tuple[Reply, Reply]:
         first = asyncio.create_task(caller.asking("GET", f"{parts.path}?{parts.query}"))
-        await asyncio.to_thread(asking.wait, 10)
+        await asyncio.to_thread(asking.wait, 60)
         second = await caller.asking("GET", "/healthz")
         answered.set()
         return await first, second

@@ -3,9 +3,9 @@
 import asyncio
 import json
 import socket
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,18 +15,18 @@ from socialpub.runtime import Runtime
 from socialpub.web import server
 from socialpub.web.app import create_app
 from socialpub.web.server import Server
-from tests.support.appliance import accept, add_profile, open_house
-from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import Scripted
+from tests.support.appliance import accept, add_profile
+from tests.support.scripted_network import ScriptedNetwork
+
+HANG_SECONDS = 60.0
+"""Nothing takes that long unless it is broken."""
 
 Story = Callable[[Server, str, int], Awaitable[None]]
 
 
 @pytest.fixture
-def rt(tmp_path: Path) -> Iterator[Runtime]:
-    rt = open_house(tmp_path, HandClock(), providers={"x": Scripted()}, listen=f"127.0.0.1:{free_port()}")
-    yield rt
-    rt.close()
+def appliance_options(network: ScriptedNetwork) -> dict[str, Any]:
+    return {"providers": {"x": network}, "listen": f"127.0.0.1:{free_port()}"}
 
 
 def free_port() -> int:
@@ -38,8 +38,9 @@ def free_port() -> int:
 @pytest.fixture(autouse=True)
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "ADMIT_SECONDS", 0.02)
-    monkeypatch.setattr(server, "IDLE_GRACE_SECONDS", 0.3)
-    monkeypatch.setattr(server, "BUSY_GRACE_SECONDS", 1.0)
+    monkeypatch.setattr(server, "IDLE_GRACE_SECONDS", HANG_SECONDS)
+    monkeypatch.setattr(server, "BUSY_GRACE_SECONDS", HANG_SECONDS)
+    monkeypatch.setattr(server, "_LOOK_EVERY_SECONDS", 0.005)
 
 
 def serve(rt: Runtime, story: Story) -> None:
@@ -55,7 +56,7 @@ def serve(rt: Runtime, story: Story) -> None:
         await story(serving, key, rt.settings.listen_port)
         if serving._draining is None:
             serving.stop()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANG_SECONDS):
             await running
 
     asyncio.run(both())
@@ -141,7 +142,8 @@ def test_a_request_that_arrives_during_the_stop_on_a_kept_connection_is_answered
             line.ask("/healthz")
             assert (await line.answer())[0] == 200
             serving.stop()
-            await asyncio.sleep(0.05)
+            while any(listener.is_serving() for listener in serving.servers):
+                await asyncio.sleep(0)
             line.ask("/healthz")
             status, headers, _ = await line.answer()
             assert (status, headers["connection"]) == (200, "close")
@@ -150,15 +152,27 @@ def test_a_request_that_arrives_during_the_stop_on_a_kept_connection_is_answered
     serve(rt, story)
 
 
-def test_a_request_whose_body_is_still_on_its_way_is_waited_for(rt: Runtime) -> None:
+def test_a_request_whose_body_is_still_on_its_way_is_waited_for(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "IDLE_GRACE_SECONDS", 0.0)
+    looked = 0
+
     async def story(serving: Server, key: str, port: int) -> None:
         async with Line(key, port) as line:
             line.ask("/api/v1/posts", 2, "POST")
             line.writer.write(b"{")
             while not serving.server_state.tasks:
                 await asyncio.sleep(0)
+            busy = serving._busy
+
+            def look() -> list[object]:
+                nonlocal looked
+                looked += 1
+                return busy()
+
+            monkeypatch.setattr(serving, "_busy", look)
             serving.stop()
-            await asyncio.sleep(0.5)  # longer than an idle connection is kept
+            while looked < 5:  # an idle connection would have been given up by now
+                await asyncio.sleep(0)
             line.writer.write(b"}")
             status, headers, _ = await line.answer()
             assert (status, headers["connection"]) == (400, "close")
@@ -166,7 +180,9 @@ def test_a_request_whose_body_is_still_on_its_way_is_waited_for(rt: Runtime) -> 
     serve(rt, story)
 
 
-def test_an_idle_connection_does_not_keep_it_from_stopping(rt: Runtime) -> None:
+def test_an_idle_connection_does_not_keep_it_from_stopping(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "IDLE_GRACE_SECONDS", 0.01)
+
     async def story(serving: Server, key: str, port: int) -> None:
         line = Line(key, port)
         await line.__aenter__()

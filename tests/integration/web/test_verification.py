@@ -1,7 +1,6 @@
 """The file by which TikTok believes that a domain is ours."""
 
-from collections.abc import Iterator
-from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,18 +8,14 @@ from socialpub.core.settings.sections import ProvidersSection, TikTokSection
 from socialpub.runtime import Runtime
 from socialpub.web.app import create_app
 from tests.integration.uploads.caller import Caller
-from tests.support.appliance import open_house
-from tests.support.hand_clock import HandClock
 
 NAME, CONTENT = "tiktokAbC123.txt", "tiktok-developers-site-verification=AbC123"
 
 
 @pytest.fixture
-def rt(tmp_path: Path) -> Iterator[Runtime]:
+def appliance_options() -> dict[str, Any]:
     section = TikTokSection(verification_file=NAME, verification_content=CONTENT)
-    rt = open_house(tmp_path, HandClock(), networks=ProvidersSection(tiktok=section))
-    yield rt
-    rt.close()
+    return {"networks": ProvidersSection(tiktok=section)}
 
 
 @pytest.mark.parametrize("folder", ["/", "/storage/media/"])

@@ -10,8 +10,8 @@ from tests.support.sandbox_http import artifact
 _known: dict[Path, Facts] = {}
 
 
-def on_shelf(rt: Runtime, sample: Path, mime_type: str, make: Callable[[Path], object]) -> str:
-    """An artifact of this sample in this house; its id."""
+def sample_artifact(rt: Runtime, sample: Path, mime_type: str, make: Callable[[Path], object]) -> str:
+    """An artifact of this sample in this appliance; its id."""
     if sample not in _known:
         make(sample)
         _known[sample] = examine(sample, mime_type, Limits())

@@ -1,4 +1,4 @@
-"""The stage of a story: a folder with a configuration, a sandbox on a port, and the appliance's own processes.
+"""The installation of a story: a folder with a configuration, a sandbox on a port, and the appliance's own processes.
 
 Nothing here reaches into the appliance: it is configured by its file, asked over HTTP, managed by its commands and
 stopped by signals, as its owner would.
@@ -15,10 +15,10 @@ from pathlib import Path
 import httpx2
 
 from socialpub.core.settings import init_template
-from tests.e2e.caller import Caller, Witness
+from tests.e2e.caller import Caller, SandboxControl
 from tests.e2e.processes import Process, free_port, until
 
-HURRY = Path(__file__).parent / "hurry"
+FAST_CLOCK = Path(__file__).parent / "fast_clock"
 PACE = 20.0
 PEOPLE = ("ada", "ben", "cleo", "dan")
 PLENTY = 10**6
@@ -41,12 +41,12 @@ api_url = "{0}/pinterest/v5"
 START_SECONDS = 45.0
 
 
-class Stage:
+class Installation:
     """`url` is the appliance's address; `x`, `tiktok`, `pinterest` are what the sandbox saw. `profiles` are those of
     `PEOPLE` on X, in their order; `profile_on` has one on each network, of the first of them.
 
     The hours of all its processes pass `pace` times as fast, and a call to a network is given up after
-    `deadline_seconds` (`hurry/sitecustomize.py`). With a pace of 0 everything is as the owner starts it.
+    `deadline_seconds` (`fast_clock/sitecustomize.py`). With a pace of 0 everything is as the owner starts it.
     """
 
     def __init__(self, folder: Path, *, pace: float = PACE, deadline_seconds: float = 3.0, settings: str = "") -> None:
@@ -56,16 +56,18 @@ class Stage:
         self.data = folder / "data"
         self.url = f"http://127.0.0.1:{free_port()}"
         self.sandbox_url = f"http://127.0.0.1:{free_port()}"
-        self.x, self.tiktok, self.pinterest = (Witness(self.sandbox_url, name) for name in ("x", "tiktok", "pinterest"))
+        self.x, self.tiktok, self.pinterest = (
+            SandboxControl(self.sandbox_url, name) for name in ("x", "tiktok", "pinterest")
+        )
         self.key = ""
         self.profiles: list[str] = []
         self.profile_on: dict[str, str] = {}
         # A variable of the surroundings must not turn this into another appliance.
         self.env = {name: value for name, value in os.environ.items() if not name.startswith("SOCIALPUB_")}
         if pace:
-            path = os.pathsep.join(filter(None, (str(HURRY), self.env.get("PYTHONPATH"))))
-            self.env |= {"PYTHONPATH": path, "HURRY_PACE": str(pace), "HURRY_SINCE": str(time.time())}
-            self.env |= {"HURRY_DEADLINE_SECONDS": str(deadline_seconds)}
+            path = os.pathsep.join(filter(None, (str(FAST_CLOCK), self.env.get("PYTHONPATH"))))
+            self.env |= {"PYTHONPATH": path, "FAST_CLOCK_PACE": str(pace), "FAST_CLOCK_SINCE": str(time.time())}
+            self.env |= {"FAST_CLOCK_DEADLINE_SECONDS": str(deadline_seconds)}
         self._processes: list[Process] = []
         self._callers: list[Caller] = []
         self.configure(settings)
@@ -77,23 +79,23 @@ class Stage:
             f"[rate_limit]\nrequests_per_minute = 1000000\n\n{NETWORKS.format(self.sandbox_url)}\n{settings}\n"
         )
 
-    def furnish(self) -> None:
+    def prepare(self) -> None:
         """Make the data folder, a key and the profiles, by the commands that an owner uses."""
         config = self.config.read_text()
         self.config.unlink()
         init_template.create(self.folder)
         self.config.write_text(config)
         sandbox = self.sandbox()
-        self.key = self.admin("create-key", "stage")
-        self.profiles = [self.admin("import-profile", "x", said=self.x.grant(name)) for name in PEOPLE]
+        self.key = self.admin("create-key", "installation")
+        self.profiles = [self.admin("import-profile", "x", stdin=self.x.grant(name)) for name in PEOPLE]
         self.profile_on = {"x": self.profiles[0]}
-        for witness in (self.tiktok, self.pinterest):
-            granted = witness.grant(PEOPLE[0])
-            self.profile_on[witness.network] = self.admin("import-profile", witness.network, said=granted)
+        for control in (self.tiktok, self.pinterest):
+            granted = control.grant(PEOPLE[0])
+            self.profile_on[control.network] = self.admin("import-profile", control.network, stdin=granted)
         assert sandbox.stop() == 0
 
-    def move_in(self, other: "Stage") -> None:
-        """Begin with what `other` furnished."""
+    def copy_from(self, other: "Installation") -> None:
+        """Begin with what `other` prepared."""
         shutil.copytree(other.data, self.data, ignore=shutil.ignore_patterns("run", "queue.db*"))
         shutil.copy(other.journal, self.journal)
         self.key, self.profiles, self.profile_on = other.key, other.profiles, other.profile_on
@@ -106,7 +108,7 @@ class Stage:
         boards = (board for board in shown["boards"] if board["owner_id"] == owner and not board["sandbox"])
         return str(next(boards)["id"])
 
-    def witness(self, network: str) -> Witness:
+    def control(self, network: str) -> SandboxControl:
         return {"x": self.x, "tiktok": self.tiktok, "pinterest": self.pinterest}[network]
 
     @property
@@ -149,17 +151,17 @@ class Stage:
         if role in ("web", "serve"):
             self._wait_for(process, lambda: _answers(lambda: self.caller().ask("GET", "/healthz")))
         if role in ("worker", "serve"):
-            self._wait_for(process, lambda: "the worker is up" in process.said)
+            self._wait_for(process, lambda: "the worker is up" in process.output)
 
-    def admin(self, *arguments: str, said: str = "") -> str:
+    def admin(self, *arguments: str, stdin: str = "") -> str:
         """A command of `socialpub admin`; what it printed."""
-        return self.run("admin", *arguments, said=said).stdout.strip()
+        return self.run("admin", *arguments, stdin=stdin).stdout.strip()
 
-    def run(self, *arguments: str, said: str = "", code: int = 0) -> "subprocess.CompletedProcess[str]":
+    def run(self, *arguments: str, stdin: str = "", code: int = 0) -> "subprocess.CompletedProcess[str]":
         """A command that ends; it must end with `code`."""
         done = subprocess.run(
             [sys.executable, "-m", "socialpub", "--config", str(self.config), *arguments],
-            input=said,
+            input=stdin,
             env=self.env,
             cwd=self.folder,
             capture_output=True,
@@ -171,7 +173,7 @@ class Stage:
         return done
 
     def caller(self) -> Caller:
-        """A caller with the stage's key; the same one until `fresh_caller`."""
+        """A caller with the installation's key; the same one until `fresh_caller`."""
         return self._callers[-1] if self._callers else self.fresh_caller()
 
     def fresh_caller(self) -> Caller:
@@ -183,8 +185,8 @@ class Stage:
             process.end()
         for caller in self._callers:
             caller.close()
-        for witness in (self.x, self.tiktok, self.pinterest):
-            witness.close()
+        for control in (self.x, self.tiktok, self.pinterest):
+            control.close()
 
     def _begin(self, name: str, *arguments: str, within: Sequence[str] = ()) -> Process:
         process = Process(*arguments, log=self.folder / f"{name}.log", env=self.env, within=within)
@@ -193,7 +195,7 @@ class Stage:
 
     def _wait_for(self, process: Process, up: Callable[[], object]) -> None:
         until(lambda: up() or not process.running, f"{process.log.stem} is up", START_SECONDS)
-        assert process.running, f"{process.log.stem} ended at its start:\n{process.said}"
+        assert process.running, f"{process.log.stem} ended at its start:\n{process.output}"
 
 
 def _answers(ask: Callable[[], object]) -> bool:

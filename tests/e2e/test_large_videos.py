@@ -3,9 +3,9 @@
 import hashlib
 
 from tests.e2e.caller import Caller
-from tests.e2e.films import film
+from tests.e2e.installation import Installation
 from tests.e2e.processes import Process
-from tests.e2e.stage import Stage
+from tests.e2e.videos import film
 
 LARGE_BYTES = 157_286_400
 """150 MiB, the largest that the API takes."""
@@ -15,10 +15,12 @@ MOST_BYTES = 10_000_000
 """What a process may need more for the large film than for a small one: less than one chunk (1 MB was measured)."""
 
 
-def test_a_film_of_150_mib_reaches_tiktok_and_pinterest_through_little_memory(stage: Stage, caller: Caller) -> None:
-    processes = {role: stage.start(role) for role in ("web", "worker")}
-    options = {"tiktok": {"privacyLevel": "PUBLIC_TO_EVERYONE"}, "pinterest": {"boardId": stage.board_id}}
-    profiles = (stage.profile_on["tiktok"], stage.profile_on["pinterest"])
+def test_a_film_of_150_mib_reaches_tiktok_and_pinterest_through_little_memory(
+    installation: Installation, caller: Caller
+) -> None:
+    processes = {role: installation.start(role) for role in ("web", "worker")}
+    options = {"tiktok": {"privacyLevel": "PUBLIC_TO_EVERYONE"}, "pinterest": {"boardId": installation.board_id}}
+    profiles = (installation.profile_on["tiktok"], installation.profile_on["pinterest"])
     # What is imported and kept for any film is no matter of its size.
     first = caller.upload(film(SMALL_BYTES), "small.mp4", "video/mp4")
     assert_published(caller, caller.publish("Small", *profiles, media=(first,), options=options))
@@ -32,12 +34,12 @@ def test_a_film_of_150_mib_reaches_tiktok_and_pinterest_through_little_memory(st
         assert more < MOST_BYTES, f"{role}: {more / 1e6:.0f} MB more"
 
     sha256 = hashlib.sha256(large).hexdigest()
-    tiktok = stage.tiktok.show()
+    tiktok = installation.tiktok.show()
     assert [item["sha256"] for item in tiktok["posts"][-1]["media"]] == [sha256]
     sizes = [CHUNK_BYTES] * 14 + [LARGE_BYTES - 14 * CHUNK_BYTES]
     assert [put["size"] for put in tiktok["tasks"][-1]["puts"]] == sizes
     assert [put["status"] for put in tiktok["tasks"][-1]["puts"]] == [206] * 14 + [201]
-    pin = stage.pinterest.show()["pins"][-1]
+    pin = installation.pinterest.show()["pins"][-1]
     assert (pin["film"]["sha256"], pin["film"]["uploads"]) == (sha256, 1)
 
 

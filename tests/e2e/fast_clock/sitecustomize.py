@@ -1,8 +1,8 @@
 """Makes the hours of a process pass quicker: Python imports this first when the folder lies on PYTHONPATH.
 
 An account is looked at for two minutes before a post counts as absent, and a test does not wait for that. All processes
-of a stage share one quick clock, so that they agree about the time as they otherwise would. Deadlines of calls, which
-the event loop measures, are cut to a few seconds. Everything else is as the owner starts it.
+of an installation share one fast clock, so that they agree about the time as they otherwise would. Deadlines of calls,
+which the event loop measures, are cut to a few seconds. Everything else is as the owner starts it.
 """
 
 import os
@@ -10,9 +10,9 @@ import sys
 import time
 from datetime import UTC, datetime
 
-PACE = float(os.environ["HURRY_PACE"])
-SINCE = float(os.environ["HURRY_SINCE"])
-DEADLINE_SECONDS = float(os.environ["HURRY_DEADLINE_SECONDS"])
+PACE = float(os.environ["FAST_CLOCK_PACE"])
+SINCE = float(os.environ["FAST_CLOCK_SINCE"])
+DEADLINE_SECONDS = float(os.environ["FAST_CLOCK_DEADLINE_SECONDS"])
 
 
 def now(_clock: object) -> datetime:

@@ -3,31 +3,36 @@
 import httpx2
 
 from tests.e2e.caller import Caller
+from tests.e2e.installation import Installation
 from tests.e2e.processes import Process, until
-from tests.e2e.stage import Stage
 
 
-def test_a_suspended_worker_keeps_its_call_and_a_second_worker_does_the_rest(stage: Stage, caller: Caller) -> None:
-    stage.start("web")
-    first = stage.start("worker")
-    stage.x.script("create_post", "times_out_after_effect")
-    mine = caller.publish("Held in the air", stage.profiles[0])
-    until(lambda: stage.x.in_flight() == 1 and stage.x.texts() == ["Held in the air"], "the call is on its way")
+def test_a_suspended_worker_keeps_its_call_and_a_second_worker_does_the_rest(
+    installation: Installation, caller: Caller
+) -> None:
+    installation.start("web")
+    first = installation.start("worker")
+    installation.x.script("create_post", "times_out_after_effect")
+    mine = caller.publish("Held in the air", installation.profiles[0])
+    until(
+        lambda: installation.x.in_flight() == 1 and installation.x.texts() == ["Held in the air"],
+        "the call is on its way",
+    )
     suspend_without_the_pen(first, caller)
-    second = stage.start("worker")
-    other = caller.publish("By the second worker", stage.profiles[1])
-    after = caller.publish("Behind it in the lane", stage.profiles[0])
+    second = installation.start("worker")
+    other = caller.publish("By the second worker", installation.profiles[1])
+    after = caller.publish("Behind it in the lane", installation.profiles[0])
     assert caller.delivery(other)["status"] == "published"
     # Long over by the clock, and still it is not taken from its owner.
     assert {caller.delivery(post, wait=2)["status"] for post in (mine, after)} == {"pending"}
-    assert stage.x.calls("create_post") == 1
+    assert installation.x.calls("create_post") == 1
     assert first.running and second.running
 
     first.go_on()
     for post in (mine, after):
         delivery = caller.delivery(post)
         assert delivery["status"] == "published", delivery
-    assert sorted(stage.x.texts()) == ["Behind it in the lane", "By the second worker", "Held in the air"]
+    assert sorted(installation.x.texts()) == ["Behind it in the lane", "By the second worker", "Held in the air"]
 
 
 def suspend_without_the_pen(worker: Process, caller: Caller) -> None:

@@ -1,7 +1,7 @@
-"""The processes on the stage: the appliance as its owner starts it, the networks' sandbox, the bare server.
+"""The processes that are measured: the appliance as its owner starts it, the sandbox, and a bare server.
 
-Everything listens on loopback and lives in one temporary folder; leaving the stage ends every process that was started
-here, and they end by themselves when this one is killed.
+Everything listens on loopback and lives in one temporary folder; leaving `Servers` ends every process that was
+started here, and they end by themselves when this one is killed.
 """
 
 import http.client
@@ -29,7 +29,7 @@ from tests.bench import stock
 START_SECONDS = 30.0
 
 
-class Stage:
+class Servers:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._ending = ExitStack()
@@ -45,7 +45,7 @@ class Stage:
         self._ending.callback(_end, bare)
         port = free_port()
         self.sandbox_url = f"http://127.0.0.1:{port}"
-        self._leash("sandbox", "sandbox", "--listen", f"127.0.0.1:{port}")
+        self._start("sandbox", "sandbox", "--listen", f"127.0.0.1:{port}")
         wait_until(lambda: answers(f"{self.bare_url}/"))
         wait_until(lambda: answers(f"{self.sandbox_url}/_control/"))
         call("POST", f"{self.sandbox_url}/_control/x/settings", {"limits": {"POST /2/tweets": 10**9}})
@@ -56,16 +56,16 @@ class Stage:
     ) -> None:
         self._ending.close()
 
-    def house(self, name: str, posts: int) -> "House":
-        """An appliance with so many posts in stock, started by `socialpub serve`."""
-        house = House(self.folder / name, self.sandbox_url)
-        self._ending.callback(house.close)
-        house.move_in(posts)
-        house.process = self._leash(name, "serve", config=house.config)
-        wait_until(lambda: answers(f"{house.url}/readyz"))
-        return house
+    def start_appliance(self, name: str, posts: int) -> "MeasuredAppliance":
+        """An appliance with so many posts in it, started by `socialpub serve`."""
+        appliance = MeasuredAppliance(self.folder / name, self.sandbox_url)
+        self._ending.callback(appliance.close)
+        appliance.fill(posts)
+        appliance.process = self._start(name, "serve", config=appliance.config)
+        wait_until(lambda: answers(f"{appliance.url}/readyz"))
+        return appliance
 
-    def _leash(self, name: str, *arguments: str, config: Path | None = None) -> Leashed:
+    def _start(self, name: str, *arguments: str, config: Path | None = None) -> Leashed:
         # A variable of the surroundings must not turn this into another appliance.
         env = {key: value for key, value in os.environ.items() if not key.startswith("SOCIALPUB_")}
         log = self._ending.enter_context((self.folder / f"{name}.log").open("wb"))
@@ -74,8 +74,8 @@ class Stage:
         return process
 
 
-class House:
-    """`rt` is a second pair of hands in the same data, for what no caller can do."""
+class MeasuredAppliance:
+    """`rt` is a second process over the same data, for what no caller can do."""
 
     process: Leashed
 
@@ -100,7 +100,7 @@ class House:
         """Of `serve`: it is the web process, and the worker is its child."""
         return self.process.process.pid
 
-    def move_in(self, posts: int) -> None:
+    def fill(self, posts: int) -> None:
         grants = [
             call("POST", f"{self.sandbox_url}/_control/x/grant", {"username": f"bench{number}"})
             for number in range(stock.PROFILES)

@@ -11,9 +11,9 @@ from typing import Any
 import httpx2
 
 from tests.e2e.caller import Caller
-from tests.e2e.conftest import MakeStage
+from tests.e2e.conftest import MakeInstallation
+from tests.e2e.installation import Installation
 from tests.e2e.processes import until
-from tests.e2e.stage import Stage
 from tests.samples import media
 
 BEFORE = 25
@@ -27,10 +27,10 @@ NEXT_SECONDS = 120.0
 class Load(threading.Thread):
     """Posts without a pause, each with words of its own."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, installation: Installation) -> None:
         super().__init__(daemon=True)
-        self.caller = Caller(stage.url, stage.key)
-        self.profiles = stage.profiles[1:]
+        self.caller = Caller(installation.url, installation.key)
+        self.profiles = installation.profiles[1:]
         self.posts: list[str] = []
         self.enough = threading.Event()
 
@@ -46,8 +46,8 @@ class Load(threading.Thread):
         self.caller.close()
 
 
-def test_a_copy_made_under_load_and_restored_elsewhere_posts_nothing_twice(make_stage: MakeStage) -> None:
-    original = make_stage()
+def test_a_copy_made_under_load_and_restored_elsewhere_posts_nothing_twice(make_installation: MakeInstallation) -> None:
+    original = make_installation()
     original.sandbox()
     original.start("serve")
     caller = original.caller()
@@ -66,7 +66,7 @@ def test_a_copy_made_under_load_and_restored_elsewhere_posts_nothing_twice(make_
     load = Load(original)
     load.start()
     until(lambda: len(load.posts) >= BEFORE, "the load runs")
-    copy = original.folder / "house.copy"
+    copy = original.folder / "appliance.copy"
     original.run("backup", str(copy), "--with-secret")
     at_copy = len(load.posts)
     until(lambda: len(load.posts) >= at_copy + BEFORE, "the original goes on")
@@ -77,7 +77,7 @@ def test_a_copy_made_under_load_and_restored_elsewhere_posts_nothing_twice(make_
     sent = public(original)
     assert max(Counter(sent["x"]).values()) == 1
 
-    other = beside(original, make_stage)
+    other = beside(original, make_installation)
     assert other.run("verify-backup", str(copy)).stdout.endswith("is whole.\n")
     other.run("restore", str(copy))
     other.start("serve")
@@ -100,21 +100,23 @@ def test_a_copy_made_under_load_and_restored_elsewhere_posts_nothing_twice(make_
     assert mirror.delivery(fresh)["status"] == "published"
 
 
-def test_what_the_original_never_sent_fails_and_what_cannot_be_read_is_unknown(make_stage: MakeStage) -> None:
-    original = make_stage()
+def test_what_the_original_never_sent_fails_and_what_cannot_be_read_is_unknown(
+    make_installation: MakeInstallation,
+) -> None:
+    original = make_installation()
     original.sandbox()
     serve = original.start("serve")
     caller = original.caller()
     never = scheduled(original, caller, "Never sent", "x", seconds=NEXT_SECONDS)
     unread = scheduled(original, caller, "Nobody can look for it", "tiktok", seconds=NEXT_SECONDS)
     due_at = now(original) + timedelta(seconds=NEXT_SECONDS)
-    copy = original.folder / "house.copy"
+    copy = original.folder / "appliance.copy"
     original.run("backup", str(copy), "--with-secret")
     assert caller.ask("POST", f"/api/v1/posts/{never}/cancel").status_code == httpx2.codes.OK
     assert serve.stop() == 0
     until(lambda: now(original) > due_at, "their time has come")
 
-    other = beside(original, make_stage)
+    other = beside(original, make_installation)
     other.run("restore", str(copy))
     other.start("serve")
     mirror = other.fresh_caller()
@@ -127,20 +129,24 @@ def test_what_the_original_never_sent_fails_and_what_cannot_be_read_is_unknown(m
     assert public(original)["x"] == []
 
 
-def public(stage: Stage) -> dict[str, list[str]]:
+def public(installation: Installation) -> dict[str, list[str]]:
     """Everything that readers can see, by network."""
-    pins = [str(pin["id"]) for pin in stage.pinterest.show()["pins"]]
-    return {"x": stage.x.texts(), "tiktok": [str(post["id"]) for post in stage.tiktok.posts()], "pinterest": pins}
+    pins = [str(pin["id"]) for pin in installation.pinterest.show()["pins"]]
+    return {
+        "x": installation.x.texts(),
+        "tiktok": [str(post["id"]) for post in installation.tiktok.posts()],
+        "pinterest": pins,
+    }
 
 
-def now(stage: Stage) -> datetime:
-    """The time by the quick clock of the stage's processes."""
-    since = float(stage.env["HURRY_SINCE"])
-    return datetime.fromtimestamp(since + (time.time() - since) * float(stage.env["HURRY_PACE"]), UTC)
+def now(installation: Installation) -> datetime:
+    """The time by the quick clock of the installation's processes."""
+    since = float(installation.env["FAST_CLOCK_SINCE"])
+    return datetime.fromtimestamp(since + (time.time() - since) * float(installation.env["FAST_CLOCK_PACE"]), UTC)
 
 
 def scheduled(
-    stage: Stage,
+    installation: Installation,
     caller: Caller,
     body: str,
     network: str,
@@ -149,11 +155,11 @@ def scheduled(
     seconds: float = SOON_SECONDS,
     options: dict[str, Any] | None = None,
 ) -> str:
-    """A post for so many seconds from now, by the clock of the stage."""
-    at = now(stage) + timedelta(seconds=seconds)
+    """A post for so many seconds from now, by the clock of the installation."""
+    at = now(installation) + timedelta(seconds=seconds)
     create: dict[str, Any] = {
         "post": {"body": body, "scheduledAt": at.isoformat()},
-        "profiles": [stage.profile_on[network]],
+        "profiles": [installation.profile_on[network]],
         "providerOptions": options or {},
     }
     if artifact_id:
@@ -163,11 +169,11 @@ def scheduled(
     return str(answer.json()["data"]["id"])
 
 
-def beside(original: Stage, make_stage: MakeStage) -> Stage:
-    """Another machine on the same street, with nothing in its folder but a configuration."""
-    other = make_stage()
+def beside(original: Installation, make_installation: MakeInstallation) -> Installation:
+    """Another machine with the same networks, with nothing in its folder but a configuration."""
+    other = make_installation()
     shutil.rmtree(other.data)
     other.sandbox_url = original.sandbox_url
-    other.env["HURRY_SINCE"] = original.env["HURRY_SINCE"]
+    other.env["FAST_CLOCK_SINCE"] = original.env["FAST_CLOCK_SINCE"]
     other.configure()
     return other

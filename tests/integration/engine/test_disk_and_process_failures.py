@@ -1,4 +1,4 @@
-"""A house that breaks: full disks, threads that end, a damaged queue. What is known is kept, and no lane is lost."""
+"""Full disks, threads that end, a damaged queue: what is known is kept, and no lane is lost."""
 
 import contextlib
 from pathlib import Path
@@ -17,10 +17,10 @@ from socialpub.providers.protocol import Kind
 from socialpub.publishing import engine, settle
 from socialpub.runtime import Runtime
 from socialpub.worker.wakeup import HueyWakeup
-from tests.support.appliance import accept, attempts_of, open_house, state_of, status_of
+from tests.support.appliance import accept, attempts_of, open_appliance, state_of, status_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import Scripted
+from tests.support.scripted_network import ScriptedNetwork
 
 FILM = (("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
 FILM_ONCE = [name for name, _ in FILM]
@@ -51,7 +51,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> FullDisk:
 
 
 def test_an_outcome_that_could_not_be_written_is_written_later_and_not_asked_again(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock, disk: FullDisk
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, disk: FullDisk
 ) -> None:
     post = accept(rt, profile)
     disk.times = 3
@@ -65,9 +65,9 @@ def test_an_outcome_that_could_not_be_written_is_written_later_and_not_asked_aga
 
 @pytest.mark.parametrize("times", [1, 2, 5])
 def test_a_step_whose_end_could_not_be_written_is_neither_skipped_nor_doubled(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock, disk: FullDisk, times: int
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, disk: FullDisk, times: int
 ) -> None:
-    network.steps = Scripted(("one", Kind.PREPARE), ("two", Kind.PREPARE), *FILM).steps
+    network.steps = ScriptedNetwork(("one", Kind.PREPARE), ("two", Kind.PREPARE), *FILM).steps
     post = accept(rt, profile)
     disk.times = times
     for _ in range(times + 1):
@@ -77,15 +77,15 @@ def test_a_step_whose_end_could_not_be_written_is_neither_skipped_nor_doubled(
 
 
 def test_an_unwritten_outcome_whose_process_dies_is_read_back(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock, disk: FullDisk
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, disk: FullDisk
 ) -> None:
     post = accept(rt, profile)
     disk.times = 1
     engine.work(rt, rt.reader.value("SELECT id FROM delivery"))
     assert state_of(rt, post) is State.RUNNING
     rt.process.close()
-    network.says["recover"] = [Look((Published("1", "https://x.example/1"),))]
-    successor = open_house(rt.settings.data_dir.parent, clock, providers={"x": network})
+    network.results["recover"] = [Look((Published("1", "https://x.example/1"),))]
+    successor = open_appliance(rt.settings.data_dir.parent, clock, providers={"x": network})
     try:
         drain(successor, clock)
         assert network.asked == ["create_post", "recover"]
@@ -95,7 +95,7 @@ def test_an_unwritten_outcome_whose_process_dies_is_read_back(
 
 
 def test_a_settlement_that_fails_for_no_known_reason_does_not_keep_the_lane(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, left = settle.settle, [1]
 
@@ -106,7 +106,7 @@ def test_a_settlement_that_fails_for_no_known_reason_does_not_keep_the_lane(
         return real(*what)
 
     monkeypatch.setattr(settle, "settle", fails)
-    network.says["recover"] = [Look((Published("1"),))]
+    network.results["recover"] = [Look((Published("1"),))]
     post, other = accept(rt, profile), accept(rt, profile, body="other")
     drain(rt, clock)
     assert network.effects == ["Hello", "other"]
@@ -119,9 +119,9 @@ class Gone(BaseException):
 
 @pytest.mark.parametrize("step", ["upload", "create_post"])
 def test_a_thread_that_ends_without_a_word_leaves_no_row_that_nobody_works_on(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch, step: str
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    network.steps = Scripted(*FILM).steps
+    network.steps = ScriptedNetwork(*FILM).steps
     run = network.run
 
     def ends(name: str, job: Job) -> Outcome:
@@ -132,7 +132,7 @@ def test_a_thread_that_ends_without_a_word_leaves_no_row_that_nobody_works_on(
         return run(name, job)
 
     monkeypatch.setattr(network, "run", ends)
-    network.says["recover"] = [Look((Published("7"),))]
+    network.results["recover"] = [Look((Published("7"),))]
     post = accept(rt, profile)
     with pytest.raises(Gone):
         drain(rt, clock)
@@ -143,7 +143,7 @@ def test_a_thread_that_ends_without_a_word_leaves_no_row_that_nobody_works_on(
 
 
 def test_a_row_in_the_hands_of_another_thread_of_this_process_is_left_alone(
-    rt: Runtime, network: Scripted, profile: str
+    rt: Runtime, network: ScriptedNetwork, profile: str
 ) -> None:
     accept(rt, profile)
     delivery = rt.reader.value("SELECT id FROM delivery")
@@ -161,9 +161,9 @@ def test_a_row_in_the_hands_of_another_thread_of_this_process_is_left_alone(
 
 
 def test_nothing_of_a_refused_post_is_counted_twice_however_often_it_is_settled(
-    rt: Runtime, network: Scripted, profile: str, disk: FullDisk
+    rt: Runtime, network: ScriptedNetwork, profile: str, disk: FullDisk
 ) -> None:
-    network.says["create_post"] = [Refused("no")]
+    network.results["create_post"] = [Refused("no")]
     post = accept(rt, profile)
     disk.times = 2
     for _ in range(4):
@@ -212,7 +212,7 @@ def test_a_write_after_the_end_is_refused_instead_of_waiting_for_ever(tmp_path: 
 
 
 def test_a_new_pair_that_could_not_be_stored_is_not_lost(
-    rt: Runtime, network: Scripted, profile: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from socialpub.accounts import tokens
 
@@ -225,7 +225,7 @@ def test_a_new_pair_that_could_not_be_stored_is_not_lost(
         store(*what)
 
     monkeypatch.setattr(tokens, "_store", full)
-    network.says["create_post"] = [AuthExpired("401")]
+    network.results["create_post"] = [AuthExpired("401")]
     network.oauth.answers = [Tokens("access-new", "refresh-new", 7200)]
     post = accept(rt, profile)
     drain(rt, clock)

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from socialpub.core import ids
 from socialpub.core.errors import FieldError
+from socialpub.core.validation import wrong
 from socialpub.media import inspect
 from socialpub.publishing import uploads
 from socialpub.web.shapes import (
@@ -24,7 +25,6 @@ from socialpub.web.shapes import (
     Trimmed,
     read_instant,
     read_number,
-    wrong,
 )
 
 PROVIDERS = ("x", "tiktok", "pinterest")

@@ -21,6 +21,8 @@ NearestName = Callable[[Path], str | None]
 MAX_SUGGESTIONS = 20
 """Looking for the nearest name costs time, and a request may hold a hundred thousand unknown ones."""
 
+MAX_NAME = 80
+
 _TYPES = {
     "string_type": "a string",
     "int_type": "a whole number",
@@ -81,6 +83,19 @@ def message(detail: ErrorDetails) -> str:
     if kind == "value_error":
         return str(context["error"])
     return detail["msg"].replace("Input should be", "must be")
+
+
+def sentence(path: Path, text: str) -> str:
+    """The whole sentence, with the path in dots; of a long name only the beginning, as it may be something pasted."""
+    name = ".".join(str(part) for part in path)
+    return f"{name if len(name) <= MAX_NAME else name[: MAX_NAME - 1] + '…'} {text}"
+
+
+def list_mistakes(start: str, sentences: Iterable[str]) -> str:
+    """All of them below one line: `start` ("The credentials have") and how many they are."""
+    lines = list(dict.fromkeys(sentences))
+    count = "1 mistake" if len(lines) == 1 else f"{len(lines)} mistakes"
+    return f"{start} {count}:\n" + "\n".join(f"- {line}" for line in lines)
 
 
 def must_be(expected: str, value: object) -> str:

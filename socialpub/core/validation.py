@@ -41,6 +41,7 @@ _MESSAGES = {
     "greater_than": "must be greater than {gt}",
     "greater_than_equal": "must be at least {ge}",
     "less_than_equal": "must be at most {le}",
+    "byte_size": "must be a number of bytes or a size such as 100MB",
     "literal_error": "must be one of {expected}",
 }
 _WRONG_INSIDE = "wrong_inside"

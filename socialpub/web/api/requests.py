@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from socialpub.core import ids
 from socialpub.core.errors import FieldError
+from socialpub.core.upload_limits import MAX_VIDEO_BYTES
 from socialpub.core.validation import wrong
 from socialpub.media import inspect
 from socialpub.publishing import uploads
@@ -29,7 +30,6 @@ from socialpub.web.shapes import (
 
 PROVIDERS = ("x", "tiktok", "pinterest")
 MOST_MEDIA = 20
-MOST_FILE_BYTES = 157_286_400
 
 # --- posts -----------------------------------------------------------------------------------------------------------
 
@@ -138,7 +138,7 @@ class UploadRequest(Shape):
     mime_type: Annotated[str, Field(min_length=1, max_length=255), AfterValidator(check_media_type)] = Field(
         description=f"One of {', '.join(inspect.ACCEPTED)}"
     )
-    file_size: Annotated[int, Field(gt=0, le=MOST_FILE_BYTES)] = Field(
+    file_size: Annotated[int, Field(gt=0, le=MAX_VIDEO_BYTES)] = Field(
         description="Exactly as many bytes as the PUT will send; images may have at most 32 MiB"
     )
 

@@ -19,7 +19,7 @@ from socialpub.core.settings.loader import Settings
 from socialpub.db.database import Row, Tx
 from socialpub.db.models import ArtifactStatus
 from socialpub.media import decoder_client
-from socialpub.media.files import Incoming
+from socialpub.media.incoming import IncomingFile
 from socialpub.media.types import ACCEPTED_TYPES, Facts, MediaLimits, MediaRejected, canonical_type, kind_of
 from socialpub.runtime import Runtime
 
@@ -112,7 +112,7 @@ def check_open(status: str) -> None:
         raise Conflict("The upload was rejected. Reserve another one.")
 
 
-def arrive(rt: Runtime, tx: Tx, artifact_id: str, incoming: Incoming, storage_key: str) -> str | None:
+def arrive(rt: Runtime, tx: Tx, artifact_id: str, incoming: IncomingFile, storage_key: str) -> str | None:
     """A PUT arrived whole and lies on the disk: from now on it counts. The storage key that it replaces, if any,
     is the caller's to remove. Raises Conflict, Forbidden."""
     row = tx.one("SELECT status, generation, storage_key FROM artifact WHERE id = ?", (artifact_id,))
@@ -237,7 +237,7 @@ class Examined:
     declared_type: str
     storage_key: str
     facts: Facts
-    incoming: Incoming
+    incoming: IncomingFile
 
 
 def adopt(rt: Runtime, tx: Tx, files: Sequence[Examined]) -> None:
@@ -297,7 +297,7 @@ def clean(rt: Runtime) -> int:
         settled = stamp(now - keep)
         gone = "UPDATE artifact SET removed_at = ?, storage_key = NULL WHERE id = ?"
         removed += _clean(rt, _EMPTIED, (settled, settled), gone, rt.stamp())
-    return removed + rt.files.sweep(lambda keys: _recorded(rt, keys))
+    return removed + rt.files.remove_orphans(lambda keys: _recorded(rt, keys))
 
 
 def _clean(rt: Runtime, condition: str, times: tuple[str, ...], change: str, *values: str) -> int:

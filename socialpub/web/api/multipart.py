@@ -18,7 +18,7 @@ from python_multipart.multipart import parse_options_header
 from socialpub.core import ids
 from socialpub.core.errors import FieldError, InvalidRequest, PayloadTooLarge, SocialpubError, Unavailable
 from socialpub.media import decoder_client
-from socialpub.media.files import Incoming
+from socialpub.media.incoming import IncomingFile
 from socialpub.media.types import Facts, MediaRejected, canonical_type
 from socialpub.publishing import uploads
 from socialpub.publishing.uploads import Examined
@@ -38,7 +38,7 @@ class Part:
     field: str
     file_name: str
     declared_type: str
-    incoming: Incoming | None
+    incoming: IncomingFile | None
     most_bytes: int
     size_bytes: int = 0
     _sha256: "hashlib._Hash" = made_by(default_factory=hashlib.sha256)
@@ -92,7 +92,7 @@ async def read_form(rt: Runtime, request: Request) -> Form | None:
     form = Form()
     stream = Stream(request)
     try:
-        rt.files.check_room(request.content_length or 0)
+        rt.files.check_free_space(request.content_length or 0)
         reading = _Reading(rt, form, request.headers.get(b"content-type", b""))
         await stream.feed(reading.feed)
         reading.finish()

@@ -10,7 +10,7 @@ from typing import ClassVar
 from socialpub.core import ids, signed_urls
 from socialpub.core.errors import Forbidden, InvalidRequest, NotFound, PayloadTooLarge, SocialpubError
 from socialpub.db.database import Row
-from socialpub.media.files import Stored
+from socialpub.media.files import StoredFile
 from socialpub.media.types import canonical_type
 from socialpub.publishing import renditions, uploads
 from socialpub.runtime import Runtime
@@ -45,7 +45,7 @@ async def _take(rt: Runtime, request: Request, stream: Stream) -> Answer:
     row = _reservation(rt, request)
     _check_announced(row, request)
     expected_bytes: int = row["declared_bytes"]
-    rt.files.check_room(expected_bytes)
+    rt.files.check_free_space(expected_bytes)
     with rt.files.receive() as incoming:
 
         def add(piece: bytes) -> None:
@@ -137,7 +137,7 @@ async def read(rt: Runtime, caller: None, request: Request) -> Answer | None:  #
     return None
 
 
-async def _give(request: Request, file: Stored, etag: bytes, headers: tuple[Header, ...]) -> None:
+async def _give(request: Request, file: StoredFile, etag: bytes, headers: tuple[Header, ...]) -> None:
     if etag in request.headers.get(b"if-none-match", b""):
         await request.start(304, headers)
         await request.send(b"", more=False)
@@ -162,7 +162,7 @@ async def _give(request: Request, file: Stored, etag: bytes, headers: tuple[Head
     at = part.start
     while at < part.end:
         length = min(PIECE_BYTES, part.end - at)
-        piece = file.at_hand(at, length)
+        piece = file.read_cached(at, length)
         if piece is None:
             piece = await asyncio.to_thread(file.read, at, length)
         if not piece:

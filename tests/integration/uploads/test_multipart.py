@@ -78,7 +78,7 @@ def test_a_post_brings_its_files_along(rt, caller, profile, png, jpeg):
     assert [row["file_name"] for row in rows] == ["a.png", "b.jpg"]
     assert json.loads(rows[0]["facts"])["width"] == 64
     assert (
-        rt.files.sweep(
+        rt.files.remove_orphans(
             lambda keys: [k for k in keys if rt.reader.one("SELECT 1 FROM artifact WHERE storage_key = ?", (k,))]
         )
         == 0
@@ -319,7 +319,7 @@ def test_a_stop_in_the_middle_of_examining_leaves_nothing_behind_for_good(rt, ca
             await task
 
     caller.run(story())
-    rt.files.sweep(lambda keys: [])
+    rt.files.remove_orphans(lambda keys: [])
     assert nothing_left(rt)
 
 

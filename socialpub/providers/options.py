@@ -103,7 +103,7 @@ def _find(table: Table, key: str) -> Option | None:
 
 
 def _unknown(table: Table, key: str) -> str:
-    close = _close(key, (spelling for option in table for spelling in (*sorted(option.spellings), option.name)))
+    close = _close(key, (spelling for option in table for spelling in (option.name, *sorted(option.spellings))))
     shown = key if len(key) <= 60 else key[:59] + "…"
     if close:
         return f"{shown} is not a known option; did you mean {close}?"

@@ -9,8 +9,8 @@ from typing import Any
 
 from socialpub.core.errors import Unavailable
 from socialpub.db import delivery_rows
-from socialpub.media import decoder_process
-from socialpub.media.resize import CannotFit
+from socialpub.media import decoder_client
+from socialpub.media.types import CannotFit
 from socialpub.providers.content import ImageLimits, MediaFile
 from socialpub.providers.job import Unfit
 from socialpub.runtime import Runtime
@@ -75,7 +75,7 @@ def clean(rt: Runtime) -> int:
 
 def _fit(media: MediaFile, target: Path, limits: ImageLimits) -> dict[str, Any]:
     try:
-        return decoder_process.fit(
+        return decoder_client.fit(
             media.path,
             target,
             limits.types,
@@ -86,7 +86,7 @@ def _fit(media: MediaFile, target: Path, limits: ImageLimits) -> dict[str, Any]:
         )
     except CannotFit as error:
         raise Unfit(f"{media.file_name}: {error.reason}") from None
-    except decoder_process.ExaminerFailed as error:
+    except decoder_client.DecoderFailed as error:
         raise Unavailable("The picture could not be made to fit just now.") from error
 
 

@@ -17,8 +17,9 @@ from python_multipart.multipart import parse_options_header
 
 from socialpub.core import ids
 from socialpub.core.errors import FieldError, InvalidRequest, PayloadTooLarge, SocialpubError, Unavailable
-from socialpub.media import decoder_process, inspect
-from socialpub.media.files import Incoming
+from socialpub.media import decoder_client
+from socialpub.media.incoming import IncomingFile
+from socialpub.media.types import Facts, MediaRejected, canonical_type
 from socialpub.publishing import uploads
 from socialpub.publishing.uploads import Examined
 from socialpub.runtime import Runtime
@@ -37,7 +38,7 @@ class Part:
     field: str
     file_name: str
     declared_type: str
-    incoming: Incoming | None
+    incoming: IncomingFile | None
     most_bytes: int
     size_bytes: int = 0
     _sha256: "hashlib._Hash" = made_by(default_factory=hashlib.sha256)
@@ -91,7 +92,7 @@ async def read_form(rt: Runtime, request: Request) -> Form | None:
     form = Form()
     stream = Stream(request)
     try:
-        rt.files.check_room(request.content_length or 0)
+        rt.files.check_free_space(request.content_length or 0)
         reading = _Reading(rt, form, request.headers.get(b"content-type", b""))
         await stream.feed(reading.feed)
         reading.finish()
@@ -175,7 +176,7 @@ class _Reading:
             if self._payload is not None:
                 raise InvalidRequest.at(PAYLOAD, message="is there twice: exactly one text field of this name is taken")
             self._payload, self._part = bytearray(), None
-        elif b"filename" in told or inspect.canonical(declared_type) is not None:
+        elif b"filename" in told or canonical_type(declared_type) is not None:
             file_name = _text(told.get(b"filename", b"")) or name
             self._part = self._open_file(name, file_name[-MOST_NAME:], declared_type)
         else:
@@ -184,7 +185,7 @@ class _Reading:
     def _open_file(self, name: str, file_name: str, declared_type: str) -> Part:
         if len(self._form.parts) == MOST_FILES:
             raise InvalidRequest.at("media", message=f"at most {MOST_FILES} files can come with one post")
-        if inspect.canonical(declared_type) is None:
+        if canonical_type(declared_type) is None:
             most = int(self._rt.settings.uploads.max_video_bytes)
             part = Part(name, file_name, declared_type, None, most)
         else:
@@ -243,13 +244,13 @@ async def verify_parts(rt: Runtime, form: Form, fields: Sequence[str | None]) ->
     errors = [
         FieldError(at[part.field], found.reason)
         for part, found in zip(form.parts, looked, strict=True)
-        if isinstance(found, inspect.Refused)
+        if isinstance(found, MediaRejected)
     ]
     if errors:
         raise _unacceptable(errors)
     files = {}
     for part, found in zip(form.parts, looked, strict=True):
-        assert isinstance(found, inspect.Facts)
+        assert isinstance(found, Facts)
         assert part.incoming is not None
         artifact_id = ids.new(int(rt.clock.now().timestamp() * 1000))
         storage_key = rt.files.new_key(artifact_id, found.mime_type)
@@ -284,14 +285,14 @@ def _matched(form: Form, fields: Sequence[str | None]) -> dict[str, tuple[str | 
     return at
 
 
-async def _look(rt: Runtime, part: Part) -> inspect.Facts | inspect.Refused | Unavailable:
+async def _look(rt: Runtime, part: Part) -> Facts | MediaRejected | Unavailable:
     assert part.incoming is not None
     try:
         limits = uploads.limits(rt.settings)
-        return await decoder_process.examine_async(part.incoming.path, part.declared_type, limits)
-    except inspect.Refused as refused:
+        return await decoder_client.inspect_file_async(part.incoming.path, part.declared_type, limits)
+    except MediaRejected as refused:
         return refused
-    except decoder_process.ExaminerFailed as error:
+    except decoder_client.DecoderFailed as error:
         unavailable = Unavailable("The files cannot be examined at the moment. Send the request again.")
         unavailable.__cause__ = error
         return unavailable

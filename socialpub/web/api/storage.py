@@ -10,8 +10,8 @@ from typing import ClassVar
 from socialpub.core import ids, signed_urls
 from socialpub.core.errors import Forbidden, InvalidRequest, NotFound, PayloadTooLarge, SocialpubError
 from socialpub.db.database import Row
-from socialpub.media import inspect
-from socialpub.media.files import Stored
+from socialpub.media.files import StoredFile
+from socialpub.media.types import canonical_type
 from socialpub.publishing import renditions, uploads
 from socialpub.runtime import Runtime
 from socialpub.web.endpoint import endpoint
@@ -45,7 +45,7 @@ async def _take(rt: Runtime, request: Request, stream: Stream) -> Answer:
     row = _reservation(rt, request)
     _check_announced(row, request)
     expected_bytes: int = row["declared_bytes"]
-    rt.files.check_room(expected_bytes)
+    rt.files.check_free_space(expected_bytes)
     with rt.files.receive() as incoming:
 
         def add(piece: bytes) -> None:
@@ -56,7 +56,7 @@ async def _take(rt: Runtime, request: Request, stream: Stream) -> Answer:
         await stream.feed(add)
         if incoming.size_bytes < expected_bytes:
             raise _too_few(incoming.size_bytes, expected_bytes)
-        storage_key = rt.files.new_key(row["id"], inspect.canonical(row["declared_type"]) or "")
+        storage_key = rt.files.new_key(row["id"], canonical_type(row["declared_type"]) or "")
         await asyncio.to_thread(incoming.keep, storage_key)
         replaced = await rt.write_soon(uploads.arrive, row["id"], incoming, storage_key)
     if replaced is not None:
@@ -80,7 +80,7 @@ def _reservation(rt: Runtime, request: Request) -> Row:
 def _check_announced(row: Row, request: Request) -> None:
     """Compare what the head of the request announces with the reservation, before a byte of the body is asked for."""
     sent = request.content_type.decode("latin-1")
-    if inspect.canonical(sent) != inspect.canonical(row["declared_type"]):
+    if canonical_type(sent) != canonical_type(row["declared_type"]):
         told = f"is {sent[:100]}" if sent else "is missing"
         message = f"{told}; the upload was reserved as {row['declared_type']}, and requiredHeaders has to be sent"
         raise InvalidRequest.at("content-type", message=message)
@@ -137,7 +137,7 @@ async def read(rt: Runtime, caller: None, request: Request) -> Answer | None:  #
     return None
 
 
-async def _give(request: Request, file: Stored, etag: bytes, headers: tuple[Header, ...]) -> None:
+async def _give(request: Request, file: StoredFile, etag: bytes, headers: tuple[Header, ...]) -> None:
     if etag in request.headers.get(b"if-none-match", b""):
         await request.start(304, headers)
         await request.send(b"", more=False)
@@ -162,7 +162,7 @@ async def _give(request: Request, file: Stored, etag: bytes, headers: tuple[Head
     at = part.start
     while at < part.end:
         length = min(PIECE_BYTES, part.end - at)
-        piece = file.at_hand(at, length)
+        piece = file.read_cached(at, length)
         if piece is None:
             piece = await asyncio.to_thread(file.read, at, length)
         if not piece:

@@ -228,7 +228,7 @@ def test_file_types_that_cannot_be_recognised_are_told(settings: Settings, monke
     def fails(_: Path) -> str:
         raise ImportError("failed to find libmagic")
 
-    monkeypatch.setattr("socialpub.media.inspect.name_of", fails)
+    monkeypatch.setattr("socialpub.media.inspect.detect_type", fails)
     assert "libmagic" in the(outside(settings), "libmagic").message
 
 

@@ -136,17 +136,10 @@ class Settings(Section):
                 f"for a wait of {durations.write(LONGEST_NAMED_WAIT)}: such a delivery fails at once. "
                 'Set it to "24h" or more to let it wait.'
             )
-        x, tiktok, pinterest = self.providers.x, self.providers.tiktok, self.providers.pinterest
-        for name, key, app_id, secret in (
-            ("x", "client_id", x.client_id, x.client_secret),
-            ("tiktok", "client_key", tiktok.client_key, tiktok.client_secret),
-            ("pinterest", "client_id", pinterest.client_id, pinterest.client_secret),
-        ):
-            if secret and not app_id:
-                found.append(f"providers.{name}.client_secret is set but {key} is empty: copy it from the app's page.")
-            # A public X client has no secret; the other two networks know no such app.
-            if app_id and not secret and name != "x":
-                found.append(f"providers.{name}.{key} is set but client_secret is empty: copy it from the app's page.")
+        for name, section in self.providers:
+            if (half := section.half_given()) is not None:
+                given, missing = half
+                found.append(f"providers.{name}.{given} is set but {missing} is empty: copy it from the app's page.")
         return found
 
 

@@ -122,6 +122,8 @@ class NetworkSection(Section):
 
     OWN_API_URL: ClassVar[str]
     ID_KEY: ClassVar[str] = "client_id"
+    NEEDS_SECRET: ClassVar[bool] = True
+    """Whether the network knows no app without a secret (a public client)."""
 
     client_secret: Secret = Field(default=SecretStr(""), description=FROM_APP_PAGE)
     client_secret_file: Trimmed = Field(default="", description=FILE_INSTEAD)
@@ -131,8 +133,19 @@ class NetworkSection(Section):
 
     def missing_keys(self) -> list[str]:
         """Which of the keys that name the app are empty: without them no account can be connected."""
-        named = {self.ID_KEY: getattr(self, self.ID_KEY), "client_secret": self.client_secret.get_secret_value()}
-        return [key for key, value in named.items() if not value]
+        named = {self.ID_KEY: bool(getattr(self, self.ID_KEY))}
+        if self.NEEDS_SECRET:
+            named["client_secret"] = bool(self.client_secret)
+        return [key for key, given in named.items() if not given]
+
+    def half_given(self) -> tuple[str, str] | None:
+        """The one key of the pair that is given, and the one that it needs and that is empty."""
+        app_id, secret = bool(getattr(self, self.ID_KEY)), bool(self.client_secret)
+        if secret and not app_id:
+            return "client_secret", self.ID_KEY
+        if app_id and not secret and self.NEEDS_SECRET:
+            return self.ID_KEY, "client_secret"
+        return None
 
     def allows_upload_host(self, host: str) -> bool:
         """Whether bytes may be sent to `host` (a name without port), which the network named at run time.
@@ -154,7 +167,10 @@ def _matches(pattern: str, host: str) -> bool:
 
 
 class XSection(NetworkSection):
+    """Without `client_secret` the app is a public client."""
+
     OWN_API_URL = "https://api.x.com"
+    NEEDS_SECRET = False
 
     client_id: Trimmed = Field(default="", description="the app's OAuth 2.0 client id, from console.x.com")
     api_url: BaseUrl = Field(default=OWN_API_URL, description=AN_API_URL)

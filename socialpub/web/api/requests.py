@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from socialpub.core import ids
 from socialpub.core.errors import FieldError
 from socialpub.media import inspect
+from socialpub.providers.registry import PROVIDERS
 from socialpub.publishing import uploads
 from socialpub.web.shapes import (
     LARGEST,
@@ -27,7 +28,6 @@ from socialpub.web.shapes import (
     wrong,
 )
 
-PROVIDERS = ("x", "tiktok", "pinterest")
 MOST_MEDIA = 20
 MOST_FILE_BYTES = 157_286_400
 

@@ -16,12 +16,12 @@ from socialpub.core.clock import stamp
 from socialpub.core.errors import OperatorError
 from socialpub.db import profile_rows
 from socialpub.db.database import Reader, Row, Tx
+from socialpub.providers.registry import PROVIDERS
 
 if TYPE_CHECKING:
     from socialpub.runtime import Runtime
 
 SCOPES = ("read", "write")
-PROVIDERS = ("x", "tiktok", "pinterest")
 
 
 @dataclass(frozen=True, slots=True)

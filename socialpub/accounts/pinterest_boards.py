@@ -9,7 +9,8 @@ from socialpub.accounts import profiles, remedies, tokens
 from socialpub.core.errors import NotFound, OperatorError
 from socialpub.providers.errors import AuthExpired, ProviderError
 from socialpub.providers.job import Withdrawn
-from socialpub.providers.pinterest import Board, BoardSection, Pinterest
+from socialpub.providers.pinterest.adapter import Pinterest
+from socialpub.providers.pinterest.boards import Board, BoardSection
 from socialpub.runtime import Runtime
 
 T = TypeVar("T")

@@ -139,8 +139,7 @@ def _look_at_networks(rt: Runtime) -> Iterator[Finding]:
     used = {row[0] for row in rt.reader.all("SELECT DISTINCT provider FROM profile WHERE status <> 'disconnected'")}
     for name, provider in rt.providers.items():
         section = getattr(rt.settings.providers, name)
-        # X knows apps without a secret; the notes on the configuration tell of those that lack one.
-        missing = [key for key in section.missing_keys() if name != "x" or key != "client_secret"]
+        missing = section.missing_keys()
         if missing and name in used:
             keys = " and ".join(missing)
             message = f"{provider.label} has profiles, but its app's {keys} is empty: no token can be renewed."

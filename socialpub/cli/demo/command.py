@@ -171,7 +171,7 @@ def _first_board(rt: Any, profile_id: str) -> tuple[str, str]:
 def _show_around(stage: "Stage", console: "Console", posts: Posts) -> None:
     from rich.text import Text
 
-    from socialpub.cli.demo.transcript import LABELS
+    from socialpub.providers.registry import LABELS
 
     rows = [
         *((f"{label} as a reader sees it", f"{stage.sandbox_url}/{name}/feed") for name, label in LABELS.items()),
@@ -196,7 +196,7 @@ def _configured(stage: "Stage") -> str:
 
 def _demand_success(stage: "Stage", posts: Posts) -> None:
     """Raises `Failure`, which names every network that has not got its post, and why."""
-    from socialpub.cli.demo.transcript import LABELS
+    from socialpub.providers.registry import LABELS
 
     missing = [
         f"The {kind} is not on {LABELS[delivery['provider']]} “{delivery['profileName']}” ({delivery['status']}): "

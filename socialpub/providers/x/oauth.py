@@ -1,4 +1,4 @@
-"""X's side of tokens: consent, refresh, revocation, and who the account is.
+"""X's side of tokens: consent, refresh, revocation, and who the account is; for apps with a secret and without one.
 
 A refresh token works once. Whoever calls `refresh` stores the new pair before doing anything else with it, and only
 an answer that speaks of the token itself sends the owner back to the consent page.
@@ -103,16 +103,11 @@ class XOAuth:
     def revoke(self, http: Http, access_token: str, refresh_token: str | None) -> None:
         """Take both tokens back. One that X does not know any more counts as taken back."""
         for token in filter(None, (refresh_token, access_token)):
-            response = http.call(
-                "POST",
-                f"{self._section.api_url}/2/oauth2/revoke",
-                form={"token": token, "client_id": self._section.client_id},
-                auth=_credentials(self._section),
-            )
+            response = _post(http, self._section, "revoke", {"token": token})
             if response.ok:
                 continue
             try:
-                _fail(response)
+                _fail(response, self._section)
             except Rejected as error:
                 if not error.reauth:
                     raise
@@ -126,16 +121,22 @@ class XOAuth:
         return not scopes or "tweet.write" in scopes
 
 
-def _ask_for_tokens(http: Http, section: XSection, fields: dict[str, str]) -> Tokens:
-    # Basic and `client_id` in the body: X's pages want the first, some of its servers the second as well.
-    response = http.call(
+def _post(http: Http, section: XSection, endpoint: str, fields: dict[str, str]) -> HttpResponse:
+    """A confidential client sends its secret as Basic, and `client_id` in the body as well, which some of X's servers
+    want too. A public client has no secret: it only names itself in the body, since a Basic header would fail."""
+    secret = section.client_secret.get_secret_value()
+    return http.call(
         "POST",
-        f"{section.api_url}/2/oauth2/token",
+        f"{section.api_url}/2/oauth2/{endpoint}",
         form={**fields, "client_id": section.client_id},
-        auth=_credentials(section),
+        auth=(section.client_id, secret) if secret else None,
     )
+
+
+def _ask_for_tokens(http: Http, section: XSection, fields: dict[str, str]) -> Tokens:
+    response = _post(http, section, "token", fields)
     if response.status != 200:
-        _fail(response)
+        _fail(response, section)
     body = as_object(response.json())
     access_token = text_at(body, "access_token")
     if access_token is None:
@@ -153,15 +154,22 @@ REFUSED_TOKENS = re.compile(r"value passed for the (authorization code|(refresh 
 """A spent, revoked or expired token or code; `invalid_grant` says the same."""
 
 FAULTS_OF_THE_APP = {
-    "unauthorized_client": "X does not accept the app's credentials: check client_id and client_secret of "
-    "[providers.x], and that the app is a confidential client (Web App) at console.x.com.",
     "invalid_client": "X does not know the app: check client_id of [providers.x] and the app at console.x.com.",
     "invalid_request": "X refused the request for a token: check the app's callback URLs and its settings at "
     "console.x.com.",
 }
 
+UNAUTHORIZED = (
+    "X does not accept the app's credentials: check client_id and client_secret of [providers.x], and that the app is "
+    "a confidential client (Web App) at console.x.com; a public client (Native App) leaves client_secret empty."
+)
+UNAUTHORIZED_PUBLIC = (
+    "X does not accept the app without its secret: set client_secret of [providers.x], or make the app a public client "
+    "(Native App) at console.x.com."
+)
 
-def _fail(response: HttpResponse) -> NoReturn:
+
+def _fail(response: HttpResponse, section: XSection) -> NoReturn:
     """Raise what an answer of the token or revocation endpoint other than success means."""
     request_id = response.headers.get(REQUEST_ID)
     if response.status == 429:
@@ -180,12 +188,9 @@ def _fail(response: HttpResponse) -> NoReturn:
     )
     if spent:
         message = "X does not accept the authorization any more: connect the account again."
+    elif kind == "unauthorized_client":
+        message = UNAUTHORIZED if section.client_secret else UNAUTHORIZED_PUBLIC
     else:
         message = FAULTS_OF_THE_APP.get(kind, "X refused to give a token.")
     quoted = f' X says: "{body.message}"' if body.message and body.message != kind else ""
     raise Rejected(message + quoted, status=response.status, reauth=spent, code=kind, request_id=request_id)
-
-
-def _credentials(section: XSection) -> tuple[str, str]:
-    # A line end that was pasted along corrupts the header.
-    return section.client_id.strip(), section.client_secret.get_secret_value().strip()

@@ -12,10 +12,11 @@ from pydantic_core import PydanticCustomError
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.errors import FieldError, InvalidRequest
 from socialpub.core.validation import Path
+from socialpub.providers.registry import PROVIDERS
 from socialpub.publishing import posts
 from socialpub.publishing.posts import Change, Draft, DraftMedia
 from socialpub.runtime import Runtime
-from socialpub.web.api.requests import PROVIDERS, PostChange, PostDraft, ProviderOptions
+from socialpub.web.api.requests import PostChange, PostDraft, ProviderOptions
 from socialpub.web.shapes import read_id, read_instant
 
 T = TypeVar("T")

@@ -11,6 +11,7 @@ from socialpub.core.errors import FieldError
 from socialpub.core.upload_limits import MAX_VIDEO_BYTES
 from socialpub.core.validation import wrong
 from socialpub.media.types import ACCEPTED_TYPES, canonical_type
+from socialpub.providers.registry import PROVIDERS
 from socialpub.publishing import uploads
 from socialpub.web.shapes import (
     LARGEST,
@@ -28,7 +29,6 @@ from socialpub.web.shapes import (
     read_number,
 )
 
-PROVIDERS = ("x", "tiktok", "pinterest")
 MOST_MEDIA = 20
 
 # --- posts -----------------------------------------------------------------------------------------------------------

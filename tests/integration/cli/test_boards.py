@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from socialpub.providers.errors import AuthExpired, NoAnswer
-from socialpub.providers.pinterest import Board, BoardSection, Pinterest
+from socialpub.providers.pinterest.adapter import Pinterest
+from socialpub.providers.pinterest.boards import Board, BoardSection
 from tests.integration.cli.conftest import Terminal
 
 NOBODY = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"

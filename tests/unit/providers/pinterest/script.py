@@ -13,7 +13,7 @@ from socialpub.core.settings.sections import PinterestSection
 from socialpub.providers.content import Account, Content, ImageLimits, MediaFile
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Memo, Outcome
-from socialpub.providers.pinterest import Pinterest
+from socialpub.providers.pinterest.adapter import Pinterest
 from socialpub.providers.responses import HttpResponse
 from tests.support.going_back import counted
 from tests.unit.providers.pinterest import official

@@ -8,7 +8,7 @@ import pytest
 from socialpub.providers.errors import AuthExpired, NoAnswer, Rejected, Throttled
 from socialpub.providers.http import Http
 from socialpub.providers.outcomes import Done, Refused, Wait
-from socialpub.providers.pinterest import Board, BoardSection
+from socialpub.providers.pinterest.boards import Board, BoardSection
 from socialpub.providers.pinterest.client import MOST_PAGES
 from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.pinterest.script import ADAPTER, BOARD, SECTION, Script, answer, error, picture, run

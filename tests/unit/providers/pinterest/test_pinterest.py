@@ -10,7 +10,8 @@ from pydantic import SecretStr
 from socialpub.core.settings.sections import PinterestSection
 from socialpub.providers.content import Account, Content, MediaFile, Problem
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
-from socialpub.providers.pinterest import SANDBOX_API, Pinterest
+from socialpub.providers.pinterest.adapter import Pinterest
+from socialpub.providers.pinterest.errors import SANDBOX_API
 from socialpub.providers.responses import HttpResponse
 from tests.support.scripted_http import Answering
 

@@ -15,7 +15,7 @@ from socialpub.providers.content import Account, Content, ImageLimits, MediaFile
 from socialpub.providers.job import CallTrace, Job
 from socialpub.providers.outcomes import Memo, Outcome
 from socialpub.providers.responses import HttpResponse
-from socialpub.providers.tiktok import TikTok
+from socialpub.providers.tiktok.adapter import TikTok
 from tests.support.going_back import counted
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)

@@ -12,7 +12,7 @@ from socialpub.providers.content import ImageLimits, MediaFile
 from socialpub.providers.errors import AuthExpired, NoAnswer, Throttled
 from socialpub.providers.job import Unfit
 from socialpub.providers.outcomes import Again, Done, More, Refused
-from socialpub.providers.tiktok import TikTok
+from socialpub.providers.tiktok.adapter import TikTok
 from tests.unit.providers.tiktok.script import DIRECT, DRAFT, Script, as_it_is, envelope, job, ok, page, photo, run
 
 TASK = {"publish_id": "p_pub_url~v2.7000"}

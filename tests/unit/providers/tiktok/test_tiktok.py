@@ -13,7 +13,7 @@ from socialpub.core.settings.sections import TikTokSection
 from socialpub.providers.content import Account, Content, MediaFile, Problem
 from socialpub.providers.errors import AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
 from socialpub.providers.responses import HttpResponse
-from socialpub.providers.tiktok import TikTok
+from socialpub.providers.tiktok.adapter import TikTok
 from socialpub.providers.tiktok.oauth import TikTokOAuth
 from tests.support.scripted_http import Answering
 

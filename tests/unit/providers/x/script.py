@@ -15,7 +15,7 @@ from socialpub.providers.content import Account, Content, ImageLimits, MediaFile
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Memo, Outcome
 from socialpub.providers.responses import HttpResponse
-from socialpub.providers.x import X
+from socialpub.providers.x.adapter import X
 from tests.support.going_back import counted
 from tests.unit.providers.x import official
 

@@ -1,17 +1,19 @@
 """Tokens of X: only an answer that speaks of the token itself sends the owner back to the consent page."""
 
+from collections.abc import Callable
 from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from socialpub.core.settings.sections import XSection
 from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
 from socialpub.providers.http import Http
-from socialpub.providers.x import oauth
-from tests.unit.providers.x.script import SECTION, Script, answer, data, problem
+from socialpub.providers.x.oauth import SCOPES, XOAuth
+from tests.unit.providers.x.script import API, SECTION, Script, answer, data, problem
 
-OAUTH = oauth.XOAuth(SECTION)
-ALL_SCOPES = frozenset(oauth.SCOPES)
+OAUTH = XOAuth(SECTION)
+ALL_SCOPES = frozenset(SCOPES)
 PAIR = {
     "token_type": "bearer",
     "expires_in": 7200,
@@ -190,3 +192,54 @@ def test_missing_scopes_are_sentences_and_nothing_is_concluded_from_silence() ->
     assert OAUTH.can_publish(ALL_SCOPES - {"media.write"})
     assert OAUTH.can_publish(frozenset())
     assert not OAUTH.can_publish(ALL_SCOPES - {"tweet.write"})
+
+
+# --- public clients --------------------------------------------------------------------------------------------------
+
+PUBLIC = XOAuth(XSection(client_id="native", api_url=API))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda client: PUBLIC.exchange(client, code="c", redirect_uri="http://a/b", verifier="v"),
+        lambda client: PUBLIC.refresh(client, "RT-1"),
+        lambda client: PUBLIC.revoke(client, "AT", None),
+    ],
+    ids=["exchange", "refresh", "revoke"],
+)
+def test_an_app_without_a_secret_names_itself_in_the_body_and_sends_no_basic(call: Callable[[Http], Any]) -> None:
+    client, script = http(answer(200, PAIR))
+    call(client)
+    (request,) = [one.request for one in script.calls]
+    assert request["form"]["client_id"] == "native"
+    assert "client_secret" not in request["form"]
+    assert request["auth"] is None
+
+
+def test_an_app_without_a_secret_proves_the_consent_with_pkce() -> None:
+    url = PUBLIC.authorize_url("http://a/b", "s" * 40, "v" * 43)
+    assert "code_challenge_method=S256" in url
+    client, script = http(answer(200, PAIR))
+    PUBLIC.exchange(client, code="c", redirect_uri="http://a/b", verifier="v" * 43)
+    assert script.calls[0].request["form"]["code_verifier"] == "v" * 43
+
+
+@pytest.mark.parametrize("call", ["exchange", "refresh", "revoke"])
+def test_an_app_with_a_secret_sends_basic_everywhere(call: str) -> None:
+    client, script = http(answer(200, PAIR))
+    {
+        "exchange": lambda: OAUTH.exchange(client, code="c", redirect_uri="http://a/b", verifier="v"),
+        "refresh": lambda: OAUTH.refresh(client, "RT-1"),
+        "revoke": lambda: OAUTH.revoke(client, "AT", None),
+    }[call]()
+    assert script.calls[0].request["auth"] == ("client", "hush")
+
+
+@pytest.mark.parametrize(("side", "remedy"), [(PUBLIC, "set client_secret"), (OAUTH, "leaves client_secret empty")])
+def test_an_app_of_the_other_kind_is_told_what_to_set(side: XOAuth, remedy: str) -> None:
+    client, _ = http(refused(401, "unauthorized_client", "Missing valid authorization header"))
+    with pytest.raises(Rejected) as failure:
+        side.refresh(client, "RT-1")
+    assert remedy in failure.value.message
+    assert not failure.value.reauth

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo
 
@@ -91,11 +90,6 @@ class Settings(Section):
     def config_file(self) -> Path | None:
         """The file this came from; None when it was built by hand."""
         return self._file
-
-    @property
-    def base_path(self) -> str:
-        """The path part of base_url, `""` when it has none. The proxy takes it away before we see a request."""
-        return urlsplit(self.base_url).path
 
     @property
     def listen_host(self) -> str:

@@ -70,6 +70,14 @@ def resume(rt: Runtime, tx: Tx) -> int:
     return int(row[0]) if row else 0
 
 
+def count_by_provider(reader: Reader, state: State) -> list[tuple[str, int]]:
+    """How many deliveries of each network are in this state."""
+    rows = reader.all(
+        "SELECT provider, count(*) FROM delivery WHERE state = ? GROUP BY provider ORDER BY provider", (state,)
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
 def overdue(reader: Reader, now: str, seconds: float = 120.0) -> int:
     """How many deliveries should have been taken up that long ago and were not, or run longer than any step takes
     (a suspended worker keeps its lane). Holds are told separately."""

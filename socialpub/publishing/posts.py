@@ -21,6 +21,9 @@ from socialpub.providers.base import Account, Content, MediaFile, Problem
 from socialpub.publishing import audiences, deliveries, equal_content, log_entries, post_status
 from socialpub.runtime import Runtime
 
+_MOST_IDS = 500
+"""So many ids go into one statement."""
+
 
 @dataclass(frozen=True, slots=True)
 class DraftMedia:
@@ -48,6 +51,16 @@ class Change:
     scheduled_at: datetime | None = None
     media: tuple[DraftMedia, ...] = ()
     options: Mapping[str, Mapping[str, Any]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedDelivery:
+    """What a network would say about a draft: what it refuses, and what is worth knowing although nothing is wrong."""
+
+    profile_id: str
+    provider: str
+    problems: list[Problem]
+    notes: list[str]
 
 
 # --- accepting -------------------------------------------------------------------------------------------------------
@@ -98,26 +111,19 @@ def create(rt: Runtime, tx: Tx, draft: Draft, caller: Caller) -> str:
     return post_id
 
 
-def validate(rt: Runtime, reader: Reader, draft: Draft, caller: Caller) -> list[dict[str, Any]]:
+def validate(rt: Runtime, reader: Reader, draft: Draft, caller: Caller) -> list[CheckedDelivery]:
     """What each network would refuse about this draft; the same checks run just before sending. Stores nothing.
 
     Raises InvalidRequest where `create` would.
     """
-    found = []
+    checked = []
     for profile in _targets(reader, draft, caller, rt.now()):
         content = Content(draft.body or "", _files(rt, reader, [(m.artifact_id, m.alt) for m in draft.media]))
         problems = check(rt, profile, content, _merged(rt, profile, draft.options))
-        entry: dict[str, Any] = {
-            "profileId": profile.id,
-            "provider": profile.provider,
-            "problems": [{"path": list(problem.path), "message": problem.message} for problem in problems],
-        }
         provider = rt.providers[profile.provider]
         notes = provider.notes(content, provider.read_options(_merged(rt, profile, draft.options))[0])
-        if notes:
-            entry["notes"] = notes
-        found.append(entry)
-    return found
+        checked.append(CheckedDelivery(profile.id, profile.provider, problems, notes))
+    return checked
 
 
 def check(rt: Runtime, profile: Profile, content: Content, given: Mapping[str, Any]) -> list[Problem]:
@@ -203,6 +209,20 @@ def visible(reader: Reader, caller: Caller, post_id: str) -> bool:
     """Whether there is such a post for this key."""
     row = reader.one("SELECT audience_id FROM post WHERE id = ?", (post_id,))
     return row is not None and audiences.sees(reader, caller, row[0])
+
+
+def find_final(reader: Reader, post_ids: Sequence[str]) -> list[str]:
+    """Those of these posts that are settled or canceled, and so change no more."""
+    found: list[str] = []
+    for start in range(0, len(post_ids), _MOST_IDS):
+        some = post_ids[start : start + _MOST_IDS]
+        marks = ",".join("?" * len(some))
+        rows = reader.all(
+            f"SELECT id FROM post WHERE status IN (?, ?) AND id IN ({marks})",
+            [PostStatus.SETTLED, PostStatus.CANCELED, *some],
+        )
+        found += [row[0] for row in rows]
+    return found
 
 
 def content(rt: Runtime, store: Reader | Tx, post_id: str) -> Content:

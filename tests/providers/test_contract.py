@@ -184,12 +184,12 @@ def test_what_validate_says_is_what_the_delivery_fails_with_and_nothing_is_sent(
     picture = DraftMedia(on_shelf(stage.rt, stage.shelf / "plain.jpg", "image/jpeg", media.jpeg))
     files = (picture,) if with_picture else ()
     draft = Draft(body, None, (profile,), files, {network: options} if options else None)
-    (told,) = posts.validate(stage.rt, stage.rt.reader, draft, OWNER)
-    assert told["problems"]
+    (checked,) = posts.validate(stage.rt, stage.rt.reader, draft, OWNER)
+    assert checked.problems
     post = accept(stage.rt, profile, body=body, media=files, options=draft.options)
     drain(stage.rt, stage.clock)
     assert state_of(stage.rt, post) is State.FAILED
-    assert message_of(stage.rt, post) == " ".join(problem["message"] for problem in told["problems"])
+    assert message_of(stage.rt, post) == " ".join(problem.message for problem in checked.problems)
     assert stage.line.asked == []
 
 

@@ -23,6 +23,9 @@ from pydantic import (
 
 from socialpub.core import durations
 
+MOST_VIDEO_BYTES = 157_286_400
+"""No video may be larger, whatever the configuration says."""
+
 FOR_EVER = "forever"
 NONE = timedelta(0)
 
@@ -225,10 +228,10 @@ class UploadsSection(Section):
         description="pixels of all frames, a whole number from uploads.max_image_pixels to 500000000",
     )
     max_video_bytes: ByteSize = Field(
-        default=ByteSize(157_286_400),
+        default=ByteSize(MOST_VIDEO_BYTES),
         ge=1,
-        le=157_286_400,
-        description='bytes or a size such as "100MB", at most 157286400',
+        le=MOST_VIDEO_BYTES,
+        description=f'bytes or a size such as "100MB", at most {MOST_VIDEO_BYTES}',
     )
 
     @field_validator("reservation_lifetime")

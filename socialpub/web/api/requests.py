@@ -6,8 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
+from socialpub.accounts.api_keys import PROVIDERS
 from socialpub.core import ids
 from socialpub.core.errors import FieldError
+from socialpub.core.settings.sections import MOST_VIDEO_BYTES
 from socialpub.media import inspect
 from socialpub.publishing import uploads
 from socialpub.web.shapes import (
@@ -27,9 +29,7 @@ from socialpub.web.shapes import (
     wrong,
 )
 
-PROVIDERS = ("x", "tiktok", "pinterest")
 MOST_MEDIA = 20
-MOST_FILE_BYTES = 157_286_400
 
 # --- posts -----------------------------------------------------------------------------------------------------------
 
@@ -39,7 +39,7 @@ class ProviderOptions(Shape):
     tiktok: FreeForm = LEFT_OUT
     pinterest: FreeForm = LEFT_OUT
 
-    def given(self) -> dict[str, dict[str, Any]]:
+    def as_dict(self) -> dict[str, dict[str, Any]]:
         """What was sent, by provider."""
         return {name: getattr(self, name) for name in PROVIDERS if name in self.model_fields_set}
 
@@ -138,7 +138,7 @@ class UploadRequest(Shape):
     mime_type: Annotated[str, Field(min_length=1, max_length=255), AfterValidator(check_media_type)] = Field(
         description=f"One of {', '.join(inspect.ACCEPTED)}"
     )
-    file_size: Annotated[int, Field(gt=0, le=MOST_FILE_BYTES)] = Field(
+    file_size: Annotated[int, Field(gt=0, le=MOST_VIDEO_BYTES)] = Field(
         description="Exactly as many bytes as the PUT will send; images may have at most 32 MiB"
     )
 

@@ -48,8 +48,12 @@ class App:
         try:
             if self.state.closed:
                 raise Unavailable("The appliance is being stopped. Try again in a moment.")
-            with logging.bind(request_id=request.id.decode()):
+            if request.method == "GET":
                 await self._router(scope, receive, send)
+            else:
+                # Log lines that a change writes elsewhere carry its id; a read writes none that would need it.
+                with logging.bind(request_id=request.id.decode()):
+                    await self._router(scope, receive, send)
         except ClientGone:
             return
         except Exception as error:
@@ -132,4 +136,4 @@ def _as_problem(error: Exception, request: Request) -> SocialpubError:
         log.error("the database cannot be read", exc_info=error, **fields)
         return Unavailable("The database cannot be read at the moment. Try again.")
     log.error("a request failed", exc_info=error, **fields)
-    return InternalError("Something went wrong here. The log line with this request's id says what.")
+    return InternalError("Something went wrong here. Look for this request's id in the log; the line says what.")

@@ -184,7 +184,7 @@ class Endpoint:
         if content_type == MULTIPART and self.form is not None:
             return True
         accepted = "application/json or multipart/form-data" if self.form else "application/json"
-        raise UnsupportedMediaType(f"Send the body as {accepted}, and say so in Content-Type.")
+        raise UnsupportedMediaType(f"Send the body as {accepted}, and name that type in Content-Type.")
 
 
 def endpoint(
@@ -236,7 +236,7 @@ class Methods:
         request: Request = scope["request"]
         found = self._endpoints.get(request.method)
         if found is None:
-            raise MethodNotAllowed(f"This address knows {self.allow}.", headers=(("allow", self.allow),))
+            raise MethodNotAllowed(f"This address supports {self.allow}.", headers=(("allow", self.allow),))
         request.path_params = scope["path_params"]
         answer = await found(request)
         if answer is not None:
@@ -252,5 +252,5 @@ def _check_ids(path_params: dict[str, str]) -> None:
             continue
         known = ids.parse(text)
         if known is None:
-            raise NotFound("Nothing here has this id: it is no UUID.")
+            raise NotFound("Nothing here has this id: it is not a UUID.")
         path_params[name] = known

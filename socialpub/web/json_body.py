@@ -14,7 +14,7 @@ class NotUnicode(InvalidRequest):
     place, so that whatever else is wrong with it can be found as well."""
 
     def __init__(self, errors: Sequence[FieldError], value: Any) -> None:
-        super().__init__("The body holds text that is no valid Unicode.", errors)
+        super().__init__("The body holds text that is not valid Unicode.", errors)
         self.value = value
 
 
@@ -33,7 +33,7 @@ def _raise_reason(body: bytes, error: orjson.JSONDecodeError) -> NoReturn:
     try:
         value = json.loads(body, parse_constant=_refuse_constant)
         errors = [
-            FieldError(path, "is no valid Unicode text: it holds half of a surrogate pair")
+            FieldError(path, "is not valid Unicode: it holds half of a surrogate pair")
             for path in _lone_surrogates(value, ())
         ]
         replaced = _with_surrogates_replaced(value)

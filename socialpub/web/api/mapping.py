@@ -64,7 +64,7 @@ def check_rows(rt: Runtime, caller: Caller, value: Any, errors: Sequence[FieldEr
     if all_readable and profiles:
         options = {name: {} for name in PROVIDERS if name in _object(body.get("providerOptions"))}
     draft = Draft(
-        body=None,  # neither rows nor clock have a say in it
+        body=None,  # neither the rows nor the clock restrict it
         scheduled_at=_instant(_object(body.get("post")).get("scheduledAt")),
         profiles=tuple((profiles or {}).values()),
         media=tuple(DraftMedia(artifact_id) for artifact_id in (media or {}).values()),

@@ -134,7 +134,7 @@ class _FormParser:
         try:
             self._parser.write(data)
         except FormParserError:
-            raise _malformed("the parts cannot be told apart") from None
+            raise _malformed("its parts cannot be separated") from None
 
     def finish(self) -> None:
         """Everything has arrived. Raises InvalidRequest when the form has no end or no payload."""
@@ -167,13 +167,13 @@ class _FormParser:
         declared_type = _text(self._headers.get(b"content-type", b"")).partition(";")[0].strip().lower()
         if name == PAYLOAD:
             if self._payload is not None:
-                raise InvalidRequest.at(PAYLOAD, message="is there twice: exactly one text field of this name is taken")
+                raise InvalidRequest.at(PAYLOAD, message="appears twice; only one text field of this name is accepted")
             self._payload, self._part = bytearray(), None
         elif b"filename" in options or inspect.canonical(declared_type) is not None:
             file_name = _text(options.get(b"filename", b"")) or name
             self._part = self._add_part(name, file_name[-LONGEST_FILE_NAME:], declared_type)
         else:
-            raise InvalidRequest.at(name, message=f"is no file; the only text field of the form is {PAYLOAD}")
+            raise InvalidRequest.at(name, message=f"is not a file; the only text field of the form is {PAYLOAD}")
 
     def _add_part(self, name: str, file_name: str, declared_type: str) -> FormPart:
         if len(self._form.parts) == MOST_MEDIA:

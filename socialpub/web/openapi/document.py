@@ -224,12 +224,12 @@ def _headers() -> dict[str, Any]:
         "X-Request-Id": header("This request's id, also in the log; the caller's own when it sent one"),
         "RateLimit-Limit": header("Requests a minute that this key may send", **whole),
         "RateLimit-Remaining": header("How many of them are left", **whole),
-        "RateLimit-Reset": header("Seconds until they are all there again", **whole),
+        "RateLimit-Reset": header("Seconds until all of them are available again", **whole),
         "Retry-After": header("Seconds to wait before the next try", **whole),
         "Location": header("Where the new post is", format="uri"),
         "Idempotency-Replayed": header("`true` when this is the first answer again", enum=["true"]),
         "WWW-Authenticate": header("How to authenticate", enum=["Bearer"]),
-        "Allow": header("The methods that this address knows"),
+        "Allow": header("The methods that this address supports"),
     }
 
 

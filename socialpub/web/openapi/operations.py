@@ -58,7 +58,7 @@ OPERATIONS = {
         "Profiles",
         "Disconnect a profile",
         {204: ("It is disconnected, for good", None, None)},
-        notes="Twice is fine. Scheduled posts that target the profile fail at delivery time.",
+        notes="It may be repeated. Scheduled posts that target the profile fail at delivery time.",
     ),
     "GET /api/v1/posts": Operation(
         "listPosts",
@@ -89,7 +89,7 @@ OPERATIONS = {
     "POST /api/v1/posts/validate": Operation(
         "validatePost",
         "Posts",
-        "Learn what the networks would refuse",
+        "Check what the networks would refuse",
         {
             200: (
                 "What each network would say; nothing is stored",
@@ -126,7 +126,7 @@ OPERATIONS = {
     "GET /api/v1/posts/{postId}/attempts": Operation(
         "listAttempts",
         "Posts",
-        "See why a post is as it is",
+        "List the attempts of a post",
         {200: ("Every attempt, oldest first", schemas.AttemptsAnswer, {"data": [EXAMPLES["attempt"]]})},
     ),
     "POST /api/v1/uploads": Operation(

@@ -66,11 +66,11 @@ STORAGE_PATHS: dict[str, Any] = {
             "parameters": [_parameter("path", "key"), *_SIGNATURE, _parameter("header", "Range")],
             "responses": {
                 "200": _bytes("The file", ETag="", **{"Accept-Ranges": ""}),
-                "206": _bytes("The range asked for", ETag="", **{"Content-Range": ""}),
+                "206": _bytes("The requested range", ETag="", **{"Content-Range": ""}),
                 "304": {"description": "The file is the one that If-None-Match names", "headers": _ID},
                 "403": _problem("The signature is not valid, or its time is over"),
                 "404": _problem("The file is not here any more"),
-                "416": _problem("Nothing of the file is in the range asked for"),
+                "416": _problem("Nothing of the file is in the requested range"),
                 **_USUAL,
             },
         }

@@ -36,7 +36,7 @@ PAGES: dict[str, ProblemPage] = {
         "Check the id and the path, and whether the key is limited to other providers or profiles.",
     ),
     "method-not-allowed": ProblemPage(
-        "The address exists but does not know this method.", "Use one of the methods that the header `Allow` names."
+        "The address exists but does not support this method.", "Use one of the methods that the header `Allow` names."
     ),
     "conflict": ProblemPage(
         "The request is right, but what it is about is in a state that does not allow it: a post that has started can "
@@ -49,7 +49,7 @@ PAGES: dict[str, ProblemPage] = {
         "Send media as an upload instead of inside the JSON, and reserve uploads with their exact size.",
     ),
     "unsupported-media-type": ProblemPage(
-        "The body's `Content-Type` is none that this address reads.",
+        "This address does not read bodies of this `Content-Type`.",
         "Send `application/json`; creating a post takes `multipart/form-data` as well.",
     ),
     "rate-limited": ProblemPage(
@@ -57,12 +57,12 @@ PAGES: dict[str, ProblemPage] = {
         "Wait as many seconds as `Retry-After` says. `GET /api/v1/posts/{postId}?wait=30` needs no polling loop.",
     ),
     "internal-error": ProblemPage(
-        "The appliance failed in a way that it did not foresee. Nothing of the request was kept unless it says so.",
+        "The appliance failed unexpectedly. Nothing of the request was kept unless `detail` says so.",
         "Look for the request's id (`X-Request-Id`) in the log; the line says what happened.",
     ),
     "unavailable": ProblemPage(
-        "The appliance cannot do this at the moment: the disk is full, the database is locked, or it is being stopped.",
-        "Send the same request again after the seconds that `Retry-After` says. If it stays, look at `/readyz`.",
+        "The appliance cannot do this at the moment: its disk is full, its database is locked, or it is being stopped.",
+        "Send the same request again after the seconds of `Retry-After`. If that keeps failing, look at `/readyz`.",
     ),
 }
 

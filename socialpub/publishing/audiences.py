@@ -31,6 +31,12 @@ def count(tx: Tx, audience: int, status: str, change: int) -> None:
     )
 
 
+def count_posts(reader: Reader) -> list[tuple[str, int]]:
+    """How many posts there are in each status."""
+    rows = reader.all("SELECT status, sum(posts) FROM audience_count GROUP BY status ORDER BY status")
+    return [(row[0], row[1]) for row in rows]
+
+
 def visible(
     reader: Reader,
     caller: Caller,

@@ -50,6 +50,16 @@ class Change:
     options: Mapping[str, Mapping[str, Any]] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedDelivery:
+    """What a network would say about a draft: what it refuses, and what is worth knowing although nothing is wrong."""
+
+    profile_id: str
+    provider: str
+    problems: list[Problem]
+    notes: list[str]
+
+
 # --- accepting -------------------------------------------------------------------------------------------------------
 
 
@@ -98,26 +108,19 @@ def create(rt: Runtime, tx: Tx, draft: Draft, caller: Caller) -> str:
     return post_id
 
 
-def validate(rt: Runtime, reader: Reader, draft: Draft, caller: Caller) -> list[dict[str, Any]]:
+def validate(rt: Runtime, reader: Reader, draft: Draft, caller: Caller) -> list[CheckedDelivery]:
     """What each network would refuse about this draft; the same checks run just before sending. Stores nothing.
 
     Raises InvalidRequest where `create` would.
     """
-    found = []
+    checked = []
     for profile in _targets(reader, draft, caller, rt.now()):
         content = Content(draft.body or "", _files(rt, reader, [(m.artifact_id, m.alt) for m in draft.media]))
         problems = check(rt, profile, content, _merged(rt, profile, draft.options))
-        entry: dict[str, Any] = {
-            "profileId": profile.id,
-            "provider": profile.provider,
-            "problems": [{"path": list(problem.path), "message": problem.message} for problem in problems],
-        }
         provider = rt.providers[profile.provider]
         notes = provider.notes(content, provider.read_options(_merged(rt, profile, draft.options))[0])
-        if notes:
-            entry["notes"] = notes
-        found.append(entry)
-    return found
+        checked.append(CheckedDelivery(profile.id, profile.provider, problems, notes))
+    return checked
 
 
 def check(rt: Runtime, profile: Profile, content: Content, given: Mapping[str, Any]) -> list[Problem]:

@@ -10,9 +10,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import orjson
-
-from socialpub.core import ids, logging, signed_urls
+from socialpub.core import ids, logging
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, FieldError, Forbidden, InvalidRequest, Unavailable
 from socialpub.core.settings.loader import Settings
@@ -76,18 +74,6 @@ def unaccepted(mime_type: str) -> str:
     return f"{mime_type[:100]} is not accepted; accepted are {', '.join(ACCEPTED_TYPES)}"
 
 
-def reservation(rt: Runtime, artifact_id: str, mime_type: str) -> bytes:
-    """A reservation as the API shows it (spec 2.5), with an upload URL signed now."""
-    declared_type = mime_type.strip().lower()
-    return orjson.dumps(
-        {
-            "artifactId": artifact_id,
-            "uploadUrl": signed_urls.upload_url(rt.settings, rt.secrets, artifact_id, declared_type, rt.clock.now()),
-            "requiredHeaders": signed_urls.required_headers(declared_type),
-        }
-    )
-
-
 def find(rt: Runtime, artifact_id: str) -> Row | None:
     """The artifact's row."""
     return rt.reader.one("SELECT * FROM artifact WHERE id = ?", (artifact_id,))
@@ -136,8 +122,20 @@ def arrive(rt: Runtime, tx: Tx, artifact_id: str, incoming: IncomingFile, storag
 # --- examining -------------------------------------------------------------------------------------------------------
 
 
-async def complete(rt: Runtime, artifact_id: str) -> bytes:
-    """Examine what arrived and settle what it is; the artifact as the API shows it (spec 2.6).
+@dataclass(frozen=True, slots=True)
+class VerifiedArtifact:
+    """An artifact that can be used, its bytes still there."""
+
+    id: str
+    storage_key: str
+    verified_at: str
+    kind: str
+    mime_type: str
+    size_bytes: int
+
+
+async def complete(rt: Runtime, artifact_id: str) -> VerifiedArtifact:
+    """Examine what arrived and settle what it is.
 
     Raises InvalidRequest when there is nothing to examine or it was rejected, Unavailable when it cannot be examined
     now. No transaction is open while the child looks; a verdict on bytes that were replaced meanwhile is dropped.
@@ -147,7 +145,7 @@ async def complete(rt: Runtime, artifact_id: str) -> bytes:
         if row is None:
             raise _failing("is not the id of an upload; take it from POST /uploads (reservations end after a day)")
         if row["status"] == ArtifactStatus.VERIFIED:
-            return _show(rt, row)
+            return _verified(row)
         if row["status"] == ArtifactStatus.REJECTED:
             raise _failing(f"was rejected: {row['reason']} Reserve another upload")
         if row["storage_key"] is None:
@@ -209,19 +207,11 @@ def _failing(message: str) -> InvalidRequest:
     return InvalidRequest.at("artifactId", message=message)
 
 
-def _show(rt: Runtime, row: Row) -> bytes:
+def _verified(row: Row) -> VerifiedArtifact:
     if row["removed_at"] is not None:
         raise _failing("its bytes were removed after its posts had settled; upload the file again")
-    return orjson.dumps(
-        {
-            "artifactId": row["id"],
-            "storageKey": row["storage_key"],
-            "url": signed_urls.media_url(rt.settings, rt.secrets, row["storage_key"], rt.clock.now()),
-            "createdAt": row["verified_at"],
-            "kind": row["kind"],
-            "mimeType": row["mime_type"],
-            "sizeBytes": row["size_bytes"],
-        }
+    return VerifiedArtifact(
+        row["id"], row["storage_key"], row["verified_at"], row["kind"], row["mime_type"], row["size_bytes"]
     )
 
 

@@ -39,7 +39,7 @@ class ProviderOptions(Shape):
     tiktok: FreeForm = LEFT_OUT
     pinterest: FreeForm = LEFT_OUT
 
-    def given(self) -> dict[str, dict[str, Any]]:
+    def as_dict(self) -> dict[str, dict[str, Any]]:
         """What was sent, by provider."""
         return {name: getattr(self, name) for name in PROVIDERS if name in self.model_fields_set}
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 
+from socialpub.core.durable_files import flush_folder
 from socialpub.core.errors import Unavailable
 
 Recorded = Callable[[list[str]], Iterable[str]]
@@ -76,10 +77,10 @@ class Incoming:
                 os.fsync(self._fd)
                 if not target.parent.is_dir():
                     target.parent.mkdir(mode=0o700, exist_ok=True)
-                    _flush_folder(self._root)
+                    flush_folder(self._root)
                 self.path.rename(target)
                 self.path = target
-                _flush_folder(target.parent)
+                flush_folder(target.parent)
             except OSError as error:
                 raise trouble(error) from error
 
@@ -247,13 +248,5 @@ def _remove_if_free(path: Path, still_wanted: Callable[[], bool]) -> bool:
         return True
     except BlockingIOError:
         return False
-    finally:
-        os.close(fd)
-
-
-def _flush_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
     finally:
         os.close(fd)

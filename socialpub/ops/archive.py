@@ -5,7 +5,6 @@ believed; and what somebody else put together is refused whatever its names poin
 size.
 """
 
-import errno
 import hashlib
 import io
 import os
@@ -15,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Protocol
 
+from socialpub.core import durable_files
 from socialpub.core.errors import OperatorError
 
 FIRST = "socialpub-copy.json"
@@ -82,13 +82,11 @@ class Archive:
 @contextmanager
 def create(path: Path) -> Iterator[Archive]:
     """Write a new file that nobody else may read; sealed and on the disk when this ends well."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
+    with durable_files.create(path) as file:
         archive = Archive(file)
         yield archive
         archive.seal()
-        file.flush()
-        os.fsync(descriptor)
+        durable_files.flush(file)
 
 
 @contextmanager
@@ -126,33 +124,6 @@ def members(path: Path, file: IO[bytes]) -> Generator[tuple[str, IO[bytes]], Non
         raise Unsound(f"{path} is no copy that socialpub made: {error}.") from error
     if not sealed:
         raise Unsound(f"{path} is no copy that socialpub made: it ends too early.")
-
-
-def put_in_place(source: Path, target: Path) -> None:
-    """Give a finished file its name, on the same disk. Raises FileExistsError: nothing is ever replaced."""
-    try:
-        target.hardlink_to(source)
-        source.unlink()
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        # A disk that knows no second name for a file, such as a stick: the look comes first then.
-        if os.path.lexists(target):
-            raise FileExistsError(errno.EEXIST, "File exists", str(target)) from None
-        source.rename(target)
-    flush_folder(target.parent)
-
-
-_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
-
-
-def flush_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 # --- inside ----------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ for files that were lost before.
 
 import json
 import os
+import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from socialpub.core import crypto
+from socialpub.core import crypto, durable_files
 from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state, migrate
 from socialpub.db.database import Reader
@@ -77,7 +78,7 @@ def write(rt: Runtime, target: Path, *, with_secret: bool = False) -> Copy:
                 posts = int(copied.execute("SELECT count(*) FROM post").fetchone()[0])
                 copied.close()
                 copy.add_file(DATABASE, database)
-            archive.put_in_place(unfinished, target)
+            durable_files.move(unfinished, target)
     except FileExistsError:
         raise _exists(target) from None
     except (OSError, sqlite3.Error) as error:
@@ -210,10 +211,8 @@ def _note(present: sqlite3.Connection, key: str) -> bool:
 
 def _unpack(content: IO[bytes], target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        while piece := content.read(_PIECE):
-            file.write(piece)
+    with durable_files.create(target) as file:
+        shutil.copyfileobj(content, file, _PIECE)
 
 
 def _check_database(source: Path, database: Path, info: Info) -> None:

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
-from socialpub.core import crypto
+from socialpub.core import crypto, durable_files
 from socialpub.core.clock import Clock, stamp
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
-from socialpub.ops import archive, backup
+from socialpub.ops import backup
 from socialpub.ops.backup import Copy, Info
 
 
@@ -91,13 +91,13 @@ def _put_in_place(settings: Settings, scratch: Path) -> None:
     os.sync()  # the names may not reach the disk before what they name
     with ExitStack() as undo:
         if not os.path.lexists(settings.secret_key_file):
-            archive.put_in_place(scratch / backup.SECRET, settings.secret_key_file)
+            durable_files.move(scratch / backup.SECRET, settings.secret_key_file)
             undo.callback(settings.secret_key_file.unlink)
         if settings.media_dir.exists():
             _remove_empty(settings.media_dir)
         (scratch / "media").rename(settings.media_dir)
         undo.callback(shutil.rmtree, settings.media_dir, ignore_errors=True)
-        archive.put_in_place(scratch / backup.DATABASE, settings.database_file)
+        durable_files.move(scratch / backup.DATABASE, settings.database_file)
         undo.pop_all()
 
 

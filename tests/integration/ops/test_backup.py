@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from socialpub.core import durable_files
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
@@ -438,20 +439,20 @@ def test_a_restore_that_fails_half_way_leaves_nothing(
 ) -> None:
     copy = copy_of(rt, tmp_path)
     before = files_in(tmp_path)
-    put_in_place, rename = archive.put_in_place, Path.rename
+    move, rename = durable_files.move, Path.rename
 
-    def put(source: Path, target: Path) -> None:
+    def failing_move(source: Path, target: Path) -> None:
         if target.name == breaks:
             raise OSError(errno.EIO, "Input/output error")
-        put_in_place(source, target)
+        move(source, target)
 
-    def move(self: Path, target: Path) -> Path:
+    def failing_rename(self: Path, target: Path) -> Path:
         if target.name == breaks:
             raise OSError(errno.EIO, "Input/output error")
         return rename(self, target)
 
-    monkeypatch.setattr(archive, "put_in_place", put)
-    monkeypatch.setattr(Path, "rename", move)
+    monkeypatch.setattr(durable_files, "move", failing_move)
+    monkeypatch.setattr(Path, "rename", failing_rename)
     with pytest.raises(OperatorError, match="Input/output error"):
         put_back(copy, tmp_path / "new", clock)
     assert files_in(tmp_path) == before

@@ -9,7 +9,7 @@ from socialpub.cli.context import Appliance, pass_appliance
 from socialpub.cli.output import moment, say, working
 
 if TYPE_CHECKING:
-    from socialpub.ops.backup import Copy
+    from socialpub.ops.backup import BackupSummary
 
 FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 
@@ -34,10 +34,10 @@ def backup(appliance: Appliance, file: Path, with_secret: bool) -> None:
 @FILE
 def verify_backup(file: Path) -> None:
     """Read a copy to its end: every byte is as it was written and the database is sound, or what is not."""
-    from socialpub.ops import backup
+    from socialpub.ops import verification
 
     with working("reading"):
-        copy = backup.verify(file)
+        copy = verification.verify(file)
     click.echo(f"{file} is whole.")
     _describe(copy)
 
@@ -65,7 +65,7 @@ def restore(appliance: Appliance, file: Path) -> None:
     say("the original sent none of it: socialpub admin resume --nothing-was-sent")
 
 
-def _describe(copy: "Copy") -> None:
+def _describe(copy: "BackupSummary") -> None:
     posts = "1 post" if copy.posts == 1 else f"{copy.posts} posts"
     files = "1 media file" if copy.media_files == 1 else f"{copy.media_files} media files"
     secret = ", secret.key" if copy.holds_secret else ""

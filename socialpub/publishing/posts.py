@@ -205,6 +205,17 @@ def visible(reader: Reader, caller: Caller, post_id: str) -> bool:
     return row is not None and audiences.sees(reader, caller, row[0])
 
 
+def count(reader: Reader) -> int:
+    """How many posts there are."""
+    return int(reader.value("SELECT count(*) FROM post"))
+
+
+def newest_created_at(reader: Reader) -> str | None:
+    """When the newest post was accepted; None while there is none."""
+    newest: str | None = reader.value("SELECT max(created_at) FROM post")
+    return newest
+
+
 def content(rt: Runtime, store: Reader | Tx, post_id: str) -> Content:
     """What there is to publish. Paths of media may point at files that are gone."""
     post = store.one("SELECT body FROM post WHERE id = ?", (post_id,))

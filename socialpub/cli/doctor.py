@@ -45,12 +45,12 @@ def _examine(appliance: Appliance) -> "list[Finding]":
         settings = appliance.settings()
     except OperatorError as error:
         return [problem("configuration", error.message, error.hint or "Mend the configuration.")]
-    found, goes_on = doctor.look_at_premises(settings)
+    found, goes_on = doctor.check_offline(settings)
     if not goes_on:
         return found
     try:
         with appliance.open("doctor") as rt:
-            found += doctor.look_at(rt)
+            found += doctor.check(rt)
     except Exception as error:
         failure = as_failure(error)
         if failure is None:

@@ -70,7 +70,7 @@ def resume(rt: Runtime, tx: Tx) -> int:
     return int(row[0]) if row else 0
 
 
-def overdue(reader: Reader, now: str, seconds: float = 120.0) -> int:
+def overdue(reader: Reader, now: str, seconds: float) -> int:
     """How many deliveries should have been taken up that long ago and were not, or run longer than any step takes
     (a suspended worker keeps its lane). Holds are told separately."""
     return int(

@@ -16,13 +16,13 @@ from socialpub.core.clock import parse
 from socialpub.core.errors import SocialpubError
 from socialpub.db import appliance_state
 from socialpub.db.database import Tx
+from socialpub.ops.health import HEARTBEAT_SECONDS
 from socialpub.publishing import backfill, holds, idempotency, renditions, scheduling, uploads
 from socialpub.runtime import Runtime
 
 T = TypeVar("T")
 
 SWEEP_SECONDS = 1.0
-HEARTBEAT_SECONDS = 10.0
 RING_AGAIN_SECONDS = 30.0
 """A lane that was rung is not rung again for this long, unless its ring was answered: a full house gains nothing."""
 

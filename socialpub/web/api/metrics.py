@@ -4,14 +4,12 @@ import hmac
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from socialpub.core.clock import stamp
 from socialpub.core.errors import Unauthorized
 from socialpub.db import appliance_state
 from socialpub.db.database import Reader
 from socialpub.ops import health
-from socialpub.publishing import deliveries, holds
+from socialpub.publishing import holds
 from socialpub.runtime import Runtime
-from socialpub.web.api.health import OVERDUE_SECONDS
 from socialpub.web.endpoint import Answer, Request, endpoint
 
 if TYPE_CHECKING:
@@ -74,7 +72,7 @@ def _collect(app: "App", reader: Reader) -> Iterator["Metric"]:
     yield GaugeMetricFamily(
         "socialpub_deliveries_overdue",
         "Due for more than two minutes, and neither paused nor held",
-        value=0 if appliance_state.paused_at(reader) else deliveries.overdue(reader, stamp(now), OVERDUE_SECONDS),
+        value=health.overdue(reader, now),
     )
     yield GaugeMetricFamily(
         "socialpub_paused", "1 while no delivery starts", value=0 if appliance_state.paused_at(reader) is None else 1

@@ -75,4 +75,4 @@ def test_a_missing_secret_key_is_a_finding_and_stops_the_rest(terminal: Terminal
     shown = terminal("doctor")
     assert shown.exit_code == 1
     assert "✗ secret.key: " in shown.stdout
-    assert "cannot be looked at until that is mended" in shown.stdout
+    assert "cannot be checked until that is fixed" in shown.stdout

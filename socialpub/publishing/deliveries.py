@@ -83,6 +83,17 @@ def overdue(reader: Reader, now: str, seconds: float) -> int:
     )
 
 
+def list_for_post(reader: Reader, post_id: str) -> list[Delivery]:
+    """A post's deliveries, in their order."""
+    rows = reader.all(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE post_id = ? ORDER BY position", (post_id,))
+    return [Delivery.of(row) for row in rows]
+
+
+def steps_done(delivery: Delivery) -> int:
+    """How many steps of the plan lie behind."""
+    return len(delivery.plan or ()) if delivery.state == State.PUBLISHED else delivery.step
+
+
 # --- what claiming and settling share ---------------------------------------------------------------------------
 
 

@@ -32,7 +32,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 class InvalidArchive(OperatorError):
-    """The file is no whole copy of socialpub."""
+    """The file is not a whole copy that socialpub made."""
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def members(path: Path, file: IO[bytes]) -> Generator[Member, None, None]:
     """Every member but the sums, in their order, checked on the way. Raises InvalidArchive."""
     file.seek(0)
     if file.read(len(FIRST) + 1) != FIRST.encode() + b"\0":
-        raise InvalidArchive(f"{path} is no copy that socialpub made.", USE_OURS)
+        raise InvalidArchive(f"{path} is not a copy that socialpub made.", USE_OURS)
     file.seek(0)
     listed, listed_bytes = hashlib.sha256(), 0
     is_last = False
@@ -169,7 +169,7 @@ def _read_header(path: Path, file: IO[bytes]) -> tuple[str, int]:
     except tarfile.HeaderError:
         raise _damaged(path, f"{SUMS} is not reached") from None
     if info.size < 0 or header != _header(info.name, info.size):
-        raise InvalidArchive(f"{path} is no copy that socialpub made: it holds {info.name!r}.", USE_OURS)
+        raise InvalidArchive(f"{path} is not a copy that socialpub made: it holds {info.name!r}.", USE_OURS)
     return info.name, info.size
 
 

@@ -76,7 +76,7 @@ def unpack(source: Path, file: IO[bytes], info: BackupInfo, scratch: Path, *, me
 
 
 def _foreign(source: Path, why: str) -> InvalidArchive:
-    return InvalidArchive(f"{source} is no copy that socialpub made: {why}.", archive.USE_OURS)
+    return InvalidArchive(f"{source} is not a copy that socialpub made: {why}.", archive.USE_OURS)
 
 
 def _read_info(source: Path, text: bytes) -> BackupInfo:

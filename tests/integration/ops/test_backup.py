@@ -291,9 +291,9 @@ def test_members_that_no_copy_holds_are_refused_and_touch_nothing(
 ) -> None:
     copy = copies.forged(copy_of(rt, tmp_path), tmp_path / "forged", member, changed={})
     before = files_in(tmp_path)
-    with pytest.raises(archive.InvalidArchive, match="is no copy that socialpub made"):
+    with pytest.raises(archive.InvalidArchive, match="is not a copy that socialpub made"):
         verification.verify(copy)
-    with pytest.raises(archive.InvalidArchive, match="is no copy that socialpub made"):
+    with pytest.raises(archive.InvalidArchive, match="is not a copy that socialpub made"):
         put_back(copy, tmp_path / "new", clock)
     assert files_in(tmp_path) == before
 
@@ -356,11 +356,11 @@ def test_a_copy_that_lacks_a_part_is_refused(rt: Runtime, picture: str, tmp_path
 def test_a_file_of_another_kind_is_no_copy(rt: Runtime, tmp_path: Path) -> None:
     for name, content in (("empty", b""), ("zeros", b"\0" * 20480), ("text", b"hello" * 9000)):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(archive.InvalidArchive, match="is no copy"):
+        with pytest.raises(archive.InvalidArchive, match="is not a copy"):
             verification.verify(tmp_path / name)
     with tarfile.open(tmp_path / "tar", "w") as tar:
         tar.add(tmp_path / "text", "text")
-    with pytest.raises(archive.InvalidArchive, match="is no copy"):
+    with pytest.raises(archive.InvalidArchive, match="is not a copy"):
         verification.verify(tmp_path / "tar")
     for path in (tmp_path, tmp_path / "missing"):
         with pytest.raises(OperatorError, match="cannot be read"):

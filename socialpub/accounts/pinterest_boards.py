@@ -17,13 +17,13 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class BoardWithSections:
     board: Board
     sections: tuple[BoardSection, ...] = ()
     """Empty also when they were not asked for."""
 
 
-def list_all(rt: Runtime, profile_id: str, with_sections: bool = False) -> list[Listed]:
+def list_all(rt: Runtime, profile_id: str, with_sections: bool = False) -> list[BoardWithSections]:
     """Every board, in the network's order.
 
     Asks the network, so not from the event loop; for sections once more per board. Raises NotFound when there is no
@@ -38,8 +38,8 @@ def list_all(rt: Runtime, profile_id: str, with_sections: bool = False) -> list[
     try:
         found = _asking(rt, profile_id, partial(provider.list_boards, rt.http))
         if not with_sections:
-            return [Listed(board) for board in found]
-        return [Listed(board, _sections(rt, provider, profile_id, board.id)) for board in found]
+            return [BoardWithSections(board) for board in found]
+        return [BoardWithSections(board, _sections(rt, provider, profile_id, board.id)) for board in found]
     except Withdrawn:
         hint = f"Connect it as a new profile: {remedies.reconnect(provider.name)}"
         raise OperatorError(f"The profile “{profile.name}” is disconnected.", hint) from None

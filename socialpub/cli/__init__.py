@@ -1,24 +1,32 @@
-"""The command line: results on stdout, everything else on stderr, and every failure says what to do next.
-
-Commands import what they need only when they run: `--help` is quick, and a worker never loads the web server.
-"""
+"""The command line: results on stdout, everything else on stderr, and every failure says what to do next."""
 
 from pathlib import Path
 
 import click
 
-from socialpub.cli.admin import admin
-from socialpub.cli.backup import backup, restore, verify_backup
-from socialpub.cli.context import Appliance
-from socialpub.cli.demo.command import demo
-from socialpub.cli.doctor import doctor
-from socialpub.cli.group import Commands
-from socialpub.cli.init import init
-from socialpub.cli.sandbox import sandbox
-from socialpub.cli.serve import serve, web, worker
+from socialpub.cli.context import CommandContext
+from socialpub.cli.group import LazyGroup
+
+COMMANDS = {
+    "init": ("socialpub.cli.init:init", "Write a configuration, a data folder and secret.key."),
+    "serve": ("socialpub.cli.serve:serve", "Run the appliance: web and worker together."),
+    "demo": ("socialpub.cli.demo.command:demo", "See everything at work, without any account."),
+    "doctor": ("socialpub.cli.doctor:run_doctor", "Check everything, and say what to do about each finding."),
+    "admin": ("socialpub.cli.admin:admin", "Keys, profiles, posts: everything that needs its owner."),
+    "backup": ("socialpub.cli.backup:write_backup", "Write a consistent copy of database and media."),
+    "verify-backup": ("socialpub.cli.backup:verify_backup", "Read a copy to its end and say whether it is whole."),
+    "restore": ("socialpub.cli.backup:restore_backup", "Put a copy into an empty data_dir, paused."),
+    "web": ("socialpub.cli.web:web", "Run the web server alone."),
+    "worker": ("socialpub.cli.worker:worker", "Run the worker alone."),
+    "sandbox": ("socialpub.cli.sandbox:sandbox", "Run stand-ins for the networks, to try everything."),
+}
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=LazyGroup,
+    places=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.option(
     "--config",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -28,9 +36,4 @@ from socialpub.cli.serve import serve, web, worker
 @click.pass_context
 def main(ctx: click.Context, config: Path | None) -> None:
     """Publish to X, TikTok and Pinterest through one HTTP API, from a machine of your own."""
-    appliance = ctx.ensure_object(Appliance)
-    appliance.config = config
-
-
-for command in (init, serve, demo, doctor, admin, backup, verify_backup, restore, web, worker, sandbox):
-    main.add_command(command)
+    ctx.ensure_object(CommandContext).config = config

@@ -1,75 +1,68 @@
 """`backup`, `verify-backup`, `restore`: copies of everything."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from socialpub.cli.context import Appliance, pass_appliance
-from socialpub.cli.output import moment, say, working
-
-if TYPE_CHECKING:
-    from socialpub.ops.backup import Copy
+from socialpub.cli.context import CommandContext, pass_command_context
+from socialpub.cli.output import format_time, print_note, spinner
+from socialpub.ops import backup, restore, verification
+from socialpub.ops.backup import BackupSummary
 
 FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 
 
-@click.command(short_help="Write a consistent copy of database and media.")
+@click.command("backup")
 @FILE
-@click.option("--with-secret", is_flag=True, help="Put secret.key into the copy too; keep it like a password then.")
-@pass_appliance
-def backup(appliance: Appliance, file: Path, with_secret: bool) -> None:
+@click.option("--with-secret", is_flag=True, help="Put secret.key into the copy too; then keep it like a password.")
+@pass_command_context
+def write_backup(context: CommandContext, file: Path, with_secret: bool) -> None:
     """Write a consistent copy of database and media to FILE, while the appliance runs."""
-    from socialpub.ops import backup
-
-    with appliance.open() as rt, working("copying"):
-        copy = backup.write(rt, file, with_secret=with_secret)
+    with context.open() as rt, spinner("Copying"):
+        summary = backup.write(rt, file, with_secret=with_secret)
     click.echo(str(file))
-    _describe(copy)
+    _describe(summary)
     if not with_secret:
-        say("secret.key is not in it. Keep a copy of that elsewhere: without it the stored tokens cannot be read.")
+        print_note("It does not contain secret.key. Keep that elsewhere: without it the stored tokens cannot be read.")
 
 
-@click.command("verify-backup", short_help="Read a copy to its end and say whether it is whole.")
+@click.command()
 @FILE
 def verify_backup(file: Path) -> None:
-    """Read a copy to its end: every byte is as it was written and the database is sound, or what is not."""
-    from socialpub.ops import backup
-
-    with working("reading"):
-        copy = backup.verify(file)
+    """Read a copy to its end, and check that every byte is as it was written and that the database is sound."""
+    with spinner("Reading"):
+        summary = verification.verify(file)
     click.echo(f"{file} is whole.")
-    _describe(copy)
+    _describe(summary)
 
 
-@click.command(short_help="Put a copy into an empty data_dir, paused.")
+@click.command("restore")
 @FILE
-@pass_appliance
-def restore(appliance: Appliance, file: Path) -> None:
+@pass_command_context
+def restore_backup(context: CommandContext, file: Path) -> None:
     """Put a copy into the data_dir of the configuration, which must not hold a database or media yet.
 
     It starts paused: what was due since the copy was made may have been sent by the original.
     """
-    from socialpub.ops.restore import restore as put_back
-
-    settings = appliance.settings()
-    with working("restoring"):
-        copy = put_back(file, settings, appliance.clock())
+    settings = context.settings()
+    with spinner("Restoring"):
+        summary = restore.restore(file, settings, context.clock())
     click.echo(str(settings.data_dir))
-    _describe(copy)
-    say("Restored, and paused: the API can be used, and nothing is published.")
-    say("1. Stop the original for good.")
-    say("2. Connect accounts whose tokens it has renewed since: socialpub admin list-profiles, connect-profile")
-    say("3. socialpub admin resume")
-    say("That reads back what was due since the copy was made, and never sends any of it again. Only if you know that")
-    say("the original sent none of it: socialpub admin resume --nothing-was-sent")
+    _describe(summary)
+    print_note("Restored, and paused: the API can be used, and nothing is published.")
+    print_note("1. Stop the original for good.")
+    print_note("2. Reconnect the accounts whose tokens it has renewed since then:")
+    print_note("   socialpub admin list-profiles, then socialpub admin connect-profile")
+    print_note("3. socialpub admin resume")
+    print_note("   It looks up what was due since the copy was made, and never sends any of it again. Only if you know")
+    print_note("   that the original sent none of it, run: socialpub admin resume --nothing-was-sent")
 
 
-def _describe(copy: "Copy") -> None:
-    posts = "1 post" if copy.posts == 1 else f"{copy.posts} posts"
-    files = "1 media file" if copy.media_files == 1 else f"{copy.media_files} media files"
-    secret = ", secret.key" if copy.holds_secret else ""
-    say(f"As of {moment(copy.copied_at)}: {posts}, {files}{secret}.")
-    if copy.media_missing:
-        were = "1 media file was" if copy.media_missing == 1 else f"{copy.media_missing} media files were"
-        say(f"{were} lost already when it was made.")
+def _describe(summary: BackupSummary) -> None:
+    posts = "1 post" if summary.posts == 1 else f"{summary.posts} posts"
+    files = "1 media file" if summary.media_files == 1 else f"{summary.media_files} media files"
+    secret = ", secret.key" if summary.holds_secret else ""
+    print_note(f"As of {format_time(summary.copied_at)}: {posts}, {files}{secret}.")
+    if summary.media_missing:
+        were = "1 media file was" if summary.media_missing == 1 else f"{summary.media_missing} media files were"
+        print_note(f"{were} missing already when it was made.")

@@ -1,7 +1,7 @@
 """A child process that ends with its parent, however the parent ends.
 
-The parent holds one end of a pipe and never writes. When it lets go, on purpose or because it was killed, the child
-reads the end of its standard input and stops as if it had been told to; so nobody has to find and kill it.
+The parent holds one end of a pipe and never writes. When it closes it, on purpose or because it was killed, the child
+reads the end of its standard input and stops as after SIGTERM; so nobody has to find and kill it.
 """
 
 import os
@@ -12,14 +12,20 @@ import threading
 from pathlib import Path
 from typing import IO
 
+import click
+
 STOP_SECONDS = 10.0
 """How long a child may take to stop cleanly. `serve` promises fifteen seconds for everything; a call to a network that
 takes longer is left to recovery."""
 
-OPTION = "--leashed"
+OPTION = "--end-with-parent"
+
+end_with_parent_option = click.option(
+    OPTION, "stop_seconds", type=float, hidden=True, help="End within SECONDS when standard input ends."
+)
 
 
-class Leashed:
+class ChildProcess:
     """`socialpub ARGUMENTS` as a child, in a session of its own: Ctrl-C reaches the parent alone."""
 
     def __init__(
@@ -41,14 +47,14 @@ class Leashed:
             start_new_session=True,
         )
 
-    def let_go(self) -> None:
+    def request_stop(self) -> None:
         """Have it stop; returns at once."""
         assert self.process.stdin is not None
         self.process.stdin.close()
 
-    def end(self) -> int:
+    def stop(self) -> int:
         """Have it stop and wait until it has; its exit code."""
-        self.let_go()
+        self.request_stop()
         try:
             return self.process.wait(self._seconds + 2)
         except subprocess.TimeoutExpired:
@@ -56,16 +62,16 @@ class Leashed:
             return self.process.wait()
 
 
-def obey(seconds: float | None) -> None:
-    """In the child: end with the parent; a stop longer than `seconds` is cut short. None: nobody holds us."""
-    if seconds is None:
+def end_with_parent(stop_seconds: float | None) -> None:
+    """In the child: end with the parent; a stop longer than `stop_seconds` is cut short. None: there is no parent."""
+    if stop_seconds is None:
         return
-    threading.Thread(target=_obey, args=(seconds,), name="leash", daemon=True).start()
+    threading.Thread(target=_watch_parent, args=(stop_seconds,), name="parent watch", daemon=True).start()
 
 
-def _obey(seconds: float) -> None:
+def _watch_parent(stop_seconds: float) -> None:
     while os.read(sys.stdin.fileno(), 4096):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
-    threading.Event().wait(seconds)
+    threading.Event().wait(stop_seconds)
     os._exit(0)

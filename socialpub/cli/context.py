@@ -1,4 +1,4 @@
-"""The appliance that a command is about: its configuration, and its parts while the command runs."""
+"""What a command works with: the configuration, and the appliance's parts while the command runs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    # Every command has this file, and `socialpub --help` must not wait for pydantic and the rest. There is no circle.
     from socialpub.core.clock import Clock
     from socialpub.core.settings.loader import Settings
     from socialpub.runtime import Runtime
 
 
 @dataclass
-class Appliance:
+class CommandContext:
     config: Path | None = None
     parts: dict[str, Any] = field(default_factory=dict)
     """Handed to `runtime.build`: a test's clock and networks."""
@@ -68,4 +69,4 @@ class Appliance:
             rt.close()
 
 
-pass_appliance = click.make_pass_decorator(Appliance, ensure=True)
+pass_command_context = click.make_pass_decorator(CommandContext, ensure=True)

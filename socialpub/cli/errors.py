@@ -8,7 +8,7 @@ import click
 from socialpub.core.errors import OperatorError, SocialpubError
 
 
-class Failure(click.ClickException):
+class CommandError(click.ClickException):
     exit_code = 1
 
     def __init__(self, message: str, hint: str | None = None) -> None:
@@ -21,23 +21,22 @@ class Failure(click.ClickException):
             click.echo(f"Hint: {self.hint}", err=file is None, file=file)
 
 
-def as_failure(error: Exception) -> Failure | None:
-    """The failure to show for what a room below raised; None for a mistake of ours, whose traceback is wanted."""
+def as_command_error(error: Exception) -> CommandError | None:
+    """What to show for an error that a lower room raised; None for a mistake of ours, whose traceback is wanted."""
     match error:
         case OperatorError():
-            return Failure(error.message, error.hint)
+            return CommandError(error.message, error.hint)
         case SocialpubError():
             fields = [field.message for field in error.errors if field.message != error.detail]
-            return Failure("\n- ".join([error.detail, *fields]))
+            return CommandError("\n- ".join([error.detail, *fields]))
         case _ if isinstance(error, sqlite3.DatabaseError) or isinstance(error.__context__, sqlite3.DatabaseError):
             # peewee raises classes of its own, in whose context stands SQLite's.
-            return Failure(
-                f"The database cannot be used: {error}.",
-                "Look at the disk and at who owns the files in data_dir.",
+            return CommandError(
+                f"The database cannot be used: {error}.", "Check the disk, and who owns the files in data_dir."
             )
         case PermissionError() if error.filename:
-            return Failure(
-                f"{error.filename} may not be used: {error.strerror}.",
+            return CommandError(
+                f"{error.filename} cannot be used: {error.strerror}.",
                 "Run the command as the user that socialpub runs as.",
             )
         case _:

@@ -1,23 +1,44 @@
-"""A group of commands: in the order in which they are added, and with failures that say what to do."""
+"""A group of commands, each imported when it is used: `--help` is quick, and a worker never loads the web server."""
 
+from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import click
 
-from socialpub.cli.errors import as_failure
+from socialpub.cli.errors import as_command_error
 
 
-class Commands(click.Group):
+class LazyGroup(click.Group):
+    """Shows its commands in the order in which they are given, and turns failures into messages that say what to do."""
+
+    def __init__(self, *, places: Mapping[str, tuple[str, str]], **kwargs: Any) -> None:
+        """`places` gives for each command where it is (`module:function`), and its line in the help."""
+        placeholders = {name: click.Command(name, short_help=line) for name, (_, line) in places.items()}
+        super().__init__(commands=placeholders, **kwargs)
+        self._places = {name: place for name, (place, _) in places.items()}
+
     def invoke(self, ctx: click.Context) -> Any:
-        """Turn what the rooms below raise into a message and exit code 1."""
+        """Run the command. What the lower rooms raise becomes a message and exit code 1."""
         try:
             return super().invoke(ctx)
         except Exception as error:
-            failure = as_failure(error)
+            failure = as_command_error(error)
             if failure is None:
                 raise
             raise failure from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """As a newcomer needs them, not by the alphabet."""
-        return list(self.commands)
+        return list(self._places)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in self._places:
+            return None
+        module, _, function = self._places[cmd_name].partition(":")
+        command: click.Command = getattr(import_module(module), function)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """The list in the help, without importing a single command."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.short_help or "") for name, command in self.commands.items()])

@@ -4,18 +4,17 @@ from pathlib import Path
 
 import click
 
-from socialpub.cli.output import say
+from socialpub.cli.output import print_note
+from socialpub.core.settings import init_template
 
 
-@click.command(short_help="Write a configuration, a data folder and secret.key.")
+@click.command()
 @click.argument("folder", metavar="[DIR]", type=click.Path(file_okay=False, path_type=Path), default=Path())
 def init(folder: Path) -> None:
     """Write config.toml, the data folder and secret.key into DIR (default: here). Overwrites nothing."""
-    from socialpub.core.settings import init_template
-
     for path in init_template.create(folder):
         click.echo(str(path))
     config = folder / "config.toml"
     here = "" if folder == Path() else f" --config {config}"
-    say(f"\nNext: fill in [providers.x] in {config}, then start it with: socialpub{here} serve")
-    say("Keep secret.key: without it the stored tokens cannot be read.")
+    print_note(f"\nNext: fill in [providers.x] in {config}, then start it with: socialpub{here} serve")
+    print_note("Keep secret.key safe: without it the stored tokens cannot be read.")

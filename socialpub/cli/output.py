@@ -1,4 +1,4 @@
-"""What a person sees: tables on stdout, news on stderr."""
+"""What a person at the terminal sees: results and tables on stdout, notes on stderr."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -7,25 +7,27 @@ from typing import Any
 
 import click
 
-WIDE = 500
+FILE_WIDTH = 500
 """Columns of a table that goes into a file or a pipe: nothing is wrapped or cut there."""
 
 
-def say(text: str) -> None:
-    """News for the person at the terminal; never a result."""
+def print_note(text: str) -> None:
+    """Something the person should know; never a result."""
     click.echo(text, err=True)
 
 
-def show_json(value: Any) -> None:
+def print_json(value: Any) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def show_table(columns: Sequence[str], rows: Sequence[Sequence[str | None]], empty: str) -> None:
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str | None]], empty: str) -> None:
     """A table on stdout; where there is no row, `empty` on stderr."""
     if not rows:
-        say(empty)
+        print_note(empty)
         return
+    # Only tables pay for rich.
     from rich.box import SIMPLE_HEAD
+    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -35,26 +37,21 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[str | None]], emp
     for row in rows:
         # Text, not markup: a name may hold brackets.
         table.add_row(*(Text(cell or "") for cell in row))
-    console().print(table)
-
-
-def console(stderr: bool = False) -> Any:
-    """A rich console; wide where no terminal sets the width."""
-    from rich.console import Console
-
-    made = Console(stderr=stderr, highlight=False)
-    return made if made.is_terminal else Console(stderr=stderr, highlight=False, width=WIDE, soft_wrap=True)
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=FILE_WIDTH, soft_wrap=True)
+    console.print(table)
 
 
 @contextmanager
-def working(text: str) -> Iterator[None]:
-    """Shows that something takes a while, on a terminal."""
+def spinner(text: str) -> Iterator[None]:
+    """Shows on a terminal that something takes a while."""
     from rich.console import Console
 
     with Console(stderr=True).status(text):
         yield
 
 
-def moment(stamp: str | None) -> str:
-    """An instant as people read it: `2026-11-21 11:30:00 UTC`."""
+def format_time(stamp: str | None) -> str:
+    """A stamp as people read it: `2026-11-21 11:30:00 UTC`."""
     return "" if stamp is None else f"{stamp[:10]} {stamp[11:19]} UTC"

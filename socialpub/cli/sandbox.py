@@ -1,4 +1,4 @@
-"""`socialpub sandbox`: the networks, played on this machine."""
+"""`socialpub sandbox`: stand-ins for the networks, on this machine."""
 
 import signal
 import socket
@@ -8,8 +8,10 @@ from pathlib import Path
 
 import click
 
-from socialpub.cli.errors import Failure
-from socialpub.cli.output import say
+from socialpub.cli.child_process import end_with_parent, end_with_parent_option
+from socialpub.cli.errors import CommandError
+from socialpub.cli.output import print_note
+from socialpub.sandbox import World, server
 
 
 @click.command()
@@ -20,45 +22,46 @@ from socialpub.cli.output import say
     "--journal",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Keep accounts, tokens and posts there over a restart.",
+    help="Keep accounts, tokens and posts in FILE, for the next start.",
 )
-@click.option("--leashed", type=float, hidden=True, help="End within SECONDS when standard input ends.")
-def sandbox(listen: str, journal: Path | None, leashed: float | None) -> None:
-    """Play the networks, to try everything without credentials."""
-    from socialpub.cli.child_process import obey
-    from socialpub.sandbox import World, server
-
+@end_with_parent_option
+def sandbox(listen: str, journal: Path | None, stop_seconds: float | None) -> None:
+    """Run stand-ins for the networks, to try everything without credentials."""
     host, _, port = listen.rpartition(":")
     host = host.strip("[]")
     if not host or not port.isdecimal() or int(port) > 65535:
-        raise click.BadParameter(f"{listen!r} is no HOST:PORT, such as 127.0.0.1:8100.", param_hint="--listen")
-    obey(leashed)
+        raise click.BadParameter(f"{listen!r} is not HOST:PORT, such as 127.0.0.1:8100.", param_hint="--listen")
+    end_with_parent(stop_seconds)
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         sock = socket.create_server((host, int(port)), family=family, backlog=512)
     except OSError as error:
-        raise Failure(
-            f"The sandbox cannot listen on {listen}: {error.strerror}.", "Choose another: --listen 127.0.0.1:0"
+        raise CommandError(
+            f"The sandbox cannot listen on {listen}: {error.strerror}.", "Choose another address: --listen 127.0.0.1:0"
         ) from None
-    # Whoever reads the address may already tell it to stop.
+    # Whoever reads the address may already ask it to stop.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     bound = sock.getsockname()[1]
     url = f"http://{'[' + host + ']' if ':' in host else host}:{bound}"
     click.echo(f"{url}/")
-    say("The sandbox plays X, TikTok and Pinterest. What a reader sees:")
-    for name in ("x", "tiktok", "pinterest"):
-        say(f"  {url}/{name}/feed")
-    say("\nHave socialpub use it with these lines in config.toml, and start it:\n")
-    say(provider_lines(url))
-    say("Then connect accounts on its consent pages, as on the real ones:  socialpub admin connect-profile x")
-    say("TikTok fetches photos from addresses that were proved to it. To have it trust every address:")
-    say(f"  curl -d '{{\"all_urls_verified\": true}}' {url}/_control/tiktok/settings")
-    say("Ctrl-C ends it.")
+    _explain(url)
     with suppress(KeyboardInterrupt):
         world = World(journal=journal)
         # The real TikTok pulls photos from public https addresses only; an appliance to be tried out has none.
         world.tiktok.public_urls_only = False
         server.run(world, sock)
+
+
+def _explain(url: str) -> None:
+    print_note("The sandbox stands in for X, TikTok and Pinterest. Published posts are shown at:")
+    for name in ("x", "tiktok", "pinterest"):
+        print_note(f"  {url}/{name}/feed")
+    print_note("\nTo have socialpub use it, put these lines into config.toml and start socialpub:\n")
+    print_note(provider_lines(url))
+    print_note("Then connect accounts on its consent pages, as on the real ones:  socialpub admin connect-profile x")
+    print_note("TikTok fetches photos only from verified addresses. To have it take every address for verified:")
+    print_note(f"  curl -d '{{\"all_urls_verified\": true}}' {url}/_control/tiktok/settings")
+    print_note("Press Ctrl-C to end it.")
 
 
 def provider_lines(url: str) -> str:

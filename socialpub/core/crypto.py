@@ -68,13 +68,16 @@ def load(path: Path) -> Secrets:
         key = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except FileNotFoundError:
         raise OperatorError(
-            f"{path} is missing.", "`socialpub init` makes one; after a restore put the one of the original there."
+            f"{path} is missing.",
+            "Run `socialpub init` to make one; after a restore put the original secret.key there.",
         ) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not URL-safe base64"
         raise OperatorError(f"{path} cannot be read: {reason}.", "Put the original secret.key there.") from None
     if len(key) < 32:
-        raise OperatorError(f"{path} is too short: 32 bytes in URL-safe base64 are needed.", "Put the original there.")
+        raise OperatorError(
+            f"{path} is too short: 32 bytes in URL-safe base64 are needed.", "Put the original secret.key there."
+        )
     return Secrets(key)
 
 

@@ -1,16 +1,47 @@
-"""Files that are still there after a power cut.
+"""New files, flushed to the disk, that never replace another one.
 
-A file's bytes are flushed with `os.fsync`; its name is an entry of its folder, which has to be flushed as well.
+A name reaches the disk with its folder, not with the file: whoever gives a file its name flushes the folder, too.
 """
 
+import errno
 import os
 from pathlib import Path
+from typing import IO
+
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+
+
+def create(path: Path) -> IO[bytes]:
+    """A new file, opened for writing, that nobody else may read. Raises FileExistsError."""
+    # With its final mode from the first moment on: it is never readable by others, not even while it is empty.
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb")
+
+
+def flush(file: IO[bytes]) -> None:
+    """Have the content of a file on the disk."""
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def flush_folder(folder: Path) -> None:
-    """Write the names in a folder to the disk."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    """Have the names in a folder on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(fd)
+        os.fsync(descriptor)
     finally:
-        os.close(fd)
+        os.close(descriptor)
+
+
+def move(source: Path, target: Path) -> None:
+    """Give a finished file its name, on the same disk. Raises FileExistsError: nothing is ever replaced."""
+    try:
+        target.hardlink_to(source)
+        source.unlink()
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        # Some file systems, such as those of memory sticks, have no hard links: there, look first and then rename.
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, "File exists", str(target)) from None
+        source.rename(target)
+    flush_folder(target.parent)

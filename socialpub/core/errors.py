@@ -1,6 +1,6 @@
-"""Every failure that somebody outside can meet, one class per code (spec section 7, contract 1.7).
+"""Every failure that a caller or the operator can meet, one class per code (spec section 7, contract 1.7).
 
-`detail` is safe to show; the cause belongs into the log. Nothing here knows HTTP beyond the status that its code means.
+`detail` is safe to show; the cause belongs in the log. Nothing here knows HTTP beyond the status that its code means.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ class FieldError:
 
 
 class OperatorError(Exception):
-    """Something only the owner of the machine can mend. `hint` says how."""
+    """Something that only the operator can put right. `hint` says how."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)

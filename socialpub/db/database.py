@@ -294,7 +294,7 @@ def _as_unavailable(error: sqlite3.Error) -> Exception:
     if "locked" in text or "busy" in text:
         return Unavailable("Another process keeps the database locked. Try again in a moment.")
     if "disk I/O" in text or "readonly" in text or "unable to open" in text:
-        return Unavailable("The database cannot be written. Look at the disk.", retry_after_seconds=60)
+        return Unavailable("The database cannot be written. Check the disk.", retry_after_seconds=60)
     return error
 
 

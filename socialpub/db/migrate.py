@@ -4,6 +4,7 @@ Migrations are numbered, append-only, and say why. A history row without a file 
 that one changed is unknown here, so this one does not touch the database at all.
 """
 
+import sqlite3
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -26,9 +27,19 @@ def exclusive(run_dir: Path) -> Iterator[None]:
         yield
 
 
+def applied(connection: sqlite3.Connection) -> list[str]:
+    """The names of the migrations that a database has."""
+    return [row[0] for row in connection.execute("SELECT name FROM schema_migration")]
+
+
 def unknown(applied: Iterable[str]) -> list[str]:
     """Those of the applied migrations that this version does not know: a newer one made them."""
     return sorted(set(applied) - _known())
+
+
+def is_newer(what: str, unknown: Iterable[str]) -> str:
+    """The sentence for a database with migrations that this version does not know."""
+    return f"{what} was made by a newer socialpub: it has {', '.join(unknown)}, unknown to this version."
 
 
 def missing(applied: Iterable[str]) -> list[str]:
@@ -50,8 +61,8 @@ def apply(database: SqliteDatabase) -> list[str]:
         newer = [row.name for row in runner.status() if row.path is None]
         if newer:
             raise OperatorError(
-                f"The database was made by a newer socialpub (it has {', '.join(newer)}, unknown here).",
+                is_newer("The database", newer),
                 "Install the newer version again, or restore a copy that this version made.",
             )
-        applied: list[str] = runner.up()
-    return applied
+        names: list[str] = runner.up()
+    return names

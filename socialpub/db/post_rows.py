@@ -34,6 +34,10 @@ def final_among(reader: Reader, post_ids: Sequence[str]) -> list[str]:
     return found
 
 
+def count(reader: Reader) -> int:
+    return int(reader.value("SELECT count(*) FROM post"))
+
+
 def newest_created_at(reader: Reader) -> str | None:
     at: str | None = reader.value("SELECT max(created_at) FROM post")
     return at

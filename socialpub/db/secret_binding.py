@@ -13,7 +13,7 @@ def bind_secret(db: Database, check_value: str) -> None:
     elif known != check_value:
         raise OperatorError(
             "The database belongs to another secret.key.",
-            "Put the secret.key back that lay beside this database; without it no stored token can be read.",
+            "Put back the secret.key that belongs to this database; without it no stored token can be read.",
         )
 
 

@@ -1,188 +1,211 @@
-"""The file that a copy is: a tar file whose last member's name is the SHA-256 of every byte before it.
+"""The file that a copy is: a tar file whose last member, SHA256SUMS, `sha256sum -c` checks once it is unpacked.
 
-A byte that was lost or changed anywhere, in a header or in padding too, therefore shows before anything inside is
-believed; and what somebody else put together is refused whatever its names point at. Memory stays small whatever the
-size.
+Such a file has exactly one form: no byte of it is free, neither in a header nor in the padding, so a byte that was lost
+or changed anywhere shows before anything inside is believed. Memory stays small whatever the size.
 """
 
-import errno
 import hashlib
 import io
 import os
 import tarfile
+import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
-from socialpub.core.durable_files import flush_folder
+from socialpub.core import durable_files
 from socialpub.core.errors import OperatorError
 
 FIRST = "socialpub-copy.json"
-"""The name of the first member; by it a copy is known from its first bytes."""
+"""The name of the first member: a copy is known by its first bytes."""
 
-_SEAL = "sha256/"
-_PIECE = 1 << 20
-_AT_MOST_BEHIND = tarfile.BLOCKSIZE * 3 + tarfile.RECORDSIZE
-"""From the seal to the end of the file: its block, two empty ones, and what fills the last record."""
+SUMS = "SHA256SUMS"
+"""The name of the last member, which lists the SHA-256 of every other one in their order."""
 
+FORMER_SUM = "sha256/"
+"""Copies of former versions end with an empty member whose name gives the SHA-256 of every byte before it."""
 
-class Unsound(OperatorError):
-    """The file is no whole copy of socialpub."""
+USE_OURS = "Use a file that `socialpub backup` wrote."
 
-
-class _Target(Protocol):
-    def write(self, data: bytes, /) -> object: ...
+_CHUNK_BYTES = 1 << 20
 
 
-class _Summed:
-    """A file that is written once, from its beginning to its end, and summed up on the way."""
+class InvalidArchive(OperatorError):
+    """The file is not a whole copy that socialpub made."""
 
-    def __init__(self, file: _Target) -> None:
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+class ArchiveWriter:
+    """A copy that is being written. `finish` comes last."""
+
+    def __init__(self, file: IO[bytes], sums: IO[bytes]) -> None:
+        """`sums` is an empty file for the lines of SHA256SUMS, which may be many."""
         self._file = file
-        self._at = 0
-        self.sum = hashlib.sha256()
-
-    def write(self, data: bytes) -> int:
-        self._file.write(data)
-        self.sum.update(data)
-        self._at += len(data)
-        return len(data)
-
-    def tell(self) -> int:
-        return self._at
-
-
-class Archive:
-    """A copy that is being written."""
-
-    def __init__(self, file: _Target) -> None:
-        self._summed = _Summed(file)
-        self._tar = tarfile.TarFile(fileobj=self._summed, mode="w", format=tarfile.GNU_FORMAT)  # type: ignore[arg-type]
+        self._sums = sums
 
     def add(self, name: str, content: bytes) -> None:
-        self._put(name, io.BytesIO(content), len(content))
+        self._add(name, io.BytesIO(content), len(content))
 
     def add_file(self, name: str, path: Path) -> None:
         """Raises FileNotFoundError before anything of it is written."""
         with path.open("rb") as file:
-            self._put(name, file, os.fstat(file.fileno()).st_size)
+            self._add(name, file, os.fstat(file.fileno()).st_size)
 
-    def seal(self) -> None:
-        """The end: nothing can be added any more."""
-        self._tar.addfile(_seal(self._summed.sum.hexdigest()))
-        self._tar.close()
+    def finish(self) -> None:
+        """Write SHA256SUMS and the end."""
+        size = self._sums.tell()
+        self._sums.seek(0)
+        self._write_member(SUMS, self._sums, size)
+        self._file.write(bytes(_end_bytes(self._file.tell())))
 
-    def _put(self, name: str, file: IO[bytes], size_bytes: int) -> None:
-        info = _member(name)
-        info.size = size_bytes
-        self._tar.addfile(info, file)
-        self._tar.members.clear()  # type: ignore[attr-defined]  # the library would keep every one of them
+    def _add(self, name: str, content: IO[bytes], size: int) -> None:
+        self._sums.write(_sums_line(self._write_member(name, content, size), name))
+
+    def _write_member(self, name: str, content: IO[bytes], size: int) -> str:
+        """The SHA-256 of what was written."""
+        self._file.write(_header(name, size))
+        digest, left = hashlib.sha256(), size
+        while left:
+            chunk = content.read(min(left, _CHUNK_BYTES))
+            if not chunk:
+                raise OSError(f"{name} became shorter while it was copied")
+            self._file.write(chunk)
+            digest.update(chunk)
+            left -= len(chunk)
+        self._file.write(bytes(_padding_bytes(size)))
+        return digest.hexdigest()
 
 
 @contextmanager
-def create(path: Path) -> Iterator[Archive]:
-    """Write a new file that nobody else may read; sealed and on the disk when this ends well."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        archive = Archive(file)
+def create(path: Path) -> Iterator[ArchiveWriter]:
+    """Write a new file that nobody else may read; complete and on the disk when this ends well."""
+    with durable_files.create(path) as file, tempfile.TemporaryFile(dir=path.parent) as sums:
+        archive = ArchiveWriter(file, sums)
         yield archive
-        archive.seal()
-        file.flush()
-        os.fsync(descriptor)
+        archive.finish()
+        durable_files.flush(file)
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+class Member:
+    """One file inside a copy, to be read while the walk stands at it."""
+
+    def __init__(self, file: IO[bytes], name: str, size: int) -> None:
+        self.name = name
+        self.digest = hashlib.sha256()
+        self._file = file
+        self._left = size
+
+    def read(self, size: int = _CHUNK_BYTES) -> bytes:
+        """Up to `size` bytes; none at the end."""
+        chunk = self._file.read(min(size, self._left))
+        self._left -= len(chunk)
+        self.digest.update(chunk)
+        return chunk
+
+    def skip(self) -> bool:
+        """Read what is left. False when the file ends before."""
+        while self.read():
+            pass
+        return not self._left
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
-    """A copy whose every byte was read and is as it was written. Raises Unsound, OperatorError."""
+def checked(path: Path) -> Iterator[IO[bytes]]:
+    """A copy of which every byte was read and is as it was written. Raises InvalidArchive, OperatorError."""
     try:
         file = path.open("rb")
     except OSError as error:
         raise OperatorError(f"{path} cannot be read: {error.strerror}.", "Name the file of a copy.") from None
     with file:
         try:
-            _check_seal(path, file)
+            for _ in members(path, file):
+                pass
         except OSError as error:
-            raise OperatorError(f"{path} cannot be read: {error.strerror}.", "Look at its disk.") from error
+            raise OperatorError(f"{path} cannot be read: {error.strerror}.", "Check the disk it is on.") from error
         yield file
 
 
-def members(path: Path, file: IO[bytes]) -> Generator[tuple[str, IO[bytes]], None, None]:
-    """Name and content of every member, to be read in this order. Raises Unsound for what is no plain file."""
+def members(path: Path, file: IO[bytes]) -> Generator[Member, None, None]:
+    """Every member but the sums, in their order, checked on the way. Raises InvalidArchive."""
     file.seek(0)
-    sealed = False
+    if file.read(len(FIRST) + 1) != FIRST.encode() + b"\0":
+        raise InvalidArchive(f"{path} is not a copy that socialpub made.", USE_OURS)
+    file.seek(0)
+    listed, listed_bytes = hashlib.sha256(), 0
+    is_last = False
+    while not is_last:
+        begins_at = file.tell()
+        name, size = _read_header(path, file)
+        member = Member(file, name, size)
+        is_last = name == SUMS or name.startswith(FORMER_SUM)
+        if name == SUMS:
+            matches = size == listed_bytes and member.skip() and member.digest.digest() == listed.digest()
+        elif is_last:
+            matches = size == 0 and name == FORMER_SUM + _digest_before(file, begins_at)
+        else:
+            yield member
+            matches = member.skip()
+            line = _sums_line(member.digest.hexdigest(), name)
+            listed.update(line)
+            listed_bytes += len(line)
+        if not matches or file.read(_padding_bytes(size)).strip(b"\0"):
+            raise _damaged(path, "its checksum does not match" if is_last else f"{name!r} in it is not whole")
+    end = _end_bytes(file.tell())
+    if file.read(end + 1) != bytes(end):
+        raise _damaged(path, "it does not end where it should")
+
+
+def _read_header(path: Path, file: IO[bytes]) -> tuple[str, int]:
+    """Name and size of the member that begins here."""
+    header = file.read(tarfile.BLOCKSIZE)
     try:
-        with tarfile.open(fileobj=file, mode="r:") as tar:
-            while (member := tar.next()) is not None:
-                tar.members.clear()  # type: ignore[attr-defined]
-                content = tar.extractfile(member) if member.type == tarfile.REGTYPE and not member.issparse() else None
-                if content is None or sealed:
-                    raise Unsound(f"{path} is no copy that socialpub made: it holds {member.name!r}.")
-                if member.name.startswith(_SEAL):
-                    sealed = True
-                else:
-                    with content:
-                        yield member.name, content
-    except tarfile.TarError as error:
-        raise Unsound(f"{path} is no copy that socialpub made: {error}.") from error
-    if not sealed:
-        raise Unsound(f"{path} is no copy that socialpub made: it ends too early.")
+        info = tarfile.TarInfo.frombuf(header, "utf-8", "surrogateescape")
+    except tarfile.HeaderError:
+        raise _damaged(path, f"{SUMS} is not reached") from None
+    if info.size < 0 or header != _header(info.name, info.size):
+        raise InvalidArchive(f"{path} is not a copy that socialpub made: it holds {info.name!r}.", USE_OURS)
+    return info.name, info.size
 
 
-def put_in_place(source: Path, target: Path) -> None:
-    """Give a finished file its name, on the same disk. Raises FileExistsError: nothing is ever replaced."""
-    try:
-        target.hardlink_to(source)
-        source.unlink()
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        # A disk that knows no second name for a file, such as a stick: the look comes first then.
-        if os.path.lexists(target):
-            raise FileExistsError(errno.EEXIST, "File exists", str(target)) from None
-        source.rename(target)
-    flush_folder(target.parent)
+def _digest_before(file: IO[bytes], end: int) -> str:
+    """The SHA-256 of every byte before `end`; the file stands where it stood afterwards."""
+    stands_at = file.tell()
+    file.seek(0)
+    before = Member(file, "", end)
+    before.skip()
+    file.seek(stands_at)
+    return before.digest.hexdigest()
 
 
-_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+def _damaged(path: Path, how: str) -> InvalidArchive:
+    return InvalidArchive(
+        f"{path} is damaged or cut short: {how}.", "Use another copy, or fetch this one again from where it was kept."
+    )
 
 
-# --- inside ----------------------------------------------------------------------------------------------------------
+# --- the form --------------------------------------------------------------------------------------------------------
 
 
-def _member(name: str) -> tarfile.TarInfo:
+def _header(name: str, size: int) -> bytes:
     info = tarfile.TarInfo(name)
-    info.mode = 0o600
-    return info
+    info.size, info.mode = size, 0o600
+    return info.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
 
 
-def _seal(digest: str) -> tarfile.TarInfo:
-    return _member(_SEAL + digest)
+def _sums_line(digest: str, name: str) -> bytes:
+    return f"{digest}  {name}\n".encode("utf-8", "surrogateescape")
 
 
-def _check_seal(path: Path, file: IO[bytes]) -> None:
-    """Raises Unsound unless the file is, to the last byte, what was sealed."""
-    ours = FIRST.encode() + b"\0"
-    size = file.seek(0, os.SEEK_END)
-    behind = min(size, _AT_MOST_BEHIND)
-    file.seek(size - behind)
-    at = size - behind + len(file.read(behind).rstrip(b"\0"))
-    at = max(at - 1, 0) // tarfile.BLOCKSIZE * tarfile.BLOCKSIZE  # where the last block begins that is not empty
-    file.seek(0)
-    if file.read(len(ours)) != ours:
-        raise Unsound(f"{path} is no copy that socialpub made.", "Name the file that `socialpub backup` wrote.")
-    file.seek(0)
-    total = hashlib.sha256()
-    left = at
-    while left and (piece := file.read(min(left, _PIECE))):
-        total.update(piece)
-        left -= len(piece)
-    end = io.BytesIO()
-    with tarfile.open(fileobj=end, mode="w", format=tarfile.GNU_FORMAT) as tar:
-        tar.offset = at
-        tar.addfile(_seal(total.hexdigest()))
-    if file.read() != end.getvalue():
-        raise Unsound(
-            f"{path} is damaged or cut short: it is not what was written once.",
-            "Use another copy, or take this one again from where it was kept.",
-        )
+def _padding_bytes(size: int) -> int:
+    return -size % tarfile.BLOCKSIZE
+
+
+def _end_bytes(size: int) -> int:
+    """The zeros behind the last member: two blocks, and as many as fill the last record."""
+    return 2 * tarfile.BLOCKSIZE + -(size + 2 * tarfile.BLOCKSIZE) % tarfile.RECORDSIZE

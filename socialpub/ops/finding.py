@@ -1,4 +1,4 @@
-"""What the doctor says: one thing looked at, what was found in a sentence, and what to do about it."""
+"""What the doctor finds: one thing checked, what was found in a sentence, and what to do about it."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,14 +7,14 @@ from enum import StrEnum
 class Level(StrEnum):
     OK = "ok"
     NOTE = "note"
-    """Allowed, and perhaps meant; or something that could not be looked at."""
+    """Allowed, and perhaps meant; or something that could not be checked."""
     PROBLEM = "problem"
-    """Must be mended."""
+    """Must be fixed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`subject` is what was looked at; `remedy` is None only where nothing needs doing."""
+    """`subject` is what was checked; `remedy` is None only where nothing needs doing."""
 
     level: Level
     subject: str

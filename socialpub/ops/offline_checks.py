@@ -1,6 +1,6 @@
-"""What the configuration and the files alone tell, before anything is opened: the doctor's first round.
+"""The doctor's first checks: what the configuration and the files alone show, before anything is opened.
 
-It makes nothing, not even a database: whoever is told that something is missing may want to restore a copy there.
+They create nothing, not even a database: whoever learns that something is missing may want to restore a copy there.
 """
 
 import os
@@ -23,20 +23,19 @@ from socialpub.media import inspect
 from socialpub.ops.finding import Finding, note, ok, problem
 
 
-def look_at(settings: Settings) -> Iterator[Finding]:
-    """Every finding of the first round. Where one of them is a problem with `data_dir`, `secret.key` or `database`,
-    nothing can be opened."""
-    yield from _look_at_configuration(settings)
-    yield from _look_at_permissions(settings)
-    yield from _look_at_secret(settings)
-    yield _look_at_libmagic()
-    yield _look_at_base_url(settings)
-    yield from _look_at_database(settings)
+def check(settings: Settings) -> Iterator[Finding]:
+    """Every finding. After a problem with `data_dir`, `secret.key` or `database` nothing can be opened."""
+    yield from _check_configuration(settings)
+    yield from _check_permissions(settings)
+    yield from _check_secret(settings)
+    yield _check_libmagic()
+    yield _check_base_url(settings)
+    yield from _check_database(settings)
 
 
-def _look_at_configuration(settings: Settings) -> Iterator[Finding]:
+def _check_configuration(settings: Settings) -> Iterator[Finding]:
     file = settings.config_file
-    yield ok("configuration", f"{file or 'The configuration'} is read and complete.")
+    yield ok("configuration", f"{file or 'The configuration'} has no mistakes.")
     for sentence in settings.notes():
         yield note("configuration", sentence)
     if file is not None and file.stat().st_mode & 0o007 and _holds_a_secret(tomllib.loads(file.read_text("utf-8-sig"))):
@@ -48,19 +47,19 @@ def _holds_a_secret(values: dict[str, Any]) -> bool:
     return any(section.get("client_secret") or section.get("token") for section in sections)
 
 
-def _look_at_permissions(settings: Settings) -> Iterator[Finding]:
+def _check_permissions(settings: Settings) -> Iterator[Finding]:
     data_dir = settings.data_dir
     if not data_dir.is_dir():
-        remedy = f"mkdir -m 700 {data_dir}, and put secret.key there; or bring a copy back: socialpub restore FILE"
+        remedy = f"Run `mkdir -m 700 {data_dir}` and put secret.key there, or restore a copy: socialpub restore FILE"
         yield problem("data_dir", f"{data_dir} does not exist.", remedy)
         return
-    found = list(_look_at_owners(settings))
+    found = list(_check_owners(settings))
     if not found and data_dir.stat().st_mode & 0o077:
-        found = [note("permissions", f"Other users can look into {data_dir}.", f"chmod 700 {data_dir}")]
-    yield from found or [ok("data_dir", f"{data_dir} can be written, and by nobody else.")]
+        found = [note("permissions", f"Other users have access to {data_dir}.", f"chmod 700 {data_dir}")]
+    yield from found or [ok("data_dir", f"{data_dir} can be written by its owner alone.")]
 
 
-def _look_at_owners(settings: Settings) -> Iterator[Finding]:
+def _check_owners(settings: Settings) -> Iterator[Finding]:
     data_dir, database = settings.data_dir, settings.database_file
     journals = [database.with_name(f"{database.name}-{end}") for end in ("wal", "shm")]
     media = settings.media_dir
@@ -85,7 +84,7 @@ def _name_of(uid: int) -> str:
         return str(uid)
 
 
-def _look_at_secret(settings: Settings) -> Iterator[Finding]:
+def _check_secret(settings: Settings) -> Iterator[Finding]:
     path = settings.secret_key_file
     try:
         crypto.load(path)
@@ -95,29 +94,29 @@ def _look_at_secret(settings: Settings) -> Iterator[Finding]:
     if path.stat().st_mode & 0o077:
         yield problem("permissions", f"Other users can read {path}.", f"chmod 600 {path}")
     else:
-        yield ok("secret.key", f"{path} is there, and nobody else can read it.")
+        yield ok("secret.key", f"{path} exists, and nobody else can read it.")
 
 
-def _look_at_libmagic() -> Finding:
+def _check_libmagic() -> Finding:
     try:
-        name = inspect.detect_type(Path(__file__))
+        inspect.detect_type(Path(__file__))
     except Exception as error:
-        return problem("libmagic", f"File types cannot be recognised: {error}.", "Install again with: make setup")
-    return ok("libmagic", f"Works (it calls its own source {name}).")
+        return problem("libmagic", f"File types cannot be recognised: {error}.", "Install socialpub again: make setup")
+    return ok("libmagic", "File types are recognised.")
 
 
-def _look_at_base_url(settings: Settings) -> Finding:
+def _check_base_url(settings: Settings) -> Finding:
     parts = urlsplit(settings.base_url)
     if _is_loopback(parts.hostname or ""):
         return note(
             "base_url",
-            f"{settings.base_url} is reached from this machine only.",
-            "Enough to try things; set the public address when callers or networks elsewhere must reach it.",
+            f"{settings.base_url} can be reached from this machine only.",
+            "To let callers or networks reach it from elsewhere, set the public address.",
         )
     if parts.scheme != "https":
         return problem(
             "base_url",
-            f"{settings.base_url} is not https: keys and signed addresses travel in the open.",
+            f"{settings.base_url} is not https: keys and signed addresses are sent unencrypted.",
             "Put a reverse proxy with TLS in front and set base_url to its address.",
         )
     return ok("base_url", f"{settings.base_url} is https.")
@@ -130,51 +129,52 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-def _look_at_database(settings: Settings) -> Iterator[Finding]:
+def _check_database(settings: Settings) -> Iterator[Finding]:
     path = settings.database_file
     if not path.exists():
         yield note(
-            "database", f"There is none at {path} yet.", "The first `socialpub serve` or `admin` command makes it."
+            "database", f"{path} does not exist yet.", "The first `socialpub serve` or `admin` command creates it."
         )
         return
-    patience = settings.database.busy_timeout.total_seconds()
+    timeout = settings.database.busy_timeout.total_seconds()
     try:
-        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, timeout=patience)) as database:
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, timeout=timeout)) as database:
             database.execute("PRAGMA query_only = 1")
-            sound = database.execute("PRAGMA quick_check(1)").fetchone()[0]
-            applied = [row[0] for row in database.execute("SELECT name FROM schema_migration")]
-            bound = appliance_state.get(Reader(database), appliance_state.SECRET_KEY)
+            result = database.execute("PRAGMA quick_check(1)").fetchone()[0]
+            applied = migrate.applied(database)
+            belongs_to = appliance_state.get(Reader(database), appliance_state.SECRET_KEY)
     except sqlite3.Error as error:
         yield _unreadable(path, error)
         return
-    if sound != "ok":
-        yield _damaged(path, sound)
+    if result != "ok":
+        yield _damaged(path, result)
     elif unknown := migrate.unknown(applied):
-        message = f"{path} was made by a newer socialpub (it has {', '.join(unknown)}, unknown here)."
+        message = migrate.is_newer(str(path), unknown)
         yield problem("database", message, "Install the newer version again, or restore a copy that this one made.")
-    elif bound is not None and _is_foreign(settings, bound):
+    elif belongs_to is not None and not _is_key(settings, belongs_to):
         message = f"{path} belongs to another secret.key than the one beside it."
-        yield problem("secret.key", message, "Put back the one that lay there; no stored token can be read without it.")
+        yield problem(
+            "secret.key", message, "Put the original secret.key back: no stored token can be read without it."
+        )
     elif missing := migrate.missing(applied):
-        message = f"{path} is of an older socialpub; the next start brings it up to date ({', '.join(missing)})."
-        yield note("database", message, "Take a copy first: socialpub backup FILE")
+        message = f"{path} was made by an older socialpub; the next start updates it ({', '.join(missing)})."
+        yield note("database", message, f"To be able to go back, stop socialpub and copy {settings.data_dir} first.")
 
 
-def _is_foreign(settings: Settings, bound: str) -> bool:
+def _is_key(settings: Settings, check_value: str) -> bool:
+    """Whether this is the installation's secret.key, as far as can be told."""
     try:
-        return crypto.load(settings.secret_key_file).check_value != bound
+        return crypto.load(settings.secret_key_file).check_value == check_value
     except OperatorError:
-        return False  # told already
+        return True  # it cannot be read, which is a finding of its own
 
 
 def _unreadable(path: Path, error: sqlite3.Error) -> Finding:
     if "locked" in str(error) or "busy" in str(error):
         message = f"Another program keeps {path} locked."
-        return problem("database", message, "Find out which one (fuser shows it) and end it, or what it does there.")
+        return problem("database", message, f"Find out which one (fuser {path}), and stop it.")
     return _damaged(path, str(error))
 
 
 def _damaged(path: Path, how: str) -> Finding:
-    return problem(
-        "database", f"{path} is damaged: {how}.", "Stop socialpub, move data_dir away and restore a copy of it."
-    )
+    return problem("database", f"{path} is damaged: {how}.", "Stop socialpub, move data_dir away and restore a copy.")

@@ -1,7 +1,7 @@
-"""A copy put back: into an empty `data_dir`, and paused, since the original may have gone on.
+"""A copy restored: into an empty `data_dir`, and paused, since the original may have gone on.
 
-Everything is unpacked and checked beside its place first. The database comes last: with it the house is there, and
-whatever fails before leaves nothing behind.
+Everything is unpacked and checked beside its place first. The database comes last: with it the installation is there,
+and whatever fails before leaves nothing behind.
 """
 
 import os
@@ -12,68 +12,68 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
-from socialpub.core import crypto
+from socialpub.core import crypto, durable_files
 from socialpub.core.clock import Clock, stamp
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
-from socialpub.ops import archive, backup
-from socialpub.ops.backup import Copy, Info
+from socialpub.ops import verification
+from socialpub.ops.backup import DATABASE, SECRET, BackupInfo, BackupSummary
 
 
-def restore(source: Path, settings: Settings, clock: Clock) -> Copy:
+def restore(source: Path, settings: Settings, clock: Clock) -> BackupSummary:
     """Put a copy into the `data_dir` of these settings, paused. Raises OperatorError and leaves nothing half-made."""
-    _refuse_what_is_there(settings)
-    with backup.opened(source) as (file, info):
-        _match_secret(settings, info)
+    _refuse_existing(settings)
+    with verification.opened(source) as (file, info):
+        _check_secret(settings, info)
         try:
-            with _folder(settings.data_dir) as scratch:
-                copy = backup.unpack(source, file, info, scratch, media=True)
-                _pause(scratch / backup.DATABASE, info.copied_at, stamp(clock.now()))
-                _put_in_place(settings, scratch)
+            with _scratch_folder(settings.data_dir) as scratch:
+                summary = verification.unpack(source, file, info, scratch, media=True)
+                _pause(scratch / DATABASE, info.copied_at, stamp(clock.now()))
+                _move_into_place(settings, scratch)
         except FileExistsError as error:
-            raise _taken(Path(error.filename2 or error.filename)) from error
+            raise _exists(Path(error.filename2 or error.filename)) from error
         except OSError as error:
             message = f"The copy could not be put into {settings.data_dir}: {error.strerror}."
-            raise OperatorError(message, "Look at the disk and at who owns the folder, and try again.") from error
-    return copy
+            raise OperatorError(message, "Check the disk and who owns the folder, and try again.") from error
+    return summary
 
 
-def _taken(path: Path) -> OperatorError:
+def _exists(path: Path) -> OperatorError:
     return OperatorError(f"{path} exists already, and nothing is overwritten.", "Restore into an empty data_dir.")
 
 
-def _refuse_what_is_there(settings: Settings) -> None:
+def _refuse_existing(settings: Settings) -> None:
     database = settings.database_file
-    # What is left of another database's journal would be taken for the restored one's.
+    # SQLite would take what is left of another database's journal for the restored one's.
     for path in (database, *(database.with_name(database.name + end) for end in ("-wal", "-shm", "-journal"))):
         if os.path.lexists(path):
-            raise _taken(path)
+            raise _exists(path)
     media = settings.media_dir
     if os.path.lexists(media) and (not media.is_dir() or any(not path.is_dir() for path in media.rglob("*"))):
-        raise _taken(media)
+        raise _exists(media)
 
 
-def _match_secret(settings: Settings, info: Info) -> None:
+def _check_secret(settings: Settings, info: BackupInfo) -> None:
     """The `secret.key` that is there, or the copy's own, must be the one that the copy belongs to."""
     key_file = settings.secret_key_file
     if os.path.lexists(key_file):
         if crypto.load(key_file).check_value != info.secret_key:
             raise OperatorError(
                 f"The copy belongs to another secret.key than {key_file}.",
-                "Move that one away; the copy holds its own."
+                "Move that file away; the copy holds its own."
                 if info.holds_secret
-                else "Put the original's secret.key there; without it no stored token could be read.",
+                else "Put the original's secret.key there; without it no stored token can be read.",
             )
     elif not info.holds_secret:
         raise OperatorError(
-            f"The copy does not hold secret.key, and there is none at {key_file}.",
-            "Put the original's secret.key there first; without it no stored token could be read.",
+            f"The copy does not hold secret.key, and {key_file} does not exist.",
+            "Put the original's secret.key there first; without it no stored token can be read.",
         )
 
 
 @contextmanager
-def _folder(data_dir: Path) -> Iterator[Path]:
+def _scratch_folder(data_dir: Path) -> Iterator[Path]:
     """A folder to work in, on the disk of `data_dir`. When this fails, what it made is taken away again."""
     with ExitStack() as undo:
         for path in reversed([path for path in (data_dir, *data_dir.parents) if not path.exists()]):
@@ -86,18 +86,18 @@ def _folder(data_dir: Path) -> Iterator[Path]:
     shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _put_in_place(settings: Settings, scratch: Path) -> None:
+def _move_into_place(settings: Settings, scratch: Path) -> None:
     (scratch / "media").mkdir(exist_ok=True, mode=0o700)
     os.sync()  # the names may not reach the disk before what they name
     with ExitStack() as undo:
         if not os.path.lexists(settings.secret_key_file):
-            archive.put_in_place(scratch / backup.SECRET, settings.secret_key_file)
+            durable_files.move(scratch / SECRET, settings.secret_key_file)
             undo.callback(settings.secret_key_file.unlink)
         if settings.media_dir.exists():
             _remove_empty(settings.media_dir)
         (scratch / "media").rename(settings.media_dir)
         undo.callback(shutil.rmtree, settings.media_dir, ignore_errors=True)
-        archive.put_in_place(scratch / backup.DATABASE, settings.database_file)
+        durable_files.move(scratch / DATABASE, settings.database_file)
         undo.pop_all()
 
 

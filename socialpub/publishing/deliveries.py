@@ -53,6 +53,11 @@ def resume(rt: Runtime, tx: Tx) -> int:
     return delivery_rows.count_posts_due_before(tx, stamp(tx.now - rt.settings.publishing.max_lateness))
 
 
+def steps_done(delivery: Delivery) -> int:
+    """How many steps of the plan lie behind."""
+    return len(delivery.plan or ()) if delivery.state == State.PUBLISHED else delivery.step
+
+
 # --- what claiming and settling share ---------------------------------------------------------------------------
 
 

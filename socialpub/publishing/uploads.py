@@ -7,14 +7,14 @@ verified is always one PUT, never a mixture of two.
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from socialpub.core import ids, logging
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, FieldError, Forbidden, InvalidRequest, Unavailable
 from socialpub.core.settings.loader import Settings
-from socialpub.db.database import Row, Tx
+from socialpub.db.database import Reader, Row, Tx
 from socialpub.db.models import ArtifactStatus
 from socialpub.media import decoder_client
 from socialpub.media.incoming import IncomingFile
@@ -329,3 +329,31 @@ def _recorded(rt: Runtime, keys: list[str]) -> list[str]:
     marks = ",".join("?" * len(keys))
     rows = rt.reader.all(f"SELECT storage_key FROM artifact WHERE storage_key IN ({marks})", keys)
     return [row[0] for row in rows]
+
+
+# --- copies ----------------------------------------------------------------------------------------------------------
+
+
+def storage_keys(reader: Reader) -> Iterator[str]:
+    """The keys of all bytes that rows name, one after the other: there may be very many."""
+    for row in reader.connection.execute("SELECT storage_key FROM artifact WHERE storage_key IS NOT NULL ORDER BY id"):
+        yield row[0]
+
+
+def is_named(reader: Reader, storage_key: str) -> bool:
+    """Whether a row names these bytes."""
+    return reader.one("SELECT 1 FROM artifact WHERE storage_key = ?", (storage_key,)) is not None
+
+
+def note_removed(tx: Tx, storage_key: str) -> bool:
+    """Write down that these bytes are gone. False when a post that is still open needs them: then nothing changes."""
+    changed = tx.execute(
+        """UPDATE artifact SET storage_key = NULL,
+            removed_at = CASE status WHEN 'verified' THEN ? ELSE removed_at END,
+            stored_generation = CASE status WHEN 'reserved' THEN NULL ELSE stored_generation END,
+            etag = CASE status WHEN 'reserved' THEN NULL ELSE etag END
+            WHERE storage_key = ? AND NOT EXISTS (SELECT 1 FROM media m JOIN post p ON p.id = m.post_id
+                WHERE m.artifact_id = artifact.id AND p.status IN ('pending', 'scheduled'))""",
+        (tx.stamp, storage_key),
+    )
+    return changed.rowcount > 0

@@ -12,12 +12,12 @@ from socialpub.core.clock import parse
 from socialpub.core.errors import SocialpubError
 from socialpub.db import appliance_state
 from socialpub.db.database import Tx
+from socialpub.ops.health import HEARTBEAT_SECONDS
 from socialpub.publishing import scheduling
 from socialpub.runtime import Runtime
 from socialpub.worker.housekeeping import PeriodicTask, run_if_due
 
 RECONCILE_SECONDS = 1.0
-HEARTBEAT_SECONDS = 10.0
 WAKE_AGAIN_SECONDS = 30.0
 """For a lane that was woken it waits this long before it wakes it again, unless a thread has taken it up meanwhile: a
 busy worker gains nothing."""

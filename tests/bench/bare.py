@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from socialpub.cli.child_process import obey
+from socialpub.cli.child_process import end_with_parent
 
 
 def create_app(folder: Path) -> Starlette:
@@ -62,7 +62,7 @@ def create_app(folder: Path) -> Starlette:
 
 
 if __name__ == "__main__":
-    obey(5.0)
+    end_with_parent(5.0)
     uvicorn.run(
         create_app(Path(sys.argv[2])),
         host="127.0.0.1",

@@ -19,8 +19,8 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from socialpub.accounts import api_keys
-from socialpub.cli.child_process import Leashed
-from socialpub.cli.context import Appliance
+from socialpub.cli.child_process import ChildProcess
+from socialpub.cli.context import CommandContext
 from socialpub.cli.sandbox import provider_lines
 from socialpub.core.settings import init_template
 from socialpub.runtime import Runtime
@@ -65,19 +65,19 @@ class Servers:
         wait_until(lambda: answers(f"{appliance.url}/readyz"))
         return appliance
 
-    def _start(self, name: str, *arguments: str, config: Path | None = None) -> Leashed:
+    def _start(self, name: str, *arguments: str, config: Path | None = None) -> ChildProcess:
         # A variable of the surroundings must not turn this into another appliance.
         env = {key: value for key, value in os.environ.items() if not key.startswith("SOCIALPUB_")}
         log = self._ending.enter_context((self.folder / f"{name}.log").open("wb"))
-        process = Leashed(*arguments, config=config, log=log, env=env)
-        self._ending.callback(process.end)
+        process = ChildProcess(*arguments, config=config, log=log, env=env)
+        self._ending.callback(process.stop)
         return process
 
 
 class MeasuredAppliance:
     """`rt` is a second process over the same data, for what no caller can do."""
 
-    process: Leashed
+    process: ChildProcess
 
     def __init__(self, folder: Path, sandbox_url: str) -> None:
         self.config = folder / "config.toml"
@@ -90,7 +90,7 @@ class MeasuredAppliance:
             f'base_url = "{self.url}"\nlisten = "127.0.0.1:{port}"\ndata_dir = "data"\n\n'
             f"[rate_limit]\nrequests_per_minute = 1000000\n\n{provider_lines(sandbox_url)}\n"
         )
-        self._open = Appliance(self.config).open("bench")
+        self._open = CommandContext(self.config).open("bench")
         self.rt: Runtime = self._open.__enter__()
         self.profiles: list[str] = []
         self.tokens: list[str] = []

@@ -1,12 +1,14 @@
-"""Copies as stories need them: taken from one appliance, put back as another, or put together by somebody else."""
+"""Copies as stories need them: made of one appliance, restored as another, or put together by somebody else."""
 
+import hashlib
 import io
 import tarfile
+import tempfile
 from pathlib import Path
 
 from socialpub.core.settings.loader import Settings
 from socialpub.ops import archive, backup, restore
-from socialpub.ops.archive import Archive
+from socialpub.ops.archive import ArchiveWriter
 from socialpub.runtime import Runtime
 from tests.support.hand_clock import HandClock
 
@@ -26,20 +28,67 @@ def put_back(copy: Path, folder: Path, clock: HandClock) -> Settings:
 
 
 def forged(copy: Path, target: Path, *extra: tarfile.TarInfo, without: str = "", changed: dict[str, bytes]) -> Path:
-    """The same copy with members of somebody else's, and sealed as ours are."""
-    with tarfile.open(copy) as original, target.open("wb") as file:
-        made = Archive(file)
-        for member in original:
-            content = original.extractfile(member)
-            assert content is not None
-            if member.name != without and not member.name.startswith("sha256/"):
-                made.add(member.name, changed.get(member.name, content.read()))
+    """The same copy with members of somebody else's, and sums that are right.
+
+    Plain files among them look like those that socialpub writes; what is of another kind is put in as it is.
+    """
+    with target.open("wb") as file, tempfile.TemporaryFile() as sums:
+        writer = ArchiveWriter(file, sums)
+        for name, content in contents_of(copy):
+            if name != without:
+                writer.add(name, changed.get(name, content))
         for member in extra:
-            made._tar.addfile(member, io.BytesIO(b"x" * member.size))
-        made.seal()
+            if member.type == tarfile.REGTYPE:
+                writer.add(member.name, b"x" * member.size)
+            else:
+                file.write(member.tobuf(tarfile.GNU_FORMAT))
+        writer.finish()
     return target
 
 
-def members_of(copy: Path) -> list[str]:
+def rewritten(copy: Path, target: Path, sums: bytes, *behind: tarfile.TarInfo) -> Path:
+    """The same copy with other sums, and with members behind them."""
+    with tarfile.open(target, "w", format=tarfile.GNU_FORMAT) as tar:
+        for name, content in [*contents_of(copy), (archive.SUMS, sums)]:
+            add(tar, name, content)
+        for member in behind:
+            add(tar, member.name, b"x" * member.size)
+    return target
+
+
+def of_a_former_version(copy: Path, target: Path) -> Path:
+    """The same copy as it was written before there was SHA256SUMS."""
+    before = io.BytesIO()
+    with tarfile.open(fileobj=before, mode="w", format=tarfile.GNU_FORMAT) as tar:
+        for name, content in contents_of(copy):
+            add(tar, name, content)
+        written = before.getvalue()[: tar.offset]
+    with target.open("wb") as file:
+        file.write(written)
+        with tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT) as tar:
+            tar.offset = len(written)
+            add(tar, f"sha256/{hashlib.sha256(written).hexdigest()}", b"")
+    return target
+
+
+def add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
+    info = tarfile.TarInfo(name)
+    info.mode, info.size = 0o600, len(content)
+    tar.addfile(info, io.BytesIO(content))
+
+
+def contents_of(copy: Path) -> list[tuple[str, bytes]]:
+    """Name and content of every member but the sums."""
     with copy.open("rb") as file:
-        return [name for name, _ in archive.members(copy, file)]
+        return [(member.name, member.read(1 << 30)) for member in archive.members(copy, file)]
+
+
+def members_of(copy: Path) -> list[str]:
+    return [name for name, _ in contents_of(copy)]
+
+
+def sums_of(copy: Path) -> bytes:
+    with tarfile.open(copy) as tar:
+        content = tar.extractfile(archive.SUMS)
+        assert content is not None
+        return content.read()

@@ -96,7 +96,7 @@ def test_a_disk_that_refuses_the_last_file_leaves_nothing_behind(tmp_path, monke
         return os_open(path, *rest)
 
     os_open = os.open
-    monkeypatch.setattr(init_template.os, "open", full_at_the_configuration)
+    monkeypatch.setattr(os, "open", full_at_the_configuration)
     with pytest.raises(OperatorError, match="No space left") as raised:
         init_template.create(tmp_path / "a" / "b")
     assert raised.value.hint
@@ -107,7 +107,7 @@ def test_a_key_file_that_could_not_be_written_whole_is_taken_away_again(tmp_path
     def fail(descriptor):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(init_template.os, "fsync", fail)
+    monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(OperatorError, match="Input/output error"):
         init_template.create(tmp_path)
     assert everything_in(tmp_path) == []

@@ -2,41 +2,30 @@
 
 import click
 
-from socialpub.cli.admin.boards import list_boards
-from socialpub.cli.admin.connecting import connect_profile, refresh_profile
-from socialpub.cli.admin.keys import create_key, list_keys, revoke_key
-from socialpub.cli.admin.posts import show_post, stop_post
-from socialpub.cli.admin.profiles import (
-    disconnect_profile,
-    import_profile,
-    list_profiles,
-    rename_profile,
-    set_options,
-)
-from socialpub.cli.admin.queue import pause, resume
-from socialpub.cli.group import Commands
+from socialpub.cli.group import LazyGroup
+
+COMMANDS = {
+    "create-key": ("socialpub.cli.admin.keys:create_key", "Make an API key and print it."),
+    "list-keys": ("socialpub.cli.admin.keys:list_keys", "Show the keys, never their secrets."),
+    "revoke-key": ("socialpub.cli.admin.keys:revoke_key", "Refuse a key from now on."),
+    "connect-profile": (
+        "socialpub.cli.admin.connecting:connect_profile",
+        "Connect an account through the network's consent page.",
+    ),
+    "import-profile": ("socialpub.cli.admin.profiles:import_profile", "Connect an account with tokens you have."),
+    "list-profiles": ("socialpub.cli.admin.profiles:list_profiles", "Show the connected accounts."),
+    "rename-profile": ("socialpub.cli.admin.profiles:rename_profile", "Change the name of a profile."),
+    "disconnect-profile": ("socialpub.cli.admin.profiles:disconnect_profile", "End the connection to an account."),
+    "refresh-profile": ("socialpub.cli.admin.connecting:refresh_profile", "Get a profile new tokens now."),
+    "set-options": ("socialpub.cli.admin.profiles:set_options", "Store options for every post to a profile."),
+    "list-boards": ("socialpub.cli.admin.boards:list_boards", "Show the boards of a Pinterest profile."),
+    "show-post": ("socialpub.cli.admin.posts:show_post", "Show what became of a post: plans, attempts, answers."),
+    "stop-post": ("socialpub.cli.admin.posts:stop_post", "Send nothing more of a post."),
+    "pause": ("socialpub.cli.admin.queue:pause", "Start no delivery until `resume`."),
+    "resume": ("socialpub.cli.admin.queue:resume_publishing", "Let deliveries start again; says what is too late."),
+}
 
 
-@click.group(cls=Commands)
+@click.group(cls=LazyGroup, places=COMMANDS)
 def admin() -> None:
     """Keys, profiles, posts: everything that needs its owner."""
-
-
-for command in (
-    create_key,
-    list_keys,
-    revoke_key,
-    connect_profile,
-    import_profile,
-    list_profiles,
-    rename_profile,
-    disconnect_profile,
-    refresh_profile,
-    set_options,
-    list_boards,
-    show_post,
-    stop_post,
-    pause,
-    resume,
-):
-    admin.add_command(command)

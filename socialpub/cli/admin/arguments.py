@@ -1,33 +1,33 @@
-"""Arguments that several commands take, checked before anything is opened."""
+"""Arguments that several commands take."""
 
 from datetime import timedelta
 from typing import Any
 
 import click
 
+from socialpub.core import durations, ids
+from socialpub.providers.protocol import Provider
+from socialpub.runtime import Runtime
 
-class Id(click.ParamType[str]):
+
+class IdType(click.ParamType[str]):
     """An id as `list-…` shows it, in its one spelling."""
 
     name = "id"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from socialpub.core import ids
-
         known = ids.parse(str(value))
         if known is None:
-            self.fail(f"{value!r} is no id: it looks like 019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f.", param, ctx)
+            self.fail(f"{value!r} is not an id, such as 019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f.", param, ctx)
         return known
 
 
-class Duration(click.ParamType[timedelta]):
+class DurationType(click.ParamType[timedelta]):
     """`90s`, `15m`, `24h`, `90d`."""
 
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
-        from socialpub.core import durations
-
         if isinstance(value, timedelta):
             return value
         try:
@@ -35,9 +35,16 @@ class Duration(click.ParamType[timedelta]):
         except ValueError as error:
             self.fail(f"{value!r}: {error}.", param, ctx)
         if not duration:
-            self.fail("it must be longer than nothing.", param, ctx)
+            self.fail("it must be longer than zero.", param, ctx)
         return duration
 
 
-ID = Id()
-DURATION = Duration()
+ID = IdType()
+DURATION = DurationType()
+
+
+def known_provider(rt: Runtime, name: str) -> Provider:
+    """The network that the argument PROVIDER names."""
+    if name not in rt.providers:
+        raise click.BadParameter(f"{name!r} is none of {', '.join(rt.providers)}.", param_hint="PROVIDER")
+    return rt.providers[name]

@@ -2,54 +2,49 @@
 
 import click
 
-from socialpub.cli.context import Appliance, pass_appliance
-from socialpub.cli.output import moment, say
+from socialpub.cli.context import CommandContext, pass_command_context
+from socialpub.cli.output import format_time, print_note
+from socialpub.core import durations
+from socialpub.db import appliance_state
+from socialpub.publishing import deliveries, resume
 
 
 @click.command()
-@pass_appliance
-def pause(appliance: Appliance) -> None:
+@pass_command_context
+def pause(context: CommandContext) -> None:
     """Start no delivery until `resume`. The API goes on accepting posts."""
-    from socialpub.db import appliance_state
-    from socialpub.publishing import deliveries
-
-    with appliance.open() as rt:
+    with context.open() as rt:
         since = appliance_state.paused_at(rt.reader)
         rt.write(deliveries.pause)
-        if since:
-            say(f"Publishing was paused already, since {moment(since)}.")
-        else:
-            say("Publishing is paused. A call that is on its way ends; nothing else starts.")
-        say("Go on with: socialpub admin resume")
+    if since:
+        print_note(f"Publishing was paused already, since {format_time(since)}.")
+    else:
+        print_note("Publishing is paused. Calls in progress are finished; nothing else starts.")
+    print_note("To continue, run: socialpub admin resume")
 
 
-@click.command()
+@click.command("resume")
 @click.option(
     "--nothing-was-sent", is_flag=True, help="After a restore: your word that the original sent nothing since the copy."
 )
-@pass_appliance
-def resume(appliance: Appliance, nothing_was_sent: bool) -> None:
+@pass_command_context
+def resume_publishing(context: CommandContext, nothing_was_sent: bool) -> None:
     """Let deliveries start again; says what is too late.
 
-    After a restore, what was due since the copy was made is read back from the accounts first, and never sent.
+    After a restore, what was due since the copy was made is looked up on the accounts first, and never sent.
     """
-    from socialpub.core import durations
-    from socialpub.db import appliance_state
-    from socialpub.publishing.resume import resume as resume_publishing
-
-    with appliance.open() as rt:
+    with context.open() as rt:
         if appliance_state.paused_at(rt.reader) is None:
-            say("Publishing was not paused.")
+            print_note("Publishing was not paused.")
             return
-        resumed = rt.write(resume_publishing, nothing_was_sent=nothing_was_sent)
-        late = resumed.too_late
-        lateness = durations.write(rt.settings.publishing.max_lateness)
-        say("Publishing goes on: what is due goes out, oldest first.")
-        if nothing_was_sent and not resumed.restored:
-            say("Nothing was restored here since the last resume, so --nothing-was-sent changes nothing.")
-        if resumed.read_back:
-            count = "1 delivery was" if resumed.read_back == 1 else f"{resumed.read_back} deliveries were"
-            say(f"{count} due since the copy was made: the accounts are read back, and none of it is sent.")
-        if late:
-            posts = "1 post is" if late == 1 else f"{late} posts are"
-            say(f"{posts} more than {lateness} late (publishing.max_lateness) and will not be sent.")
+        resumed = rt.write(resume.resume, nothing_was_sent=nothing_was_sent)
+        most_lateness = durations.write(rt.settings.publishing.max_lateness)
+    print_note("Publishing continues: what is due is sent, oldest first.")
+    if nothing_was_sent and not resumed.restored:
+        print_note("Nothing was restored here since the last resume, so --nothing-was-sent changes nothing.")
+    if resumed.read_back:
+        were = "1 delivery was" if resumed.read_back == 1 else f"{resumed.read_back} deliveries were"
+        print_note(f"{were} due since the copy was made: the accounts are searched for them, and none of them is sent.")
+    if resumed.too_late:
+        posts = "1 post is" if resumed.too_late == 1 else f"{resumed.too_late} posts are"
+        print_note(f"{posts} more than {most_lateness} late (publishing.max_lateness) and will not be sent.")

@@ -1,1 +1,1 @@
-"""`socialpub demo`: the appliance and the stand-in networks, played through in front of the operator."""
+"""`socialpub demo`: the appliance and the sandbox at work, each step shown with the command that does the same."""

@@ -3,11 +3,11 @@
 import io
 import math
 
+from PIL import Image, ImageDraw, ImageFont
+
 
 def paint(words: str, width: int = 1200, height: int = 675) -> bytes:
     """A PNG of an evening over hills, with `words` on it."""
-    from PIL import Image, ImageDraw, ImageFont
-
     sky = Image.linear_gradient("L").resize((width, height))
     picture = Image.composite(
         Image.new("RGB", (width, height), (255, 158, 94)), Image.new("RGB", (width, height), (38, 36, 92)), sky

@@ -1,4 +1,4 @@
-"""The demo's stage: a folder of its own, the sandbox and the appliance on free ports, and their end.
+"""The demo's processes: the sandbox and the appliance on free ports, with a folder of their own, and their end.
 
 What an earlier run left in the folder is used again: the same data, and the sandbox remembers its posts.
 """
@@ -9,33 +9,34 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from socialpub.cli.child_process import Leashed
-from socialpub.cli.errors import Failure
+import httpx2
+
+from socialpub.cli.child_process import ChildProcess
+from socialpub.cli.errors import CommandError
 from socialpub.cli.sandbox import provider_lines
+from socialpub.core.settings import init_template
+from socialpub.db.locks import FileLock
 
 USUAL_PORTS = {"appliance": 8000, "sandbox": 8100}
 PUBLIC = {"https://x.com/": "x", "https://www.tiktok.com/": "tiktok", "https://www.pinterest.com/": "pinterest"}
-PROOF = {"file_name": "tiktokdemo.txt", "content": "tiktok-developers-site-verification=demo"}
+VERIFICATION = {"file_name": "tiktokdemo.txt", "content": "tiktok-developers-site-verification=demo"}
 """By which the sandbox's TikTok believes whose address it is; the appliance serves it."""
 START_SECONDS = 60.0
-GLANCE_SECONDS = 0.1
+POLL_SECONDS = 0.1
 
 
-class Stage:
+class DemoProcesses:
     """`url` is the appliance's address, `sandbox_url` the sandbox's. A context: leaving it ends both."""
 
     def __init__(self, folder: Path) -> None:
-        from socialpub.core.settings import init_template
-        from socialpub.db.locks import FileLock
-
         self.folder = folder.absolute()
         self.config = self.folder / "config.toml"
         self.logs = {name: self.folder / f"{name}.log" for name in USUAL_PORTS}
-        self._processes: dict[str, Leashed] = {}
+        self._processes: dict[str, ChildProcess] = {}
         self.folder.mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(self.folder / "demo.lock")
         if not self._lock.try_acquire():
-            raise Failure(f"A demo is running in {self.folder} already.", "Choose another folder: --folder DIR")
+            raise CommandError(f"A demo is running in {self.folder} already.", "Choose another folder: --folder DIR")
         if not (self.folder / "data" / "secret.key").exists():
             self.config.unlink(missing_ok=True)
             init_template.create(self.folder)
@@ -43,12 +44,12 @@ class Stage:
         self.url = f"http://127.0.0.1:{ports['appliance']}"
         self.sandbox_url = f"http://127.0.0.1:{ports['sandbox']}"
         self.config.write_text(
-            "# Written anew by every run of `socialpub demo`.\n"
+            "# Every run of `socialpub demo` writes this file again.\n"
             f'base_url = "{self.url}"\nlisten = "127.0.0.1:{ports["appliance"]}"\ndata_dir = "data"\n\n'
-            f"{_with_proof(provider_lines(self.sandbox_url))}"
+            f"{_with_verification(provider_lines(self.sandbox_url))}"
         )
 
-    def __enter__(self) -> "Stage":
+    def __enter__(self) -> "DemoProcesses":
         journal = str(self.folder / "sandbox.jsonl")
         listen = self.sandbox_url.removeprefix("http://")
         try:
@@ -56,7 +57,7 @@ class Stage:
             self._start("appliance", "serve", config=self.config, seconds=15.0)
             self._wait_for("sandbox", f"{self.sandbox_url}/_control/")
             self._wait_for("appliance", f"{self.url}/readyz")
-            self._set_up_networks()
+            self._configure_sandbox()
         except BaseException:
             self.__exit__()
             raise
@@ -64,28 +65,26 @@ class Stage:
 
     def __exit__(self, *_: object) -> None:
         for process in self._processes.values():
-            process.let_go()
+            process.request_stop()
         for process in self._processes.values():
-            process.end()
+            process.stop()
         self._lock.release()
 
     @property
     def addresses(self) -> dict[str, str]:
-        """The beginnings of addresses that the networks give to posts, and where the same posts lie here."""
-        return {begins: f"{self.sandbox_url}/{name}/" for begins, name in PUBLIC.items()}
+        """The beginnings of addresses that the networks give to posts, and where the same posts are here."""
+        return {beginning: f"{self.sandbox_url}/{name}/" for beginning, name in PUBLIC.items()}
 
-    def fallen(self) -> str | None:
+    def exited(self) -> str | None:
         """The name of a process that has ended although it should stay."""
         return next((name for name, child in self._processes.items() if child.process.poll() is not None), None)
 
     def _start(self, name: str, *arguments: str, **how: Any) -> None:
         with self.logs[name].open("wb") as log:
-            self._processes[name] = Leashed(*arguments, log=log, **how)
+            self._processes[name] = ChildProcess(*arguments, log=log, **how)
 
-    def _set_up_networks(self) -> None:
+    def _configure_sandbox(self) -> None:
         """What an owner does once on TikTok's portal, and what would only keep somebody waiting here."""
-        import httpx2
-
         quick = {"processing_ticks": 1}
         # Somebody may like the demo so much that it runs all day.
         tiktok = {**quick, "posts_per_day": 10_000, "limits": {"video_init": 100, "content_init": 100}}
@@ -93,44 +92,43 @@ class Stage:
             ("x/settings", {"processing_ticks": 0}),
             ("pinterest/settings", quick),
             ("tiktok/settings", tiktok),
-            ("tiktok/properties", {"prefix": f"{self.url}/storage/media/", **PROOF}),
+            ("tiktok/properties", {"prefix": f"{self.url}/storage/media/", **VERIFICATION}),
         ]
         with httpx2.Client(trust_env=False, timeout=30) as client:
             for path, body in calls:
-                answer = client.post(f"{self.sandbox_url}/_control/{path}", json=body)
-                if answer.status_code != 200 or answer.json().get("verified") is False:
-                    raise Failure(
-                        f"The sandbox refused {path}: {answer.text[:200]}", f"Its log: {self.logs['sandbox']}"
+                response = client.post(f"{self.sandbox_url}/_control/{path}", json=body)
+                if response.status_code != 200 or response.json().get("verified") is False:
+                    raise CommandError(
+                        f"The sandbox refused {path}: {response.text[:200]}", f"Its log: {self.logs['sandbox']}"
                     )
 
     def _wait_for(self, name: str, url: str) -> None:
-        import httpx2
-
-        def answers() -> bool:
-            try:
-                return client.get(url).status_code == 200
-            except httpx2.TransportError:
-                return False
-
         with httpx2.Client(trust_env=False) as client:
-            if not _glance_until(lambda: answers() or self.fallen() is not None) or self.fallen():
-                raise Failure(
+
+            def answers() -> bool:
+                try:
+                    return client.get(url).status_code == 200
+                except httpx2.TransportError:
+                    return False
+
+            if not _wait_until(lambda: answers() or self.exited() is not None) or self.exited():
+                raise CommandError(
                     f"The {name} did not start. The end of its log:\n{_end_of(self.logs[name])}",
-                    f"The whole log is {self.logs[name]}.",
+                    f"The whole log: {self.logs[name]}",
                 )
 
 
-def _with_proof(lines: str) -> str:
+def _with_verification(lines: str) -> str:
     """The sandbox's lines, and the file that TikTok's portal asked for."""
     section = "[providers.tiktok]\n"
-    file = f'verification_file = "{PROOF["file_name"]}"\nverification_content = "{PROOF["content"]}"\n'
-    return lines.replace(section, section + file)
+    name, content = VERIFICATION["file_name"], VERIFICATION["content"]
+    return lines.replace(section, f'{section}verification_file = "{name}"\nverification_content = "{content}"\n')
 
 
-def _glance_until(true: Callable[[], bool]) -> bool:
-    """Whether it became true in time. The processes start by themselves; all there is to do is look now and then."""
-    glances = threading.Event()
-    return any(true() or glances.wait(GLANCE_SECONDS) for _ in range(int(START_SECONDS / GLANCE_SECONDS)))
+def _wait_until(condition: Callable[[], bool]) -> bool:
+    """Whether it became true in time."""
+    pause = threading.Event()
+    return any(condition() or pause.wait(POLL_SECONDS) for _ in range(int(START_SECONDS / POLL_SECONDS)))
 
 
 def _free_port(usual: int) -> int:
@@ -143,7 +141,7 @@ def _free_port(usual: int) -> int:
             except OSError:
                 continue
             return int(sock.getsockname()[1])
-    raise Failure("No port is free on 127.0.0.1.", "Try again in a while.")
+    raise CommandError("No port is free on 127.0.0.1.", "Try again in a while.")
 
 
 def _end_of(log: Path) -> str:

@@ -1,123 +1,43 @@
-"""A short film for the demo, made on the spot: the sun goes down over the picture's hills.
+"""A short video for the demo, made while the appliance starts.
 
-Encoding runs in a child process (`python -m socialpub.cli.demo.video FILE`), so that the demo itself never holds
-a decoder and the film is ready by the time the appliance is.
+Encoding runs in a child process (`python -m socialpub.cli.demo.video_encoder FILE`), so that the demo itself never
+holds a decoder.
 """
 
-import math
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from socialpub.cli.errors import Failure
+from socialpub.cli.errors import CommandError
 
-if TYPE_CHECKING:
-    from PIL import Image
-
-WIDTH, HEIGHT = 720, 1280
-DRAWN_WIDTH, DRAWN_HEIGHT = 360, 640
-"""A quarter of the pixels takes a quarter of the time, and nobody sees it once it moves."""
-SUN = 92
-"""Pixels across, of the drawn ones."""
-FRAMES, FRAME_RATE = 108, 24
-"""Pinterest takes nothing shorter than four seconds, TikTok nothing below 23 frames a second."""
-CODEC = "libx264"
-PATIENCE_SECONDS = 60
+TIMEOUT_SECONDS = 60
 
 
-class Film:
-    """One that is being made. `path` is good after `finish`."""
+class DemoVideo:
+    """One that is being made, by a process of its own."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._maker = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-m", "socialpub.cli.demo.video", str(path)],
+        self._encoder = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-m", "socialpub.cli.demo.video_encoder", str(path)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
 
-    def finish(self) -> bytes:
-        """The whole film. Raises `Failure`."""
+    def wait(self) -> bytes:
+        """The finished video. Raises CommandError."""
         try:
-            _, said = self._maker.communicate(timeout=PATIENCE_SECONDS)
+            _, output = self._encoder.communicate(timeout=TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
-            self.drop()
-            raise Failure(f"The video was not made within {PATIENCE_SECONDS} seconds.", "Try again.") from None
-        if self._maker.returncode != 0:
-            last = said.decode(errors="replace").strip().rpartition("\n")[2]
-            raise Failure(f"The video could not be made: {last}", "Is PyAV installed? `make setup` sees to it.")
+            self.cancel()
+            raise CommandError(f"The video was not made within {TIMEOUT_SECONDS} seconds.", "Try again.") from None
+        if self._encoder.returncode != 0:
+            last = output.decode(errors="replace").strip().rpartition("\n")[2]
+            raise CommandError(f"The video could not be made: {last}", "Install PyAV: make setup")
         return self.path.read_bytes()
 
-    def drop(self) -> None:
-        """Nobody wants it any more."""
-        self._maker.kill()
-        self._maker.communicate()
-
-
-def shoot(path: Path) -> None:
-    """Write the film: H.264 in MP4, a few hundred kilobytes."""
-    from fractions import Fraction
-
-    import av
-
-    with av.open(str(path), "w", format="mp4", options={"movflags": "+faststart"}) as container:
-        track: Any = container.add_stream(CODEC, rate=FRAME_RATE, options={"preset": "ultrafast", "crf": "24"})
-        track.width, track.height, track.pix_fmt = WIDTH, HEIGHT, "yuv420p"
-        sun, hills = _sun(), _hills()
-        frame_of: Any = av.VideoFrame.from_image
-        for number in range(FRAMES):
-            frame = frame_of(_scene(number / FRAMES, sun, hills)).reformat(WIDTH, HEIGHT, "yuv420p")
-            frame.pts, frame.time_base = number, Fraction(1, FRAME_RATE)
-            container.mux(track.encode(frame))
-        container.mux(track.encode(None))
-
-
-def _hills() -> "Image.Image":
-    """Three ridges, and nothing above them."""
-    from PIL import Image, ImageDraw
-
-    layer = Image.new("RGBA", (WIDTH, HEIGHT))
-    draw = ImageDraw.Draw(layer)
-    for depth, (base, swing, colour) in enumerate(
-        ((0.66, 0.035, (122, 68, 108)), (0.75, 0.03, (82, 50, 96)), (0.86, 0.02, (45, 33, 71)))
-    ):
-        ridge = [(x, HEIGHT * (base + swing * math.sin(x / WIDTH * (4 + depth) + depth * 2))) for x in range(0, 729, 8)]
-        draw.polygon([*ridge, (WIDTH, HEIGHT), (0, HEIGHT)], fill=(*colour, 255))
-    return layer.resize((DRAWN_WIDTH, DRAWN_HEIGHT))  # from larger to smaller: the edges become soft
-
-
-def _sun() -> "Image.Image":
-    """Where it shines, as a mask."""
-    from PIL import Image, ImageDraw
-
-    mask = Image.new("L", (4 * SUN, 4 * SUN))
-    ImageDraw.Draw(mask).ellipse([0, 0, 4 * SUN - 1, 4 * SUN - 1], fill=255)
-    return mask.resize((SUN, SUN))
-
-
-def _scene(at: float, sun: "Image.Image", hills: "Image.Image") -> "Image.Image":
-    """One frame; `at` goes from 0, late afternoon, to 1, dusk."""
-    from PIL import Image
-
-    top = _between((92, 128, 190), (22, 22, 62), at)
-    bottom = _between((255, 206, 140), (214, 92, 84), at)
-    # A column of one pixel is enough of a gradient: it is drawn out to the whole sky.
-    sky = Image.new("RGB", (1, 2))
-    sky.putpixel((0, 0), top)
-    sky.putpixel((0, 1), bottom)
-    frame = sky.resize((DRAWN_WIDTH, DRAWN_HEIGHT), Image.Resampling.BILINEAR)
-    left, upper = DRAWN_WIDTH * (0.45 + 0.1 * at), DRAWN_HEIGHT * (0.23 + 0.4 * at)
-    frame.paste(_between((255, 244, 200), (255, 176, 96), at), (round(left), round(upper)), sun)
-    frame.paste(hills, (0, 0), hills)
-    return frame
-
-
-def _between(first: tuple[int, int, int], last: tuple[int, int, int], at: float) -> tuple[int, int, int]:
-    red, green, blue = (round(one + (other - one) * at) for one, other in zip(first, last, strict=True))
-    return red, green, blue
-
-
-if __name__ == "__main__":
-    shoot(Path(sys.argv[1]))
+    def cancel(self) -> None:
+        """Nobody needs it any more."""
+        self._encoder.kill()
+        self._encoder.communicate()

@@ -5,11 +5,11 @@ fails. A second `secret.key` beside the first one's data would make every stored
 """
 
 import base64
-import os
 import secrets
 from contextlib import ExitStack
 from pathlib import Path
 
+from socialpub.core import durable_files
 from socialpub.core.errors import OperatorError
 
 KEY_BYTES = 32
@@ -65,7 +65,7 @@ def create(folder: Path) -> list[Path]:
             raise _already_there(Path(error.filename)) from None
         except OSError as error:
             raise OperatorError(
-                f"{error.filename} cannot be written: {error.strerror}.",
+                f"{error.filename or folder} cannot be written: {error.strerror}.",
                 "Choose a folder that you may write to: socialpub init DIR",
             ) from None
         undo.pop_all()
@@ -87,10 +87,7 @@ def _make_folder(folder: Path, mode: int, undo: ExitStack) -> None:
 
 
 def _write(path: Path, content: bytes, undo: ExitStack) -> None:
-    # Exclusive and with its final mode from the first moment: nobody else's file, and never readable by others.
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    undo.callback(path.unlink)
-    with os.fdopen(descriptor, "wb") as file:
+    with durable_files.create(path) as file:
+        undo.callback(path.unlink)
         file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+        durable_files.flush(file)

@@ -8,13 +8,11 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from socialpub.accounts import profiles
-from socialpub.core.clock import stamp
 from socialpub.db import appliance_state, delivery_rows
 from socialpub.db.database import Reader
 from socialpub.db.models import State
 from socialpub.ops import health
-from socialpub.publishing import audiences, holds, scheduling
-from socialpub.web.api.health import OVERDUE_SECONDS
+from socialpub.publishing import audiences, holds
 from socialpub.web.state import WebState
 
 
@@ -65,7 +63,7 @@ def _families(state: WebState, reader: Reader) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "socialpub_deliveries_overdue",
         "Due for more than two minutes, and neither paused nor held",
-        value=0 if paused else scheduling.overdue(reader, stamp(now), OVERDUE_SECONDS),
+        value=health.overdue(reader, now),
     )
     yield GaugeMetricFamily("socialpub_paused", "1 while no delivery starts", value=int(paused))
     age = health.heartbeat_age(reader, now)

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from socialpub.cli import main
-from socialpub.cli.context import Appliance
+from socialpub.cli.context import CommandContext
 from socialpub.core.settings import init_template
 from socialpub.providers.http import Http
 from socialpub.runtime import Runtime
@@ -53,14 +53,14 @@ class Terminal:
 
     def __call__(self, *arguments: str, stdin: str | None = None) -> Result:
         return CliRunner().invoke(
-            main, ["--config", str(self.config), *arguments], input=stdin, obj=self._appliance(), catch_exceptions=False
+            main, ["--config", str(self.config), *arguments], input=stdin, obj=self._context(), catch_exceptions=False
         )
 
     def open(self) -> Any:
         """The same appliance's parts, for what a test wants to see or do beside the terminal."""
-        appliance = self._appliance()
-        appliance.config = self.config
-        return appliance.open("test")
+        context = self._context()
+        context.config = self.config
+        return context.open("test")
 
     def grant(self, username: str = "demo", network: str = "x", **how: Any) -> str:
         """Tokens for an account on the sandbox, as JSON for `import-profile`."""
@@ -70,9 +70,9 @@ class Terminal:
         """The id of a freshly connected profile."""
         return self("admin", "import-profile", network, stdin=self.grant(username, network)).stdout.strip()
 
-    def _appliance(self) -> Appliance:
+    def _context(self) -> CommandContext:
         http = Http(mounts={SANDBOX: SandboxTransport(create_app(self.world)), **self.mounts})
-        return Appliance(parts={"clock": self.clock, "http": http, **self.parts})
+        return CommandContext(parts={"clock": self.clock, "http": http, **self.parts})
 
 
 @pytest.fixture

@@ -4,19 +4,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-from socialpub.cli.child_process import Leashed
+from socialpub.cli.child_process import ChildProcess
 
 
-def listens(child: Leashed) -> str:
+def listens(child: ChildProcess) -> str:
     """Its first line, once it is up."""
     assert child.process.stdout is not None
     return child.process.stdout.readline().decode()
 
 
-def test_a_child_that_is_let_go_stops_cleanly() -> None:
-    child = Leashed("sandbox", "--listen", "127.0.0.1:0", log=subprocess.PIPE)
+def test_a_child_that_is_asked_to_stop_stops_cleanly() -> None:
+    child = ChildProcess("sandbox", "--listen", "127.0.0.1:0", log=subprocess.PIPE)
     assert listens(child).startswith("http://127.0.0.1:")
-    assert child.end() == 0
+    assert child.stop() == 0
     for stream in (child.process.stdout, child.process.stderr):
         assert stream is not None
         stream.close()
@@ -24,8 +24,8 @@ def test_a_child_that_is_let_go_stops_cleanly() -> None:
 
 PARENT = """
 import os, signal, subprocess, sys
-from socialpub.cli.child_process import Leashed
-child = Leashed("sandbox", "--listen", "127.0.0.1:0", "--journal", sys.argv[1], log=subprocess.PIPE)
+from socialpub.cli.child_process import ChildProcess
+child = ChildProcess("sandbox", "--listen", "127.0.0.1:0", "--journal", sys.argv[1], log=subprocess.PIPE)
 child.process.stdout.readline()
 print(child.process.pid, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)

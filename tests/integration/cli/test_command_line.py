@@ -62,7 +62,7 @@ def test_help_and_version_need_no_configuration(arguments: list[str]) -> None:
     shown = CliRunner().invoke(main, arguments)
     assert shown.exit_code == 0
     assert shown.stdout
-    assert "leashed" not in shown.stdout
+    assert "end-with-parent" not in shown.stdout
 
 
 def test_unknown_commands_are_wrong_usage() -> None:

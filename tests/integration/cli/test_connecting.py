@@ -63,13 +63,13 @@ def consent_url(terminal: Terminal, rt: Runtime, monkeypatch: pytest.MonkeyPatch
     from socialpub.cli.admin import connecting
 
     shown: list[str] = []
-    say = connecting.say
+    print_note = connecting.print_note
 
-    def note(text: str) -> None:
+    def read_note(text: str) -> None:
         shown.extend(re.findall(r"http://sandbox\.test/\S+", text))
-        say(text)
+        print_note(text)
 
-    monkeypatch.setattr(connecting, "say", note)
+    monkeypatch.setattr(connecting, "print_note", read_note)
     return shown
 
 
@@ -255,7 +255,7 @@ def test_new_tokens_can_be_asked_for_at_any_time(terminal: Terminal) -> None:
     done = terminal("admin", "refresh-profile", profile)
     assert done.exit_code == 0
     assert done.stdout == ""
-    assert "new access token, good until 2026-10-12 11:00:00 UTC" in done.stderr
+    assert "new access token, valid until 2026-10-12 11:00:00 UTC" in done.stderr
     assert terminal.world.x.counts["token"] == 1
 
 

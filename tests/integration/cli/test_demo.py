@@ -11,12 +11,14 @@ from rich.console import Console
 from starlette.testclient import TestClient
 
 from socialpub.accounts import connect
-from socialpub.cli.demo.command import _demand_success
-from socialpub.cli.demo.consent_click import Form
-from socialpub.cli.demo.processes import Stage
-from socialpub.cli.demo.transcript import LINE, Tour, _laid_out
-from socialpub.cli.demo.video import Film, shoot
-from socialpub.cli.errors import Failure
+from socialpub.cli.demo.api_client import ApiClient
+from socialpub.cli.demo.command import require_success
+from socialpub.cli.demo.consent_click import ConsentForm
+from socialpub.cli.demo.processes import DemoProcesses
+from socialpub.cli.demo.transcript import LINE_WIDTH, Transcript, format_json
+from socialpub.cli.demo.video import DemoVideo
+from socialpub.cli.demo.video_encoder import encode
+from socialpub.cli.errors import CommandError
 from socialpub.cli.sandbox import provider_lines
 from socialpub.core.settings.loader import Settings, load
 from socialpub.media import decoder_client
@@ -60,7 +62,7 @@ def test_the_browser_gives_every_consent_that_a_page_asks_for(appliance: Runtime
     world = World()
     web = TestClient(create_app(world), base_url=SANDBOX, follow_redirects=False)
     begun = connect.begin(appliance, network)
-    form = Form()
+    form = ConsentForm()
     form.feed(web.get(begun.url).text)
     assert form.action
     assert {"demo", "studio"} <= form.accounts
@@ -73,9 +75,9 @@ def test_the_browser_gives_every_consent_that_a_page_asks_for(appliance: Runtime
     assert appliance.providers[network].oauth.missing_scopes(frozenset(code.scopes)) == []
 
 
-def test_the_film_is_one_that_every_network_takes(appliance: Runtime, tmp_path: Path) -> None:
+def test_the_video_is_one_that_every_network_takes(appliance: Runtime, tmp_path: Path) -> None:
     film = tmp_path / "sunset.mp4"
-    shoot(film)
+    encode(film)
     facts = decoder_client.inspect_file(film, "video/mp4", MediaLimits()).facts
     media = MediaFile(0, "video", "video/mp4", film.stat().st_size, film, film.name, facts=facts)
     for name, provider in appliance.providers.items():
@@ -83,21 +85,21 @@ def test_the_film_is_one_that_every_network_takes(appliance: Runtime, tmp_path: 
         assert provider.check(content, OPTIONS[name], Account("1")) == []
 
 
-def test_a_film_that_cannot_be_made_says_why(tmp_path: Path) -> None:
-    film = Film(tmp_path / "missing" / "sunset.mp4")
-    with pytest.raises(Failure, match="No such file"):
-        film.finish()
-    film.drop()
+def test_a_video_that_cannot_be_made_says_why(tmp_path: Path) -> None:
+    video = DemoVideo(tmp_path / "missing" / "sunset.mp4")
+    with pytest.raises(CommandError, match="No such file"):
+        video.wait()
+    video.cancel()
 
 
 def test_whoever_got_no_post_is_named_with_the_reason(tmp_path: Path) -> None:
-    stage = Stage(tmp_path / "demo")
+    processes = DemoProcesses(tmp_path / "demo")
     good = {"provider": "x", "profileName": "Demo", "status": "published"}
     refused = {"provider": "tiktok", "profileName": "Demo", "status": "failed", "errorMessage": "Too many today."}
     late = {"provider": "pinterest", "profileName": "Demo", "status": "publishing"}
-    _demand_success(stage, {"picture": {"deliveries": [good]}})
-    with pytest.raises(Failure) as raised:
-        _demand_success(stage, {"picture": {"deliveries": [good, refused]}, "video": {"deliveries": [late]}})
+    require_success(processes, {"picture": {"deliveries": [good]}})
+    with pytest.raises(CommandError) as raised:
+        require_success(processes, {"picture": {"deliveries": [good, refused]}, "video": {"deliveries": [late]}})
     assert raised.value.exit_code == 1
     assert "The picture is not on TikTok “Demo” (failed): Too many today." in raised.value.message
     assert "The video is not on Pinterest “Demo” (publishing): it has no outcome yet" in raised.value.message
@@ -105,9 +107,9 @@ def test_whoever_got_no_post_is_named_with_the_reason(tmp_path: Path) -> None:
 
 
 def test_a_second_demo_in_the_same_folder_is_turned_away(tmp_path: Path) -> None:
-    first = Stage(tmp_path / "demo")
-    with pytest.raises(Failure, match="already"):
-        Stage(tmp_path / "demo")
+    first = DemoProcesses(tmp_path / "demo")
+    with pytest.raises(CommandError, match="already"):
+        DemoProcesses(tmp_path / "demo")
     first.__exit__()
     assert load(first.config, {}).providers.tiktok.verification_file
 
@@ -115,17 +117,17 @@ def test_a_second_demo_in_the_same_folder_is_turned_away(tmp_path: Path) -> None
 def test_commands_are_shown_in_lines_that_fit_and_stay_what_they_are() -> None:
     ids = [f"01a1fe51-bf89-7000-8f35-f3eb875d8e7{number}" for number in range(3)]
     body = {"post": {"body": "An evening"}, "profiles": ids, "media": [{"artifactId": ids[0], "alt": "Hills " * 5}]}
-    laid_out = _laid_out(body, 6)
+    laid_out = format_json(body, 6)
     assert json.loads(laid_out) == body
-    assert max(map(len, laid_out.splitlines())) <= LINE
-    assert _laid_out({"artifactId": ids[0]}, 6) == json.dumps({"artifactId": ids[0]})
+    assert max(map(len, laid_out.splitlines())) <= LINE_WIDTH
+    assert format_json({"artifactId": ids[0]}, 6) == json.dumps({"artifactId": ids[0]})
 
 
-def test_addresses_of_posts_lead_to_the_stand_ins(tmp_path: Path) -> None:
-    stage = Stage(tmp_path / "demo")
-    tour = Tour(stage.url, stage.addresses, Console(file=io.StringIO()))
-    here = tour._on_the_stand_in
-    assert here("https://x.com/demo/status/1") == f"{stage.sandbox_url}/x/demo/status/1"
-    assert here("https://www.pinterest.com/pin/1/") == f"{stage.sandbox_url}/pinterest/pin/1/"
-    assert here("https://www.tiktok.com/@demo/video/1") == f"{stage.sandbox_url}/tiktok/@demo/video/1"
-    tour.close()
+def test_addresses_of_posts_lead_to_the_sandbox(tmp_path: Path) -> None:
+    processes = DemoProcesses(tmp_path / "demo")
+    client = ApiClient(processes.url, processes.addresses, Transcript(Console(file=io.StringIO())))
+    here = client._on_the_sandbox
+    assert here("https://x.com/demo/status/1") == f"{processes.sandbox_url}/x/demo/status/1"
+    assert here("https://www.pinterest.com/pin/1/") == f"{processes.sandbox_url}/pinterest/pin/1/"
+    assert here("https://www.tiktok.com/@demo/video/1") == f"{processes.sandbox_url}/tiktok/@demo/video/1"
+    client.close()

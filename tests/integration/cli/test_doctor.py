@@ -27,12 +27,12 @@ def test_when_all_is_well_it_ends_with_0_and_has_nothing_for_cron(terminal: Term
     assert (silent.exit_code, silent.stdout, silent.stderr) == (0, "", "")
 
 
-def test_what_must_be_mended_ends_with_1_and_says_how(terminal: Terminal) -> None:
+def test_what_must_be_fixed_ends_with_1_and_says_how(terminal: Terminal) -> None:
     terminal.connect()
     shown = terminal("doctor")
     assert shown.exit_code == 1
     assert "✗ worker: The worker has never run.\n    Start it: `socialpub serve`" in shown.stdout
-    assert "1 thing must be mended." in shown.stderr
+    assert "1 problem must be fixed." in shown.stderr
     short = terminal("doctor", "--problems")
     assert short.exit_code == 1
     assert short.stdout.startswith("✗ worker")
@@ -75,4 +75,4 @@ def test_a_missing_secret_key_is_a_finding_and_stops_the_rest(terminal: Terminal
     shown = terminal("doctor")
     assert shown.exit_code == 1
     assert "✗ secret.key: " in shown.stdout
-    assert "cannot be looked at until that is mended" in shown.stdout
+    assert "cannot be checked until that is fixed" in shown.stdout

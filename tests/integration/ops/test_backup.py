@@ -3,6 +3,7 @@
 import errno
 import os
 import sqlite3
+import subprocess
 import tarfile
 import threading
 import tracemalloc
@@ -11,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from socialpub.core import durable_files
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
-from socialpub.ops import archive, backup, restore
+from socialpub.ops import archive, backup, restore, verification
 from socialpub.publishing import deliveries, idempotency, uploads
 from socialpub.publishing.idempotency import Ticket
 from socialpub.publishing.posts import DraftMedia
@@ -98,7 +100,7 @@ def test_a_copy_made_while_somebody_writes_is_of_one_instant(rt: Runtime, tmp_pa
         enough.set()
         writer.join()
     for number, (copy, before) in enumerate(copies):
-        found = backup.verify(copy)
+        found = verification.verify(copy)
         assert found.posts >= before
         settings = put_back(copy, tmp_path / f"appliance{number}", clock)
         with closing(sqlite3.connect(settings.database_file)) as database:
@@ -112,7 +114,7 @@ def test_a_copy_of_much_takes_little_memory(rt: Runtime, picture: str, tmp_path:
     tracemalloc.start()
     try:
         copy = copy_of(rt, tmp_path)
-        backup.verify(copy)
+        verification.verify(copy)
         put_back(copy, tmp_path / "new", clock)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -136,7 +138,7 @@ def test_media_that_come_and_go_meanwhile_leave_no_loose_end(
     copy = tmp_path / "appliance.copy"
     told = backup.write(rt, copy, with_secret=True)
     assert (told.media_files, told.media_missing) == (1, 0)
-    assert backup.verify(copy) == told
+    assert verification.verify(copy) == told
     other = build(put_back(copy, tmp_path / "new", clock), clock=clock)
     try:
         gone = uploads.find(other, unused)
@@ -152,7 +154,7 @@ def test_a_file_that_was_lost_before_is_told_and_stops_no_copy(rt: Runtime, pict
     file_of(rt, picture).unlink()
     told = backup.write(rt, tmp_path / "appliance.copy")
     assert (told.media_files, told.media_missing) == (0, 1)
-    assert backup.verify(tmp_path / "appliance.copy") == told
+    assert verification.verify(tmp_path / "appliance.copy") == told
 
 
 def test_secret_key_is_in_a_copy_only_when_it_is_wanted(rt: Runtime, picture: str, tmp_path: Path) -> None:
@@ -170,13 +172,13 @@ def test_nothing_is_overwritten_by_a_copy(rt: Runtime, tmp_path: Path, monkeypat
         with pytest.raises(OperatorError, match="exists already"):
             backup.write(rt, target)
     late = tmp_path / "late"
-    seal = archive.Archive.seal
+    finish = archive.ArchiveWriter.finish
 
-    def meanwhile(self: archive.Archive) -> None:
-        seal(self)
+    def meanwhile(self: archive.ArchiveWriter) -> None:
+        finish(self)
         late.write_text("quicker")
 
-    monkeypatch.setattr(archive.Archive, "seal", meanwhile)
+    monkeypatch.setattr(archive.ArchiveWriter, "finish", meanwhile)
     with pytest.raises(OperatorError, match="exists already"):
         backup.write(rt, late)
     assert (taken.read_text(), late.read_text()) == ("mine", "quicker")
@@ -190,7 +192,7 @@ def test_a_disk_that_knows_no_links_is_good_enough(
         raise OSError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(Path, "hardlink_to", refuses)
-    backup.verify(copy_of(rt, tmp_path))
+    verification.verify(copy_of(rt, tmp_path))
     with pytest.raises(OperatorError, match="exists already"):
         copy_of(rt, tmp_path)
 
@@ -198,10 +200,10 @@ def test_a_disk_that_knows_no_links_is_good_enough(
 def test_a_full_disk_leaves_nothing_behind(rt: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = files_in(tmp_path)
 
-    def full(self: archive.Archive, name: str, path: Path) -> None:
+    def full(self: archive.ArchiveWriter, name: str, path: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(archive.Archive, "add_file", full)
+    monkeypatch.setattr(archive.ArchiveWriter, "add_file", full)
     with pytest.raises(OperatorError, match="No space left") as failure:
         backup.write(rt, tmp_path / "appliance.copy")
     assert failure.value.hint
@@ -226,11 +228,12 @@ def test_a_copy_cut_short_anywhere_is_refused(rt: Runtime, picture: str, tmp_pat
     cut = tmp_path / "cut"
     for length in places(len(whole)):
         cut.write_bytes(whole[:length])
-        with pytest.raises(archive.Unsound):
-            backup.verify(cut)
-    cut.write_bytes(whole + b"\0")
-    with pytest.raises(archive.Unsound, match="damaged or cut short"):
-        backup.verify(cut)
+        with pytest.raises(archive.InvalidArchive):
+            verification.verify(cut)
+    for behind in (b"\0", b"\0" * 10240, b"more"):
+        cut.write_bytes(whole + behind)
+        with pytest.raises(archive.InvalidArchive, match="damaged or cut short"):
+            verification.verify(cut)
 
 
 def test_a_byte_changed_anywhere_is_seen(rt: Runtime, picture: str, tmp_path: Path) -> None:
@@ -239,11 +242,11 @@ def test_a_byte_changed_anywhere_is_seen(rt: Runtime, picture: str, tmp_path: Pa
     for place in places(len(whole)):
         whole[place] ^= 1
         copy.write_bytes(whole)
-        with pytest.raises(archive.Unsound):
-            backup.verify(copy)
+        with pytest.raises(archive.InvalidArchive):
+            verification.verify(copy)
         whole[place] ^= 1
     copy.write_bytes(whole)
-    backup.verify(copy)
+    verification.verify(copy)
 
 
 def strange(name: str, kind: bytes = tarfile.REGTYPE, link: str = "", size: int = 0) -> tarfile.TarInfo:
@@ -271,7 +274,6 @@ STRANGE = [
     strange(KEY, size=3),  # no row names it
     strange("socialpub.db", size=3),
     strange("secret.key", size=3),
-    strange("sha256/" + "0" * 64),
 ]
 
 
@@ -281,32 +283,80 @@ def test_members_that_no_copy_holds_are_refused_and_touch_nothing(
 ) -> None:
     copy = copies.forged(copy_of(rt, tmp_path), tmp_path / "forged", member, changed={})
     before = files_in(tmp_path)
-    with pytest.raises(archive.Unsound, match="is no copy that socialpub made"):
-        backup.verify(copy)
-    with pytest.raises(archive.Unsound, match="is no copy that socialpub made"):
+    with pytest.raises(archive.InvalidArchive, match="is not a copy that socialpub made"):
+        verification.verify(copy)
+    with pytest.raises(archive.InvalidArchive, match="is not a copy that socialpub made"):
         put_back(copy, tmp_path / "new", clock)
     assert files_in(tmp_path) == before
+
+
+def test_sha256sum_can_check_what_was_unpacked(rt: Runtime, picture: str, tmp_path: Path) -> None:
+    copy = copy_of(rt, tmp_path)
+    folder = tmp_path / "unpacked"
+    folder.mkdir()
+    subprocess.run(["tar", "-xf", copy], cwd=folder, check=True, capture_output=True)
+    checked = subprocess.run(
+        ["sha256sum", "-c", "SHA256SUMS"], cwd=folder, check=True, capture_output=True, text=True, env={"LC_ALL": "C"}
+    )
+    assert [line.removesuffix(": OK") for line in checked.stdout.splitlines()] == copies.members_of(copy)
+    assert sorted(copies.members_of(copy)) == sorted(
+        name for name in files_in(folder) if (folder / name).is_file() and name != "SHA256SUMS"
+    )
+
+
+def test_the_sums_come_last_and_list_everything(rt: Runtime, picture: str, tmp_path: Path) -> None:
+    copy, other = copy_of(rt, tmp_path), tmp_path / "other"
+    sums = copies.sums_of(copy)
+    verification.verify(copies.rewritten(copy, other, sums))
+    lines = sums.splitlines(keepends=True)
+    for wrong in (b"", b"".join(lines[:-1]), b"".join(lines[1:]), b"".join(reversed(lines)), sums + lines[0], sums * 2):
+        with pytest.raises(archive.InvalidArchive, match="damaged or cut short: its checksum does not match"):
+            verification.verify(copies.rewritten(copy, other, wrong))
+    for name in ("more", "SHA256SUMS", KEY):
+        with pytest.raises(archive.InvalidArchive, match="damaged or cut short: it does not end where it should"):
+            verification.verify(copies.rewritten(copy, other, sums, strange(name, size=3)))
+    with pytest.raises(archive.InvalidArchive, match="damaged or cut short"):
+        verification.verify(copies.forged(copy, other, strange("sha256/" + "0" * 64), changed={}))
+
+
+def test_a_copy_of_a_former_version_is_as_good_as_any(
+    rt: Runtime, picture: str, tmp_path: Path, clock: HandClock
+) -> None:
+    former = copies.of_a_former_version(copy_of(rt, tmp_path), tmp_path / "former")
+    assert verification.verify(former) == verification.verify(tmp_path / "appliance.copy")
+    put_back(former, tmp_path / "new", clock)
+    whole = bytearray(former.read_bytes())
+    for place in places(len(whole)):
+        whole[place] ^= 1
+        former.write_bytes(whole)
+        with pytest.raises(archive.InvalidArchive):
+            verification.verify(former)
+        whole[place] ^= 1
+    for length in (len(whole) - 1, len(whole) - 10240, 20000, 512):
+        former.write_bytes(whole[:length])
+        with pytest.raises(archive.InvalidArchive):
+            verification.verify(former)
 
 
 @pytest.mark.parametrize("lacking", ["socialpub.db", "secret.key"])
 def test_a_copy_that_lacks_a_part_is_refused(rt: Runtime, picture: str, tmp_path: Path, lacking: str) -> None:
     copy = copies.forged(copy_of(rt, tmp_path), tmp_path / "forged", without=lacking, changed={})
-    with pytest.raises(archive.Unsound, match="it lacks"):
-        backup.verify(copy)
+    with pytest.raises(archive.InvalidArchive, match="it lacks"):
+        verification.verify(copy)
 
 
 def test_a_file_of_another_kind_is_no_copy(rt: Runtime, tmp_path: Path) -> None:
     for name, content in (("empty", b""), ("zeros", b"\0" * 20480), ("text", b"hello" * 9000)):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(archive.Unsound, match="is no copy"):
-            backup.verify(tmp_path / name)
+        with pytest.raises(archive.InvalidArchive, match="is not a copy"):
+            verification.verify(tmp_path / name)
     with tarfile.open(tmp_path / "tar", "w") as tar:
         tar.add(tmp_path / "text", "text")
-    with pytest.raises(archive.Unsound, match="is no copy"):
-        backup.verify(tmp_path / "tar")
+    with pytest.raises(archive.InvalidArchive, match="is not a copy"):
+        verification.verify(tmp_path / "tar")
     for path in (tmp_path, tmp_path / "missing"):
         with pytest.raises(OperatorError, match="cannot be read"):
-            backup.verify(path)
+            verification.verify(path)
 
 
 def test_a_database_damaged_before_it_was_copied_is_found(rt: Runtime, picture: str, tmp_path: Path) -> None:
@@ -314,7 +364,7 @@ def test_a_database_damaged_before_it_was_copied_is_found(rt: Runtime, picture: 
     for damaged in (b"no database at all" * 100, b""):
         forged = copies.forged(copy, tmp_path / "forged", changed={"socialpub.db": damaged})
         with pytest.raises(OperatorError, match=r"The database in .* cannot be read"):
-            backup.verify(forged)
+            verification.verify(forged)
     with tarfile.open(copy) as tar:
         content = tar.extractfile("socialpub.db")
         assert content is not None
@@ -323,7 +373,7 @@ def test_a_database_damaged_before_it_was_copied_is_found(rt: Runtime, picture: 
         whole[page : page + 64] = b"\xff" * 64
     forged = copies.forged(copy, tmp_path / "forged", changed={"socialpub.db": bytes(whole)})
     with pytest.raises(OperatorError, match=r"The database in .* (is damaged|cannot be read)"):
-        backup.verify(forged)
+        verification.verify(forged)
 
 
 def test_a_copy_of_a_newer_version_is_refused_saying_so(rt: Runtime, tmp_path: Path, clock: HandClock) -> None:
@@ -335,12 +385,12 @@ def test_a_copy_of_a_newer_version_is_refused_saying_so(rt: Runtime, tmp_path: P
         )
     )
     copy = copy_of(rt, tmp_path)
-    with pytest.raises(OperatorError, match=r"newer socialpub .*0999_from_the_future"):
+    with pytest.raises(OperatorError, match=r"newer socialpub: .*0999_from_the_future"):
         put_back(copy, tmp_path / "new", clock)
     assert not (tmp_path / "new").exists()
     info = b'{"format": 2, "copied_at": "?", "secret_key": "?", "holds_secret": true}'
     with pytest.raises(OperatorError, match="newer socialpub"):
-        backup.verify(copies.forged(copy, tmp_path / "forged", changed={"socialpub-copy.json": info}))
+        verification.verify(copies.forged(copy, tmp_path / "forged", changed={"socialpub-copy.json": info}))
 
 
 # --- putting back ----------------------------------------------------------------------------------------------------
@@ -430,20 +480,20 @@ def test_a_restore_that_fails_half_way_leaves_nothing(
 ) -> None:
     copy = copy_of(rt, tmp_path)
     before = files_in(tmp_path)
-    put_in_place, rename = archive.put_in_place, Path.rename
+    move, rename = durable_files.move, Path.rename
 
-    def put(source: Path, target: Path) -> None:
+    def failing_move(source: Path, target: Path) -> None:
         if target.name == breaks:
             raise OSError(errno.EIO, "Input/output error")
-        put_in_place(source, target)
+        move(source, target)
 
-    def move(self: Path, target: Path) -> Path:
+    def failing_rename(self: Path, target: Path) -> Path:
         if target.name == breaks:
             raise OSError(errno.EIO, "Input/output error")
         return rename(self, target)
 
-    monkeypatch.setattr(archive, "put_in_place", put)
-    monkeypatch.setattr(Path, "rename", move)
+    monkeypatch.setattr(durable_files, "move", failing_move)
+    monkeypatch.setattr(Path, "rename", failing_rename)
     with pytest.raises(OperatorError, match="Input/output error"):
         put_back(copy, tmp_path / "new", clock)
     assert files_in(tmp_path) == before
@@ -485,6 +535,6 @@ def test_a_request_that_still_ran_in_the_original_counts_as_a_first_one(
 def test_a_pause_of_the_original_stays_its_own(rt: Runtime, tmp_path: Path, clock: HandClock) -> None:
     rt.write(deliveries.pause)
     copy = copy_of(rt, tmp_path)
-    assert backup.verify(copy).posts == 0
+    assert verification.verify(copy).posts == 0
     assert appliance_state.restored_from(rt.reader) is None
     assert os.listdir(tmp_path)  # noqa: PTH208  # the copy lies there

@@ -75,18 +75,18 @@ def problems(found: list[Finding]) -> list[str]:
 
 
 def inside(rt: Runtime) -> list[Finding]:
-    return list(doctor.look_at(rt))
+    return list(doctor.check(rt))
 
 
 def outside(settings: Settings) -> list[Finding]:
-    return doctor.look_at_premises(settings)[0]
+    return doctor.check_offline(settings)[0]
 
 
 def goes_on(settings: Settings) -> bool:
-    return doctor.look_at_premises(settings)[1]
+    return doctor.check_offline(settings)[1]
 
 
-# --- the premises ----------------------------------------------------------------------------------------------------
+# --- before anything is opened ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_an_appliance_without_a_database_is_left_without_one(tmp_path: Path) -> 
     found = outside(settings)
     assert problems(found) == []
     assert "yet" in the(found, "database", Level.NOTE).message
-    assert "cannot be looked at" in the(found, "the rest", Level.NOTE).message
+    assert "cannot be checked" in the(found, "the rest", Level.NOTE).message
     assert not goes_on(settings)
     assert [path.name for path in settings.data_dir.iterdir()] == ["secret.key"]
 
@@ -199,7 +199,7 @@ def test_a_damaged_database_is_told(settings: Settings, how: str) -> None:
 def test_a_database_of_a_newer_version_is_told(settings: Settings) -> None:
     with closing(sqlite3.connect(settings.database_file)) as database, database:
         database.execute("INSERT INTO schema_migration (name, applied) VALUES ('0999_future', '2030-01-01')")
-    assert "newer socialpub (it has 0999_future" in the(outside(settings), "database").message
+    assert "newer socialpub: it has 0999_future" in the(outside(settings), "database").message
     assert not goes_on(settings)
 
 
@@ -290,7 +290,7 @@ def test_a_clock_that_a_network_contradicts_is_told(rt: Runtime, http: Answering
     http.answers["https://open.tiktokapis.com"] = HttpResponse(404, {"date": "nonsense"})
     assert problems(inside(rt)) == []
     http.answers["https://api.x.com"] = HttpResponse(404, {"date": "Mon, 12 Oct 2026 09:03:00 GMT"})
-    assert "X says that it is 2026-10-12T09:03" in the(inside(rt), "clock").message
+    assert "The clock of X shows 2026-10-12T09:03" in the(inside(rt), "clock").message
 
 
 def test_a_worker_that_never_ran_is_told(rt: Runtime) -> None:
@@ -302,12 +302,12 @@ def test_a_worker_that_is_gone_and_what_it_leaves_lying_are_told(rt: Runtime, cl
     accept(rt, add_profile(rt))
     clock.forward(121)
     first, second = [finding for finding in inside(rt) if finding.level is Level.PROBLEM]
-    assert "not shown itself for 121 seconds" in first.message
+    assert "not reported for 121 seconds" in first.message
     assert "1 delivery is overdue" in second.message
     rt.write(deliveries.pause)
     found = inside(rt)
-    assert "not shown itself" in the(found, "worker").message, "paused, nothing is overdue"
-    assert the(found, "paused", Level.NOTE).remedy == "Go on with: socialpub admin resume"
+    assert "not reported" in the(found, "worker").message, "paused, nothing is overdue"
+    assert the(found, "paused", Level.NOTE).remedy == "To continue, run: socialpub admin resume"
 
 
 def test_a_copy_that_was_not_resumed_is_noted(rt: Runtime) -> None:
@@ -331,7 +331,9 @@ def test_a_profile_that_must_be_connected_again_is_told(rt: Runtime) -> None:
     assert finding.remedy == "socialpub admin connect-profile x"
 
 
-@pytest.mark.parametrize(("days", "words"), [(6, "can publish until"), (-1, "could publish until"), (8, None)])
+@pytest.mark.parametrize(
+    ("days", "words"), [(6, "can publish only until"), (-1, "could publish only until"), (8, None)]
+)
 def test_a_profile_whose_owner_must_act_soon_is_told(
     rt: Runtime, clock: HandClock, days: int, words: str | None
 ) -> None:
@@ -359,7 +361,7 @@ def test_missing_credentials_of_a_network_in_use_are_told(
         add_profile(rt, "pinterest")
         finding = the(inside(rt), "credentials")
         assert "client_secret" in finding.message
-        assert finding.remedy == "Fill in [providers.pinterest] from the app's page."
+        assert finding.remedy == "Set client_secret in [providers.pinterest]; the app's page shows it."
     finally:
         rt.close()
 

@@ -41,7 +41,7 @@ def fresh(rt: Runtime, profile_id: str) -> str:
 
     Asks the network, so not from the event loop. Raises `Withdrawn` (disconnected), `Rejected` with `reauth` (the owner
     must connect again; the profile says so), `AppRefused` (the app's credentials), or one that asks to try again later:
-    `Paused`, `NotRenewed`, `NotSent`, `RateLimited`.
+    `Paused`, `NotRenewed`, `NotSent`, `Throttled`.
     """
     profile = _usable(rt, profile_id)
     token = _access(rt, profile)

@@ -3,7 +3,7 @@
     ProviderError
       NotSent          nothing left this machine: try again
       NoAnswer         it left, no usable answer: it may have happened
-      Throttled        told when to return
+      Throttled        refused for now, perhaps until a time it names
       AuthExpired      refresh, then ask the owner to reconnect
       Rejected         answered and refused
       AppRefused       answered and refused for the whole app: no post of this network would fare better

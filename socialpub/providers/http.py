@@ -1,4 +1,4 @@
-"""The one way out: every call to a network leaves through here, and ends.
+"""The HTTP client: every call to a network goes through here, and ends.
 
 Each call has a total deadline of ours on the monotonic clock (a trickling server keeps the client's own time-outs
 alive for ever), and whoever called learns one thing for certain: whether anything left this machine. `NotSent` is
@@ -83,7 +83,7 @@ class Http:
             if auth is not None:
                 sent["authorization"] = "Basic " + base64.b64encode(":".join(auth).encode()).decode()
             future = self._submit(
-                lambda client: self._converse(
+                lambda client: self._exchange(
                     client, method, url, sent, params, body, min(deadline_seconds, MAX_DEADLINE_SECONDS)
                 )
             )
@@ -139,7 +139,7 @@ class Http:
         thread.start()
         return loop, client, thread
 
-    async def _converse(
+    async def _exchange(
         self,
         client: httpx2.AsyncClient,
         method: str,
@@ -149,7 +149,7 @@ class Http:
         body: Body | None,
         deadline_seconds: float,
     ) -> HttpResponse:
-        watch = _Watch()
+        progress = _SendProgress()
         by_progress = body is not None and body.has_file
         try:
             host = httpx2.URL(url).host
@@ -162,7 +162,7 @@ class Http:
                     headers=dict(headers),
                     params=params,
                     timeout=httpx2.Timeout(None, connect=connect, pool=connect),
-                    extensions={"trace": watch.note},
+                    extensions={"trace": progress.note},
                 )
                 if body is not None:
                     _attach(request, body, limit, self._stall_seconds if by_progress else None, deadline_seconds)
@@ -178,15 +178,15 @@ class Http:
             host = "" if isinstance(error, httpx2.InvalidURL) else host
             raise NotSent(f"{host or 'The address'} could not be reached: {reason(error)}.") from error
         except TimeoutError as error:
-            if watch.nothing_left:
+            if progress.nothing_left:
                 raise NotSent(f"{host} could not be reached: no connection in time.") from error
             raise NoAnswer(f"{host} did not answer in time.") from error
         except BROKEN as error:
             raise NoAnswer(f"The connection to {host} broke: {reason(error)}.") from error
 
 
-class _Watch:
-    """How far a request came, told by the client itself."""
+class _SendProgress:
+    """How far a request came, as the client's own trace has it."""
 
     def __init__(self) -> None:
         self._connecting = False
@@ -198,7 +198,7 @@ class _Watch:
 
     @property
     def nothing_left(self) -> bool:
-        """Certain only when a connection was seen to begin: a transport of a test tells nothing."""
+        """Certain only when a connection was seen to begin: a transport of a test traces nothing."""
         return self._connecting and not self._sending
 
 

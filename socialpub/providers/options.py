@@ -149,9 +149,9 @@ def _wrong_text(option: Option, value: Any) -> str | None:
 
 
 def _not_among(values: tuple[str, ...], value: Any) -> str:
-    said = f"must be one of {', '.join(values)}, not {_show(value)}"
+    wrong = f"must be one of {', '.join(values)}, not {_show(value)}"
     close = _close(value, values) if isinstance(value, str) else None
-    return f"{said} (did you mean {close}?)" if close else said
+    return f"{wrong} (did you mean {close}?)" if close else wrong
 
 
 def _close(word: str, known: Iterable[str]) -> str | None:

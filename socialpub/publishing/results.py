@@ -1,4 +1,4 @@
-"""What one run of a step can come to, beside what a network's own outcomes say (`providers/base.py`)."""
+"""What one run of a step can come to, beside what a network's own outcomes say (`providers/outcomes.py`)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

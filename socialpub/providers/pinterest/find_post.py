@@ -103,7 +103,7 @@ def _could_be(pin: dict[str, Any], job: Job) -> bool:
 
 
 def _kind_fits(pin: dict[str, Any], job: Job) -> bool:
-    """A pin whose media are told, and are of another kind, is not ours."""
+    """A pin whose media are named, and are of another kind, is not ours."""
     theirs = text_at(object_at(pin, "media"), "media_type")
     ours = "video" if job.content.has_video else "image" if len(job.content.media) == 1 else "multiple_images"
     return theirs is None or theirs not in MEDIA_KINDS or theirs == ours

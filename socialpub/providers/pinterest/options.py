@@ -1,6 +1,6 @@
 """What an owner may say about a pin: contract section 6, in Pinterest's own values.
 
-The board is always named by its id. Passing a board's name is the most frequent mistake, so it is told apart.
+The board is always named by its id. Passing a board's name is the most frequent mistake and has its own sentence.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Did it go out after all? TikTok has no list to look at, only tasks whose publish_id it told."""
+"""Did it go out after all? TikTok has no list to look at, only tasks, by the publish_id that it named."""
 
 from socialpub.core.settings.sections import TikTokSection
 from socialpub.providers.job import Job

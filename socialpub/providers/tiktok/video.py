@@ -1,4 +1,4 @@
-"""Opening a task for a video: what TikTok is told about it, and how its bytes will come.
+"""Opening a task for a video: its description, and how its bytes will come.
 
 No bytes have left when TikTok answers, so an answer that was lost costs a place in its rate limit and nothing more.
 """

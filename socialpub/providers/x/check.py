@@ -1,4 +1,4 @@
-"""What X would refuse, told before anything is sent. Pure.
+"""What X would refuse, found before anything is sent. Pure.
 
 Only what X surely refuses is a problem here; where its own pages disagree X has the last word, and a note says so.
 """
@@ -149,7 +149,7 @@ def _video(video: MediaFile, allowed: limits.Entitlement) -> Iterator[str]:
 
 
 def _scopes(content: Content, account: Account) -> Iterator[Problem]:
-    """Nothing is concluded from scopes that nobody told us."""
+    """Nothing is concluded from scopes that nobody named."""
     if account.scopes and "tweet.write" not in account.scopes:
         yield Problem(("profiles",), "This connection lacks the scope tweet.write: connect the account again.")
     if account.scopes and content.media and "media.write" not in account.scopes:

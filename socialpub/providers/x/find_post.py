@@ -86,7 +86,7 @@ def _could_be(post: Any, job: Job) -> bool:
 
 
 def _text_of(post: dict[str, Any], quoted: str | None) -> str:
-    """The post's text with its links written out; of a long one only the beginning when X told no more."""
+    """The post's text with its links written out; of a long one only the beginning when X sent no more."""
     note = post.get("note_tweet") or post.get("note_post")
     whole = note if isinstance(note, dict) and isinstance(note.get("text"), str) else post
     text = str(whole.get("text") or "")
@@ -121,7 +121,7 @@ def same_text(ours: str, theirs: str, *, reply: bool = False) -> bool:
         rest = expected[len(whole) :]
         return _alike(expected[: len(whole)], whole) and bool(rest) and rest[0].startswith(last)
     shown = _plain(SHORT_LINK.sub(ANY_LINK, theirs), reply).split()
-    # The last one may be the link of the media, which was not told as such.
+    # The last one may be the link of the media, which was not marked as such.
     return _alike(expected, shown) or (shown[-1:] == [ANY_LINK] and _alike(expected, shown[:-1]))
 
 

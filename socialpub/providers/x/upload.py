@@ -215,8 +215,8 @@ def _restart(job: Job, index: int, rejection: Rejection) -> Outcome:
 
 def _failed(job: Job, index: int, processing: dict[str, Any]) -> Outcome:
     error = processing.get("error")
-    said = error.get("message") or error.get("name") if isinstance(error, dict) else None
-    words = f': "{said}"' if isinstance(said, str) else ""
+    message = error.get("message") or error.get("name") if isinstance(error, dict) else None
+    words = f': "{message}"' if isinstance(message, str) else ""
     kind = job.content.media[index].kind
     advice = (
         "Encode it as MP4 (H.264 High, yuv420p, AAC, at most 60 frames a second)."

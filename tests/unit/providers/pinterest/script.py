@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from socialpub.providers.outcomes import Memo, Outcome
 from socialpub.providers.pinterest.adapter import Pinterest
 from socialpub.providers.responses import HttpResponse
 from tests.support.going_back import counted
+from tests.support.scripted_calls import ScriptedCalls, SentCall
 from tests.unit.providers.pinterest import official
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -37,50 +38,25 @@ def error(status: int, code: Any, message: str = "No.", **headers: str) -> HttpR
     return answer(status, {"code": code, "message": message}, **headers)
 
 
-@dataclass
-class Call:
-    method: str
-    path: str
-    request: dict[str, Any]
-
+class CallOfPinterest(SentCall):
     @property
     def json(self) -> Any:
         """The body as Pinterest reads it."""
         return official.written(self.request.get("json"))
 
-    @property
-    def params(self) -> dict[str, str]:
-        return self.request.get("params") or {}
 
-
-class Script:
-    """Answers in order; an exception is raised instead of answered."""
+class Script(ScriptedCalls):
+    """Held against Pinterest's own document."""
 
     def __init__(self, *answers: HttpResponse | Exception, api: str = API) -> None:
-        self._answers = list(answers)
+        super().__init__(*answers)
         self._api = api
-        self.calls: list[Call] = []
 
-    def call(self, method: str, url: str, **request: Any) -> HttpResponse:
-        call = Call(method, url.removeprefix(self._api), request)
+    def read(self, method: str, url: str, request: dict[str, Any]) -> SentCall:
+        call = CallOfPinterest(method, url.removeprefix(self._api), request)
         if url.startswith(self._api):
             assert official.complaints(method, call.path, request) == []
-        self.calls.append(call)
-        assert self._answers, f"nobody expected {method} {call.path}"
-        following = self._answers.pop(0)
-        if isinstance(following, Exception):
-            raise following
-        return following
-
-    __call__ = call
-
-    @property
-    def asked(self) -> list[str]:
-        return [f"{call.method} {call.path}" for call in self.calls]
-
-    @property
-    def over(self) -> bool:
-        return not self._answers
+        return call
 
 
 def picture(path: Path, position: int = 0, data: bytes = b"\xff\xd8 picture", **other: Any) -> MediaFile:

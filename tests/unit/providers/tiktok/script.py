@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from socialpub.providers.outcomes import Memo, Outcome
 from socialpub.providers.responses import HttpResponse
 from socialpub.providers.tiktok.adapter import TikTok
 from tests.support.going_back import counted
+from tests.support.scripted_calls import ScriptedCalls, SentCall
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 API = "https://open.tiktokapis.com"
@@ -56,31 +57,21 @@ def received(count: int) -> HttpResponse:
     return stands("PROCESSING_UPLOAD", uploaded_bytes=count)
 
 
-@dataclass
-class Call:
-    method: str
-    path: str
-    request: dict[str, Any]
-
-    @property
-    def json(self) -> Any:
-        return self.request["json"]
-
+class CallOfTikTok(SentCall):
     @property
     def range(self) -> str:
         return str(self.request["headers"]["content-range"])
 
 
-class Script:
-    """Answers in order; an exception is raised instead of answered."""
+class Script(ScriptedCalls):
+    """Held against what TikTok's pages say of each endpoint."""
 
     def __init__(self, *answers: HttpResponse | Exception) -> None:
-        self._answers = list(answers)
-        self.calls: list[Call] = []
+        super().__init__(*answers)
         self.trace = CallTrace()
 
-    def call(self, method: str, url: str, **request: Any) -> HttpResponse:
-        call = Call(method, url.removeprefix(API), request)
+    def read(self, method: str, url: str, request: dict[str, Any]) -> SentCall:
+        call = CallOfTikTok(method, url.removeprefix(API), request)
         if method == "PUT":
             assert "token" not in request
             content = request["content"]
@@ -93,14 +84,7 @@ class Script:
             assert call.path.partition("?")[0].endswith("/")
             assert request["token"] == "act.1"
             assert request["headers"] == {"content-type": "application/json; charset=UTF-8"}
-        self.calls.append(call)
-        assert self._answers, f"nobody expected {method} {call.path}"
-        following = self._answers.pop(0)
-        if isinstance(following, Exception):
-            raise following
-        return following
-
-    __call__ = call
+        return call
 
     @property
     def asked(self) -> list[str]:
@@ -108,10 +92,6 @@ class Script:
         return [
             call.range if call.method == "PUT" else call.path.removeprefix("/v2/post/publish/") for call in self.calls
         ]
-
-    @property
-    def over(self) -> bool:
-        return not self._answers
 
 
 def film(size_bytes: int = 15_000_000, mime_type: str = "video/mp4", **facts: Any) -> MediaFile:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from socialpub.providers.outcomes import Memo, Outcome
 from socialpub.providers.responses import HttpResponse
 from socialpub.providers.x.adapter import X
 from tests.support.going_back import counted
+from tests.support.scripted_calls import ScriptedCalls, SentCall
 from tests.unit.providers.x import official
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
@@ -59,20 +60,7 @@ def invalid(message: str) -> HttpResponse:
     )
 
 
-@dataclass
-class Call:
-    method: str
-    path: str
-    request: dict[str, Any]
-
-    @property
-    def json(self) -> Any:
-        return self.request.get("json")
-
-    @property
-    def params(self) -> dict[str, str]:
-        return self.request.get("params") or {}
-
+class CallOfX(SentCall):
     @property
     def file(self) -> FilePart:
         part = self.request["multipart"]["media"]
@@ -80,35 +68,16 @@ class Call:
         return part
 
 
-class Script:
-    """Answers in order; an exception is raised instead of answered."""
+class Script(ScriptedCalls):
+    """Held against X's own documents."""
 
-    def __init__(self, *answers: HttpResponse | Exception) -> None:
-        self._answers = list(answers)
-        self.calls: list[Call] = []
-
-    def call(self, method: str, url: str, **request: Any) -> HttpResponse:
+    def read(self, method: str, url: str, request: dict[str, Any]) -> SentCall:
         assert url.startswith(API)
-        call = Call(method, url.removeprefix(API), request)
+        call = CallOfX(method, url.removeprefix(API), request)
         parts = request.get("multipart")
         fields = {key: part if isinstance(part, str) else "bytes" for key, part in parts.items()} if parts else None
         assert official.complaints(method, call.path, call.params, call.json, fields) == []
-        self.calls.append(call)
-        assert self._answers, f"nobody expected {method} {call.path}"
-        following = self._answers.pop(0)
-        if isinstance(following, Exception):
-            raise following
-        return following
-
-    __call__ = call
-
-    @property
-    def asked(self) -> list[str]:
-        return [f"{call.method} {call.path}" for call in self.calls]
-
-    @property
-    def over(self) -> bool:
-        return not self._answers
+        return call
 
 
 def picture(position: int = 0, **other: Any) -> MediaFile:

@@ -1,0 +1,53 @@
+"""A written conversation with one network: each call gets the next answer, and its request is checked."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from socialpub.providers.responses import HttpResponse
+
+
+@dataclass
+class SentCall:
+    method: str
+    path: str
+    """Below the network's address; the whole address when it lies elsewhere."""
+    request: dict[str, Any]
+
+    @property
+    def json(self) -> Any:
+        return self.request.get("json")
+
+    @property
+    def params(self) -> dict[str, str]:
+        return self.request.get("params") or {}
+
+
+class ScriptedCalls:
+    """Answers in order; an exception is raised instead of answered. Each network checks what it is sent."""
+
+    def __init__(self, *answers: HttpResponse | Exception) -> None:
+        self._answers = list(answers)
+        self.calls: list[Any] = []
+
+    def call(self, method: str, url: str, **request: Any) -> HttpResponse:
+        call = self.read(method, url, request)
+        self.calls.append(call)
+        assert self._answers, f"nobody expected {method} {call.path}"
+        following = self._answers.pop(0)
+        if isinstance(following, Exception):
+            raise following
+        return following
+
+    __call__ = call
+
+    def read(self, method: str, url: str, request: dict[str, Any]) -> SentCall:
+        """The call as the network sees it. Fails when it has not the form that the network describes."""
+        raise NotImplementedError
+
+    @property
+    def asked(self) -> list[str]:
+        return [f"{call.method} {call.path}" for call in self.calls]
+
+    @property
+    def over(self) -> bool:
+        return not self._answers

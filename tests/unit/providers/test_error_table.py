@@ -1,0 +1,86 @@
+"""How a row of a network's error table is found, and what its action makes of a response."""
+
+from datetime import datetime
+
+import pytest
+
+from socialpub.providers.error_table import Action, ErrorBody, ErrorRow, ErrorTable, Reason, Rejection, find_row
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
+from socialpub.providers.outcomes import Refused
+from socialpub.providers.responses import HttpResponse
+
+BODY = ErrorBody("It is spam.", "7", {7, "spam"}, ("it is spam.",), "rid-1")
+
+
+@pytest.mark.parametrize(
+    ("row", "fits"),
+    [
+        (ErrorRow(), True),
+        (ErrorRow(statuses={400, 403}), True),
+        (ErrorRow(statuses={404}), False),
+        (ErrorRow(codes={7}), True),
+        (ErrorRow(codes={"7"}), False),
+        (ErrorRow(codes={"spam", 8}), True),
+        (ErrorRow(wordings=("spam",)), True),
+        (ErrorRow(wordings=("ham",)), False),
+        (ErrorRow(statuses={404}, codes={7}), False),
+        (ErrorRow(codes={8}, wordings=("spam",)), True),
+        (ErrorRow(codes={8}, wordings=("spam",), both=True), False),
+        (ErrorRow(codes={7}, wordings=("spam",), both=True), True),
+    ],
+)
+def test_a_row_fits_by_status_and_by_one_of_its_marks_or_both(row: ErrorRow, fits: bool) -> None:
+    assert row.fits(403, BODY) is fits
+
+
+def test_the_first_row_that_fits_decides() -> None:
+    rows = (ErrorRow("a", {404}), ErrorRow("b", codes={7}), ErrorRow("c"))
+    assert find_row(rows, 403, BODY) is rows[1]
+    assert find_row(rows[:1], 403, BODY) is None
+
+
+def table(row: ErrorRow) -> ErrorTable:
+    def named(response: HttpResponse, body: ErrorBody, now: datetime | None) -> float | None:
+        return 30.0
+
+    return ErrorTable((row,), ErrorRow("Unlisted."), lambda _: BODY, named, lambda row, *_: row.advice)
+
+
+@pytest.mark.parametrize(
+    ("action", "kind"),
+    [
+        (Action.NO_ANSWER, NoAnswer),
+        (Action.REFRESH, AuthExpired),
+        (Action.HOLD_APP, AppRefused),
+        (Action.WAIT, Throttled),
+    ],
+)
+def test_what_is_no_rejection_is_raised_and_is_an_error_to_raise(action: Action, kind: type[ProviderError]) -> None:
+    errors = table(ErrorRow("Wait.", action=action))
+    with pytest.raises(kind) as caught:
+        errors.classify(HttpResponse(400))
+    assert (caught.value.message, caught.value.code, caught.value.request_id) == ("Wait.", "7", "rid-1")
+    assert type(errors.error(HttpResponse(400))) is kind
+
+
+@pytest.mark.parametrize(("own", "seconds"), [(None, 30.0), (5.0, 5.0)])
+def test_a_row_may_name_its_own_wait(own: float | None, seconds: float) -> None:
+    errors = table(ErrorRow(action=Action.WAIT, wait_seconds=own))
+    with pytest.raises(Throttled) as caught:
+        errors.classify(HttpResponse(429), endpoint="posts")
+    assert (caught.value.retry_after_seconds, caught.value.endpoint) == (seconds, "posts")
+
+
+def test_a_rejection_is_the_end_of_a_post_or_of_a_call() -> None:
+    row = ErrorRow("Connect again.", action=Action.RECONNECT, reason=Reason.GONE, rest_seconds=60.0)
+    rejection = table(row).classify(HttpResponse(403))
+    assert rejection == Rejection("Connect again.", 403, "7", Reason.GONE, 60.0, True, "rid-1")
+    assert rejection.refused() == Refused("Connect again.", "7", reauth=True, rest_seconds=60.0)
+    error = rejection.rejected()
+    assert isinstance(error, Rejected)
+    assert (error.status, error.reauth, error.code, error.request_id) == (403, True, "7", "rid-1")
+
+
+def test_what_no_row_knows_is_refused_as_it_stands() -> None:
+    rejection = table(ErrorRow(statuses={404})).classify(HttpResponse(418))
+    assert (rejection.message, rejection.status, rejection.reauth) == ("Unlisted.", 418, False)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from socialpub.accounts.api_keys import Caller
 from socialpub.accounts.credentials import Credentials
 from socialpub.core import clock, ids
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
@@ -54,12 +53,6 @@ def list_all(reader: Reader) -> list[Row]:
         "SELECT id, name, provider, status, username, picture_url, expires_at, posts_count, created_at, updated_at, "
         "options, reason, refresh_token IS NOT NULL AS renewable FROM profile ORDER BY created_at, id"
     )
-
-
-def visible(reader: Reader, caller: Caller, profile_id: str) -> bool:
-    """Whether there is such a profile for this key."""
-    row = reader.one("SELECT provider FROM profile WHERE id = ?", (profile_id,))
-    return row is not None and caller.sees(row[0], profile_id)
 
 
 def count(reader: Reader) -> list[tuple[str, str, int]]:

@@ -8,7 +8,6 @@ import json
 from dataclasses import dataclass
 
 from socialpub.accounts import token_answer
-from socialpub.accounts.api_keys import Caller
 from socialpub.accounts.credentials import Credentials
 from socialpub.core import ids
 from socialpub.core.errors import InvalidRequest, NotFound
@@ -44,12 +43,6 @@ def list_all(reader: Reader) -> list[Row]:
     """Every profile, oldest first: what the API shows of it, its stored options (JSON), why it needs its owner, and
     whether its access can be renewed without one."""
     return profile_rows.list_all(reader)
-
-
-def visible(reader: Reader, caller: Caller, profile_id: str) -> bool:
-    """Whether there is such a profile for this key."""
-    profile = profile_rows.find(reader, profile_id)
-    return profile is not None and caller.sees(profile.provider, profile_id)
 
 
 def count(reader: Reader) -> list[tuple[str, str, int]]:

@@ -12,7 +12,8 @@ from socialpub.web.request import Request
 
 def is_visible(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bool:
     """Whether the path names a profile in this key's scope."""
-    return profiles.visible(rt.reader, caller, path_params["id"])
+    profile = profiles.find(rt.reader, path_params["id"])
+    return profile is not None and caller.sees(profile.provider, profile.id)
 
 
 @endpoint(scope="read")

@@ -139,7 +139,7 @@ def _note(app: App, request: Request) -> None:
     app.answered[request.method, request.status] += 1
     plain = request.method in ("GET", "HEAD") and request.status < 400
     level: logging.Level = "debug" if plain else "info"
-    if log.wants(level):
+    if log.is_enabled(level):
         fields: dict[str, object] = {
             "method": request.method,
             "path": request.path,

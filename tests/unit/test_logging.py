@@ -22,7 +22,7 @@ ours = logs.get_logger("socialpub")
 @pytest.fixture
 def written():
     """Configure logging; returns a function that gives the lines so far. Everything is put back afterwards."""
-    loggers = [logging.getLogger(name) for name in ("", logs.LOGGER, *logs._CHATTER)]
+    loggers = [logging.getLogger(name) for name in ("", logs.LOGGER, *logs._LIBRARIES)]
     before = [(logger, logger.level, list(logger.handlers), logger.propagate) for logger in loggers]
 
     def start(**settings):
@@ -100,7 +100,7 @@ def test_two_requests_at_once_do_not_see_each_others_fields(written):
     assert [(line["message"], line["request_id"]) for line in map(json.loads, lines())] == [("a", "a"), ("b", "b")]
 
 
-def test_a_level_that_is_not_wanted_costs_no_formatting(written):
+def test_a_level_that_is_not_enabled_costs_no_formatting(written):
     class Costly:
         def __str__(self):
             raise AssertionError("was formatted")
@@ -111,7 +111,7 @@ def test_a_level_that_is_not_wanted_costs_no_formatting(written):
     assert lines() == []
 
 
-def test_libraries_are_heard_only_when_something_is_wrong(written):
+def test_libraries_write_only_warnings_and_errors(written):
     logging.getLogger("uvicorn.error").addHandler(logging.StreamHandler())
     lines = written(level="debug")
     for name in ("uvicorn.access", "uvicorn.error", "httpx2", "huey.consumer", "huey"):
@@ -222,7 +222,7 @@ def test_an_exception_is_one_field_of_a_json_line_and_indented_below_a_human_one
 
 
 @pytest.mark.parametrize("format", ["human", "json"])
-def test_a_caller_cannot_write_a_line_of_his_own(written, format):
+def test_a_caller_cannot_forge_a_line(written, format):
     lines = written(format=format)
     ours.info("name\n2026 ERROR forged", label="a\r\nb\x1b[31m")
     assert len(lines()) == 1

@@ -78,7 +78,7 @@ def test_a_missing_field_is_required() -> None:
     assert (one.path, one.message) == (("required",), "is required")
 
 
-def test_everything_is_told_at_once_each_with_its_path() -> None:
+def test_everything_is_reported_at_once_each_with_its_path() -> None:
     assert errors_in(count=0, name="pair", items=[{}, {"alt_text": 1}]) == {
         ("count",): "must be at least 1",
         ("name", 1): "is listed twice",

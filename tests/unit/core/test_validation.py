@@ -54,6 +54,7 @@ def errors_in(**given: Any) -> dict[tuple[str | int, ...], str]:
         ("title", "", "must not be empty"),
         ("title", "abcdef", "may have at most 5 characters"),
         ("count", "5", "must be a whole number, not a string"),
+        ("count", 5.0, "must be a whole number, not a decimal number"),
         ("count", True, "must be a whole number, not a boolean"),
         ("count", 0, "must be at least 1"),
         ("count", 10, "must be at most 9"),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from socialpub.media.types import MediaLimits
-from tests.samples import liars, media
+from tests.samples import hostile, media
 from tests.unit.media.inspection import inspected, rejection
 
 Make = Callable[[Path], Path]
@@ -77,5 +77,5 @@ def test_the_limits_leave_the_decoder_as_it_was(tmp_path: Path) -> None:
     from PIL import Image
 
     before = Image.MAX_IMAGE_PIXELS
-    rejection(liars.png_bomb(tmp_path / "a.png", 20_000, 200), "image/png", MediaLimits(image_pixels=1))
+    rejection(hostile.png_bomb(tmp_path / "a.png", 20_000, 200), "image/png", MediaLimits(image_pixels=1))
     assert before == Image.MAX_IMAGE_PIXELS

@@ -1,4 +1,4 @@
-"""What a file is: real ones keep their type, liars are rejected with a reason that names it."""
+"""What a file is: real ones keep their type, hostile are rejected with a reason that names it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from socialpub.media.types import MediaLimits
-from tests.samples import liars, media
+from tests.samples import hostile, media
 from tests.unit.media.inspection import inspected, rejection
 
 Make = Callable[[Path], Path]
@@ -19,9 +19,9 @@ def test_image_jpg_counts_as_image_jpeg(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "declared", "found"),
     [
-        (liars.html, "image/png", "text/html"),
-        (liars.pdf, "image/jpeg", "application/pdf"),
-        (liars.html, "video/mp4", "text/html"),
+        (hostile.html, "image/png", "text/html"),
+        (hostile.pdf, "image/jpeg", "application/pdf"),
+        (hostile.html, "video/mp4", "text/html"),
         (media.png, "image/jpeg", "image/png"),
         (media.jpeg, "image/png", "image/jpeg"),
         (media.video_mp4, "image/jpeg", "video/mp4"),
@@ -45,7 +45,7 @@ def test_a_file_that_is_something_else_is_refused_naming_both(
 
 
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:
-    assert "empty" in rejection(liars.empty(tmp_path / "a"), "image/png")
+    assert "empty" in rejection(hostile.empty(tmp_path / "a"), "image/png")
 
 
 def test_a_type_that_is_not_accepted_is_refused(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_type_that_is_not_accepted_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_that_was_cut_off_is_refused(tmp_path: Path, make: Make, mime_type: str, share: float) -> None:
-    assert rejection(liars.cut(make(tmp_path / "a"), share), mime_type)
+    assert rejection(hostile.cut(make(tmp_path / "a"), share), mime_type)
 
 
 def test_each_kind_has_its_own_limit_in_bytes(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from PIL import Image, ImageCms
 
 from socialpub.media.resize import fit
 from socialpub.media.types import CannotFit
-from tests.samples import liars, media
+from tests.samples import hostile, media
 
 JPEG_OR_PNG = ("image/jpeg", "image/png")
 
@@ -170,7 +170,7 @@ def test_a_grey_profile_is_not_put_on_a_coloured_picture(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("types", [("image/jpeg",), ("image/png",), ("image/webp",)])
 def test_comments_stay_behind(tmp_path: Path, types: tuple[str, ...]) -> None:
-    source = liars.jpeg_with_comment(tmp_path / "a.jpg", b"my home address")
+    source = hostile.jpeg_with_comment(tmp_path / "a.jpg", b"my home address")
     fitted(source, types, max_width=100)
     assert b"my home address" not in source.with_suffix(".fitted").read_bytes()
 
@@ -202,7 +202,7 @@ def test_a_still_gif_may_become_something_else(tmp_path: Path) -> None:
     assert answer["mime_type"] == "image/jpeg" and image.size == (100, 75)
 
 
-@pytest.mark.parametrize("make", [liars.html, liars.empty, lambda path: liars.cut(media.jpeg(path, noise=True))])
+@pytest.mark.parametrize("make", [hostile.html, hostile.empty, lambda path: hostile.cut(media.jpeg(path, noise=True))])
 def test_what_is_no_picture_cannot_be_made_to_fit(tmp_path: Path, make: Any) -> None:
     with pytest.raises(CannotFit):
         fitted(make(tmp_path / "a"), max_width=10)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from socialpub.media import decoder_client
-from socialpub.media.types import CannotFit, MediaLimits, MediaRejected
+from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaRejected
 from tests.samples import hostile, media
 
 LITTLE = 512 * 1024 * 1024
@@ -176,7 +176,7 @@ def test_the_child_sees_nothing_of_our_environment(tmp_path: Path, monkeypatch: 
 
 def test_a_picture_is_made_to_fit_in_a_child(tmp_path: Path) -> None:
     source, target = media.jpeg(tmp_path / "a.jpg", 320, 240, 6), tmp_path / "b.jpg"
-    answer = decoder_client.fit(source, target, ("image/jpeg",), 100_000, max_width=160)
+    answer = decoder_client.fit(source, target, FitLimits(("image/jpeg",), 100_000, max_width=160))
     assert answer == {
         "mime_type": "image/jpeg",
         "width": 160,
@@ -184,18 +184,20 @@ def test_a_picture_is_made_to_fit_in_a_child(tmp_path: Path) -> None:
         "size_bytes": target.stat().st_size,
         "changed": True,
     }
-    again = decoder_client.fit(target, tmp_path / "c.jpg", ("image/jpeg",), 100_000, max_width=160)
+    again = decoder_client.fit(target, tmp_path / "c.jpg", FitLimits(("image/jpeg",), 100_000, max_width=160))
     assert again["changed"] is False and not (tmp_path / "c.jpg").exists()
 
 
 def test_what_cannot_be_made_to_fit_says_why(tmp_path: Path) -> None:
     source = media.gif_animated(tmp_path / "a.gif")
     with pytest.raises(CannotFit, match="animated GIF"):
-        decoder_client.fit(source, tmp_path / "b", ("image/gif",), 100)
+        decoder_client.fit(source, tmp_path / "b", FitLimits(("image/gif",), 100))
     with pytest.raises(FileNotFoundError):
-        decoder_client.fit(tmp_path / "gone", tmp_path / "b", ("image/gif",), 100)
+        decoder_client.fit(tmp_path / "gone", tmp_path / "b", FitLimits(("image/gif",), 100))
     with pytest.raises(decoder_client.DecoderFailed):
-        decoder_client.fit(media.png(tmp_path / "c.png"), tmp_path / "no" / "folder", ("image/jpeg",), 10_000)
+        decoder_client.fit(
+            media.png(tmp_path / "c.png"), tmp_path / "no" / "folder", FitLimits(("image/jpeg",), 10_000)
+        )
 
 
 def test_asking_imports_no_decoder() -> None:

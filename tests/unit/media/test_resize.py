@@ -8,7 +8,7 @@ import pytest
 from PIL import Image, ImageCms
 
 from socialpub.media.resize import fit
-from socialpub.media.types import CannotFit
+from socialpub.media.types import CannotFit, FitLimits
 from tests.samples import hostile, media
 
 JPEG_OR_PNG = ("image/jpeg", "image/png")
@@ -17,7 +17,7 @@ JPEG_OR_PNG = ("image/jpeg", "image/png")
 def fitted(source: Path, types: tuple[str, ...] = JPEG_OR_PNG, max_bytes: int = 5_000_000, **limits: Any) -> Any:
     """The answer, and the picture that was written (None: the source fits as it is)."""
     target = source.with_suffix(".fitted")
-    answer = fit(source, target, types, max_bytes, **limits)
+    answer = fit(source, target, FitLimits(types, max_bytes, **limits))
     if not answer["changed"]:
         assert not target.exists()
         return answer, None

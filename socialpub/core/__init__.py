@@ -1,1 +1,1 @@
-"""What everything stands on: time, names, failures, secrets, signatures, log lines, the configuration."""
+"""What everything else is built on: time, ids, errors, secrets, signatures, log lines, validation, configuration."""

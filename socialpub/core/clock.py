@@ -1,6 +1,6 @@
-"""Time is asked for, never taken.
+"""The clock that is passed around, and the one form in which instants are written down.
 
-Everything that needs the time holds a clock and asks it; tests hold one that they turn by hand. Instants are aware
+Nothing reads the system's clock directly: tests pass a clock of their own, which they set by hand. Instants are aware
 UTC, and wherever they are written down they have exactly one form (`stamp`), so that sorting text sorts time.
 """
 
@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What the rest of the house asks."""
+    """The two clocks that everything asks."""
 
     def now(self) -> datetime:
         """The wall clock's time, aware, UTC. It may jump in either direction."""

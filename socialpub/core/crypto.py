@@ -1,7 +1,7 @@
 """Signatures, tokens at rest and the secrets of keys, all from the one `secret.key`.
 
-Every use derives a key of its own from `secret.key`, so that a signature made for one purpose never opens another:
-an upload URL reads no file, and a URL's signature says nothing about tokens.
+Every use derives a key of its own from `secret.key`, so that what was made for one purpose is worthless for another:
+a URL's signature gives nothing away about stored tokens.
 """
 
 import base64
@@ -18,13 +18,13 @@ from socialpub.core.errors import OperatorError
 
 
 class Secrets:
-    """What `secret.key` is good for. Its repr shows nothing."""
+    """Encrypts, decrypts and signs with keys derived from `secret.key`. Its repr shows nothing."""
 
     def __init__(self, key: bytes) -> None:
         self._fernet = Fernet(base64.urlsafe_b64encode(_derive(key, b"tokens at rest")))
         self._signing = hmac.new(_derive(key, b"signed urls"), digestmod=hashlib.sha256)
         self.check_value = _derive(key, b"check value").hex()[:32]
-        """Stored in the database: a database that belongs to another `secret.key` is noticed at start."""
+        """Stored in the database: a database that belongs to another `secret.key` is detected at start."""
 
     def __repr__(self) -> str:
         return "Secrets(****)"
@@ -34,7 +34,7 @@ class Secrets:
         return self._fernet.encrypt(text.encode())
 
     def open(self, sealed: bytes) -> str:
-        """The token of `seal`. Raises OperatorError when it was sealed with another `secret.key`."""
+        """Decrypt what `seal` returned. Raises OperatorError when it was sealed with another `secret.key`."""
         try:
             return self._fernet.decrypt(bytes(sealed)).decode()
         except InvalidToken:
@@ -62,7 +62,7 @@ def _derive(key: bytes, purpose: bytes) -> bytes:
 
 
 def load(path: Path) -> Secrets:
-    """Read `secret.key`. Raises OperatorError naming the file and the remedy."""
+    """Read `secret.key`. Raises OperatorError, which names the file and what to do."""
     try:
         text = path.read_text("ascii").strip()
         key = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

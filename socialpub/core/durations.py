@@ -1,6 +1,6 @@
 """Durations as people write them: `90s`, `15m`, `24h`, `90d`.
 
-One whole number and one unit, in the configuration and on the command line alike; whatever else is written is refused
+One whole number and one unit, in the configuration and on the command line alike; anything else is refused
 with a sentence that shows the form.
 """
 

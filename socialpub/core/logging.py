@@ -1,7 +1,7 @@
 """Log lines that a person or a machine can read, on stderr, without a secret in them.
 
-Everything that leaves through here is redacted once, where it is written: message, fields and traceback alike. What is
-bound (`request_id`, `post_id`, `delivery_id`) shows up in every line that is written inside, by whomever.
+Every line is redacted where it is written: message, fields and traceback alike. Fields that are bound (`request_id`,
+`post_id`, `delivery_id`) are part of every line that is written meanwhile, also by libraries.
 """
 
 import json
@@ -19,10 +19,10 @@ from socialpub.core.redaction import MASK, is_secret_name, redact
 from socialpub.core.settings.sections import LoggingSection
 
 LOGGER = "socialpub"
-LONGEST_TEXT = 16_384
+MAX_TEXT = 16_384
 """Characters of one message, field or traceback; what a caller sends must not fill the disk through its log line."""
 
-_CHATTER = (
+_LIBRARIES = (
     "uvicorn",
     "uvicorn.error",
     "uvicorn.access",
@@ -33,7 +33,7 @@ _CHATTER = (
     "PIL",
     "asyncio",
 )
-_DEEPEST = 6
+_MAX_DEPTH = 6
 
 Level = Literal["debug", "info", "warning", "error"]
 _NUMBERS: Mapping[Level, int] = {
@@ -57,7 +57,7 @@ def bind(**fields: Any) -> Iterator[None]:
 
 
 class Logger:
-    """How every line of ours is written: a message that never varies, and fields beside it."""
+    """Writes our lines: a message that never varies, and fields beside it."""
 
     def __init__(self, name: str) -> None:
         self._logger = logging.getLogger(name)
@@ -74,16 +74,16 @@ class Logger:
     def error(self, message: str, /, *, exc_info: Any = None, **fields: Any) -> None:
         self.write("error", message, exc_info=exc_info, **fields)
 
-    def wants(self, level: Level) -> bool:
-        """Whether a line of this level is written at all, for those whose fields cost something."""
+    def is_enabled(self, level: Level) -> bool:
+        """Whether lines of this level are written, for callers whose fields cost time."""
         return self._logger.isEnabledFor(_NUMBERS[level])
 
     def write(self, level: Level, message: str, /, *, exc_info: Any = None, **fields: Any) -> None:
-        """One line, without the fields that are None; nothing is done when `level` is not wanted.
+        """One line, without the fields that are None; nothing happens when `level` is not enabled.
 
         `exc_info`: an exception, or True for the one that is being handled.
         """
-        if not self.wants(level):
+        if not self.is_enabled(level):
             return
         if exc_info is True:
             exc_info = sys.exc_info()
@@ -98,13 +98,13 @@ class Logger:
 
 
 def get_logger(name: str) -> Logger:
-    """The logger of this name, which every JSON line shows. A name outlives the file it was first used in: people
-    filter their logs by it."""
+    """The logger of this name, which every JSON line shows. A name stays when its file is renamed: people filter
+    their logs by it."""
     return Logger(name)
 
 
 def configure(settings: LoggingSection, stream: TextIO | None = None) -> None:
-    """Send the lines of this process to `stream` (stderr) in the wanted format. Calling it again replaces the former.
+    """Write the lines of this process to `stream` (stderr) in the configured format. A second call replaces the first.
 
     uvicorn has to be started with `log_config=None`, or it puts handlers of its own in place.
     """
@@ -117,11 +117,11 @@ def configure(settings: LoggingSection, stream: TextIO | None = None) -> None:
     wanted = logging.getLevelNamesMapping()[settings.level.upper()]
     root.setLevel(max(logging.WARNING, wanted))
     logging.getLogger(LOGGER).setLevel(wanted)
-    for name in _CHATTER:
-        chatter = logging.getLogger(name)
-        chatter.handlers.clear()
-        chatter.propagate = True
-        chatter.setLevel(logging.NOTSET)  # the root's: warnings and worse
+    for name in _LIBRARIES:
+        library = logging.getLogger(name)
+        library.handlers.clear()
+        library.propagate = True
+        library.setLevel(logging.NOTSET)  # the root's: warnings and worse
 
 
 class _Handler(logging.StreamHandler[TextIO]):
@@ -151,8 +151,8 @@ class _Formatter(logging.Formatter):
             parts.append(self.formatException(record.exc_info))
         if record.stack_info:
             parts.append(record.stack_info)
-        # The end of a traceback is what says what happened. Redacted first: a cut could part a secret from its name.
-        return redact("\n".join(parts))[-LONGEST_TEXT:] if parts else None
+        # The end of a traceback names the error. Redacted first: a cut could separate a secret from its name.
+        return redact("\n".join(parts))[-MAX_TEXT:] if parts else None
 
 
 class _JsonFormatter(_Formatter):
@@ -163,7 +163,7 @@ class _JsonFormatter(_Formatter):
             "logger": record.name,
             "message": self.text(record),
         }
-        # A field never takes the place of the line's own words.
+        # A field never replaces one of the line's own keys.
         line |= {f"field_{name}" if name in line else name: value for name, value in self.fields(record).items()}
         trace = self.trace(record)
         if trace is not None:
@@ -198,9 +198,9 @@ def _one_line(text: str) -> str:
 
 
 def _clean_text(text: str) -> str:
-    if len(text) > LONGEST_TEXT:
-        # Redacted is what is shown; a secret that the cut goes through still is one, so that part is dropped.
-        text = text[:LONGEST_TEXT].rpartition(" ")[0] + " …"
+    if len(text) > MAX_TEXT:
+        # Only what is shown is redacted; a secret that the cut goes through would not be found, so its part is dropped.
+        text = text[:MAX_TEXT].rpartition(" ")[0] + " …"
     return redact(text)
 
 
@@ -212,10 +212,10 @@ def _clean(value: Any, depth: int = 0) -> Any:
         return value if math.isfinite(value) else str(value)
     if isinstance(value, datetime) and value.tzinfo:
         return clock.stamp(value)
-    if depth < _DEEPEST and isinstance(value, Mapping):
+    if depth < _MAX_DEPTH and isinstance(value, Mapping):
         return {
             str(name): MASK if is_secret_name(str(name)) else _clean(inner, depth + 1) for name, inner in value.items()
         }
-    if depth < _DEEPEST and isinstance(value, list | tuple | set | frozenset):
+    if depth < _MAX_DEPTH and isinstance(value, list | tuple | set | frozenset):
         return [_clean(inner, depth + 1) for inner in value]
     return _clean_text(value if isinstance(value, str) else str(value))

@@ -1,7 +1,7 @@
-"""What must not be read in a log, a message or a stored detail is replaced by `****`.
+"""Secrets in logs, messages and stored details are replaced by `****`.
 
-It errs towards hiding: a word too much behind `token:` costs a reader a second, one too few costs an account. The time
-it takes grows with the length of the text and not faster, whatever the text is.
+In doubt a word is hidden: one too many behind `token:` costs a reader a second, one too few costs an account. The time
+it takes grows linearly with the length of the text, whatever the text is.
 """
 
 import functools
@@ -30,7 +30,7 @@ _NAMED = re.compile(
 
 def redact(text: str) -> str:
     """`text` without bearer tokens, API keys, query strings, user names in URLs, and values named like secrets."""
-    # Looking for a letter pair is much cheaper than a search; most lines hold none of these.
+    # Looking for single characters is much cheaper than a search; most lines hold none of these.
     if "?" in text:
         text = _URL_QUERY.sub(rf"\1?{MASK}", text)
         text = _QUERY.sub(f"?{MASK}", text)

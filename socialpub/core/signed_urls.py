@@ -1,8 +1,8 @@
-"""Signed URLs: a way to send bytes without a key, and a way to read them for a while.
+"""Signed URLs: they let somebody without a key send the bytes of an upload, or read a file for some time.
 
 A signature binds the method, the path below base_url's own path, the expiry and the headers that the sender must send;
-never the Host, which proxies change. The method is the purpose: a URL to upload reads nothing, one to read writes
-nothing.
+never the Host, which proxies change. The method is the purpose: a URL for uploading cannot be read from, one for
+reading cannot be written to.
 """
 
 from collections.abc import Mapping
@@ -17,34 +17,34 @@ UPLOADS = "/storage/uploads/"
 MEDIA = "/storage/media/"
 
 
-class Lifetime(Protocol):
+class UrlLifetime(Protocol):
     @property
     def url_lifetime(self) -> timedelta: ...
 
 
-class Bases(Protocol):
-    """What of the settings decides about URLs."""
+class UrlSettings(Protocol):
+    """The settings that URLs depend on."""
 
     @property
     def base_url(self) -> str: ...
 
     @property
-    def uploads(self) -> Lifetime: ...
+    def uploads(self) -> UrlLifetime: ...
 
     @property
-    def media(self) -> Lifetime: ...
+    def media(self) -> UrlLifetime: ...
 
 
-def upload_url(settings: Bases, secrets: Secrets, artifact_id: str, mime_type: str, now: datetime) -> str:
-    """Where the bytes of a reservation go, with one PUT, until `uploads.url_lifetime` is over."""
+def upload_url(settings: UrlSettings, secrets: Secrets, artifact_id: str, mime_type: str, now: datetime) -> str:
+    """The URL that takes the bytes of a reservation, with one PUT, until `uploads.url_lifetime` is over."""
     expires = now + settings.uploads.url_lifetime
     return _url(settings, secrets, "PUT", UPLOADS + artifact_id, expires, required_headers(mime_type))
 
 
 def media_url(
-    settings: Bases, secrets: Secrets, storage_key: str, now: datetime, lifetime: timedelta | None = None
+    settings: UrlSettings, secrets: Secrets, storage_key: str, now: datetime, lifetime: timedelta | None = None
 ) -> str:
-    """Where a stored file can be read until `lifetime` (by default `media.url_lifetime`) is over."""
+    """The URL under which a stored file can be read until `lifetime` (by default `media.url_lifetime`) is over."""
     return _url(settings, secrets, "GET", MEDIA + storage_key, now + (lifetime or settings.media.url_lifetime), {})
 
 
@@ -64,7 +64,7 @@ def check_media(secrets: Secrets, storage_key: str, query: str, now: datetime) -
 
 
 def _url(
-    settings: Bases, secrets: Secrets, method: str, path: str, expires_at: datetime, headers: Mapping[str, str]
+    settings: UrlSettings, secrets: Secrets, method: str, path: str, expires_at: datetime, headers: Mapping[str, str]
 ) -> str:
     expires = str(int(expires_at.timestamp()))
     signature = secrets.sign(*_bound(method, path, expires, headers))

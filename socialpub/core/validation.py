@@ -128,7 +128,7 @@ def type_name(value: object) -> str:
     if isinstance(value, bool):
         return "a boolean"
     if isinstance(value, int | float):
-        return "a number"
+        return "a number" if isinstance(value, int) else "a decimal number"
     if isinstance(value, str):
         return "a string"
     if isinstance(value, list | tuple):

@@ -1,1 +1,1 @@
-"""Bytes: kept, examined, brought to a network's measure."""
+"""Media files: stored, inspected, resized for a network."""

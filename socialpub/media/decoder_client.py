@@ -12,14 +12,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from socialpub.media.decoder_process import READY
-from socialpub.media.types import CannotFit, Facts, MediaLimits, MediaRejected
+from socialpub.media.types import CannotFit, Facts, FitLimits, MediaLimits, MediaRejected
 
 MEMORY_BYTES = 2048 * 1024 * 1024
 """Address space of the child. Measured: 100 megapixels need up to 0.75 GiB as PNG, GIF or baseline JPEG, 1.25 GiB as
@@ -82,11 +82,7 @@ async def inspect_file_async(
 def fit(
     source: Path,
     target: Path,
-    types: Sequence[str],
-    max_bytes: int,
-    max_width: int | None = None,
-    max_height: int | None = None,
-    max_short_side: int | None = None,
+    limits: FitLimits,
     *,
     seconds: float = TIMEOUT_SECONDS,
     memory_bytes: int = MEMORY_BYTES,
@@ -100,11 +96,8 @@ def fit(
         "do": "fit",
         "source": str(source.absolute()),
         "target": str(target.absolute()),
-        "types": list(types),
-        "max_bytes": max_bytes,
-        "max_width": max_width,
-        "max_height": max_height,
-        "max_short_side": max_short_side,
+        "limits": asdict(limits),
+        "max_output_bytes": limits.max_bytes,
     }
     try:
         return _run(request | _allowance(seconds, memory_bytes), seconds)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from socialpub.media import inspect
-from socialpub.media.types import CannotFit, MediaLimits, MediaRejected, kind_of
+from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaRejected, kind_of
 
 READY = b"ready\n"
 
@@ -29,7 +29,7 @@ def main() -> None:
     _confine(int(request["memory_bytes"]), int(request["cpu_seconds"]))
     _load_decoders(request)
     # From here on what happens is the file's doing. The last limit comes late, as finding libmagic may write.
-    resource.setrlimit(resource.RLIMIT_FSIZE, (int(request.get("max_bytes", 0)),) * 2)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(request.get("max_output_bytes", 0)),) * 2)
     os.write(output, READY)
     os.dup2(nowhere, 2)
     os.write(output, json.dumps(_respond(request)).encode())
@@ -83,8 +83,7 @@ def _inspect(request: dict[str, Any]) -> dict[str, Any]:
 def _fit(request: dict[str, Any]) -> dict[str, Any]:
     from socialpub.media import resize
 
-    names = ("types", "max_bytes", "max_width", "max_height", "max_short_side")
-    return resize.fit(Path(request["source"]), Path(request["target"]), **{name: request[name] for name in names})
+    return resize.fit(Path(request["source"]), Path(request["target"]), FitLimits(**request["limits"]))
 
 
 if __name__ == "__main__":

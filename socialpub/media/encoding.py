@@ -5,6 +5,7 @@ Runs in a child process, and loads Pillow.
 
 import io
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from PIL import Image
@@ -20,7 +21,7 @@ _LONGEST_SIDE = {"image/jpeg": 65_500, "image/webp": 16_383, "image/png": 2**31 
 _HOLDS_TRANSPARENCY = ("image/png", "image/webp")
 
 
-def candidates(own: str, types: tuple[str, ...], *, transparent: bool) -> list[str]:
+def candidates(own: str, types: Sequence[str], *, transparent: bool) -> list[str]:
     """Types to try, in order: its own, then as preferred; those that keep transparency before those that lose it.
 
     The last one is that which gives way to scaling, so a lossy type is put there when there is one.

@@ -5,8 +5,6 @@ place nor device.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,47 +12,27 @@ from PIL import Image
 
 from socialpub.media import encoding, pixels
 from socialpub.media.images import open_image, orientation
-from socialpub.media.types import CannotFit, MediaLimits, MediaRejected
+from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaRejected
 
 
-@dataclass(frozen=True, slots=True)
-class FitLimits:
-    """What the fitted picture must satisfy; `types` in order of preference, pixels upright, None: no limit."""
-
-    types: tuple[str, ...]
-    max_bytes: int
-    max_width: int | None = None
-    max_height: int | None = None
-    max_short_side: int | None = None
-
-    def scale(self, width: int, height: int) -> float:
-        """The factor, at most 1, that brings these sides within the limits."""
-        bounds = ((self.max_width, width), (self.max_height, height), (self.max_short_side, min(width, height)))
-        return min([1.0, *(most / side for most, side in bounds if most is not None)])
-
-
-def fit(
-    source: Path,
-    target: Path,
-    types: Sequence[str],
-    max_bytes: int,
-    max_width: int | None = None,
-    max_height: int | None = None,
-    max_short_side: int | None = None,
-) -> dict[str, Any]:
+def fit(source: Path, target: Path, limits: FitLimits) -> dict[str, Any]:
     """Write a version of the picture `source` within the limits to `target`.
 
     Returns mime_type, width, height, size_bytes and `changed`; when that is False the source fits as it is and
     nothing was written. Raises `CannotFit`.
     """
-    limits = FitLimits(tuple(types), max_bytes, max_width, max_height, max_short_side)
     mime_type = _type_of(source)
     try:
         with open_image(source, mime_type, MediaLimits().image_pixels) as picture:
             size = source.stat().st_size
             turned = orientation(picture)
             width, height = picture.size if turned < 5 else picture.size[::-1]
-            if mime_type in limits.types and turned == 1 and size <= max_bytes and limits.scale(width, height) == 1:
+            if (
+                mime_type in limits.types
+                and turned == 1
+                and size <= limits.max_bytes
+                and limits.scale(width, height) == 1
+            ):
                 return _result(mime_type, width, height, size, changed=False)
             if mime_type == "image/gif" and "image/gif" in limits.types and getattr(picture, "n_frames", 1) > 1:
                 raise CannotFit(_gif_too_large(limits, width, height, size))

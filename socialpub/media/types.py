@@ -3,7 +3,7 @@
 Data only, and quick to import: the child process that decodes files loads it, as does whoever starts that process.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,22 @@ class MediaLimits:
     image_pixels: int = upload_limits.MAX_IMAGE_PIXELS
     image_total_pixels: int = upload_limits.MAX_IMAGE_TOTAL_PIXELS
     video_bytes: int = upload_limits.MAX_VIDEO_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class FitLimits:
+    """What a fitted image must satisfy. `types` in order of preference, pixels upright, None: no limit."""
+
+    types: Sequence[str]
+    max_bytes: int
+    max_width: int | None = None
+    max_height: int | None = None
+    max_short_side: int | None = None
+
+    def scale(self, width: int, height: int) -> float:
+        """The factor, at most 1, that brings these sides within the limits."""
+        bounds = ((self.max_width, width), (self.max_height, height), (self.max_short_side, min(width, height)))
+        return min([1.0, *(most / side for most, side in bounds if most is not None)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 from socialpub.core.errors import Unavailable
 from socialpub.db import delivery_rows
 from socialpub.media import decoder_client
-from socialpub.media.types import CannotFit
+from socialpub.media.types import CannotFit, FitLimits
 from socialpub.providers.content import ImageLimits, MediaFile
 from socialpub.providers.job import Unfit
 from socialpub.runtime import Runtime
@@ -78,11 +78,7 @@ def _fit(media: MediaFile, target: Path, limits: ImageLimits) -> dict[str, Any]:
         return decoder_client.fit(
             media.path,
             target,
-            limits.types,
-            limits.max_bytes,
-            limits.max_width,
-            limits.max_height,
-            limits.max_short_side,
+            FitLimits(limits.types, limits.max_bytes, limits.max_width, limits.max_height, limits.max_short_side),
         )
     except CannotFit as error:
         raise Unfit(f"{media.file_name}: {error.reason}") from None

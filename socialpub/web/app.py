@@ -72,7 +72,7 @@ class App:
         self.state.answers[request.method, request.status] += 1
         is_plain_read = request.method in ("GET", "HEAD") and request.status < 400
         level: logging.Level = "debug" if is_plain_read else "info"
-        if log.wants(level):
+        if log.is_enabled(level):
             fields: dict[str, object] = {
                 "method": request.method,
                 "path": request.path,

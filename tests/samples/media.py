@@ -1,7 +1,7 @@
-"""Small real pictures and films, made on the spot: what phones, cameras and editors write.
+"""Small real images and videos, made on the spot: what phones, cameras and editors write.
 
 Every function writes one file to the path it is given and returns the path. Nothing here needs the network, and the
-same arguments give the same picture. The files that lie about themselves are in `liars.py`.
+same arguments give the same picture. The files that lie about themselves are in `hostile.py`.
 """
 
 import io
@@ -111,9 +111,9 @@ def jpeg_samsung(path: Path) -> Path:
 
 def motion_photo(path: Path) -> Path:
     """A JPEG with a short MP4 behind its end."""
-    film = video_mp4(path.with_suffix(".part"), seconds=0.5).read_bytes()
+    video = video_mp4(path.with_suffix(".part"), seconds=0.5).read_bytes()
     path.with_suffix(".part").unlink()
-    jpeg(path).write_bytes(path.read_bytes() + film)
+    jpeg(path).write_bytes(path.read_bytes() + video)
     return path
 
 
@@ -176,7 +176,7 @@ def _frames(width: int, height: int, count: int) -> list[Image.Image]:
     return [whole.rotate(360 * number / count) for number in range(count)]
 
 
-# --- films -----------------------------------------------------------------------------------------------------------
+# --- videos -----------------------------------------------------------------------------------------------------------
 
 
 def video_mp4(

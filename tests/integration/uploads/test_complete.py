@@ -8,7 +8,7 @@ from socialpub.media import decoder_client
 from socialpub.media.decoder_client import DecoderFailed
 from socialpub.media.types import Facts, MediaRejected
 from socialpub.publishing import uploads
-from tests.samples import liars, media
+from tests.samples import hostile, media
 
 
 def files_of(rt):
@@ -100,11 +100,11 @@ def test_a_bad_id_is_a_400(caller, body):
 @pytest.mark.parametrize(
     ("make", "mime_type", "reason"),
     [
-        (liars.html, "image/png", "text/html"),
-        (liars.pdf, "image/jpeg", "application/pdf"),
+        (hostile.html, "image/png", "text/html"),
+        (hostile.pdf, "image/jpeg", "application/pdf"),
         (media.png, "image/jpeg", "image/png"),
         (media.sound_mp4, "video/mp4", "no video track"),
-        (lambda path: liars.cut(media.png(path, noise=True)), "image/png", ""),
+        (lambda path: hostile.cut(media.png(path, noise=True)), "image/png", ""),
     ],
 )
 def test_a_liar_is_rejected_its_bytes_go_and_the_answer_says_why(rt, caller, tmp_path, make, mime_type, reason):

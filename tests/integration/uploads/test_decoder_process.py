@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from socialpub.media import decoder_client
-from socialpub.media.types import CannotFit, MediaLimits, MediaRejected
-from tests.samples import liars, media
+from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaRejected
+from tests.samples import hostile, media
 
 LITTLE = 512 * 1024 * 1024
 """Memory enough for a photo, and not for what a bomb unpacks to."""
@@ -32,7 +32,7 @@ def test_a_relative_path_means_the_same_to_the_child(tmp_path: Path, monkeypatch
 
 def test_a_liar_is_refused_in_the_same_words(tmp_path: Path) -> None:
     with pytest.raises(MediaRejected, match="declared as image/png, but its content is text/html"):
-        decoder_client.inspect_file(liars.html(tmp_path / "a.png"), "image/png", MediaLimits())
+        decoder_client.inspect_file(hostile.html(tmp_path / "a.png"), "image/png", MediaLimits())
 
 
 def test_the_limits_travel_to_the_child(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_the_limits_travel_to_the_child(tmp_path: Path) -> None:
 
 def test_the_event_loop_goes_on_while_children_decode(tmp_path: Path) -> None:
     photo, film = media.jpeg(tmp_path / "a.jpg"), media.video_mp4(tmp_path / "b.mp4", 0.25)
-    html = liars.html(tmp_path / "c.png")
+    html = hostile.html(tmp_path / "c.png")
 
     async def story() -> tuple[list[object], int]:
         turns = 0
@@ -70,7 +70,7 @@ def test_the_event_loop_goes_on_while_children_decode(tmp_path: Path) -> None:
 
 
 def test_a_canceled_question_leaves_no_child_behind(tmp_path: Path) -> None:
-    bomb = liars.gif_bomb(tmp_path / "a.gif", frames=18)
+    bomb = hostile.gif_bomb(tmp_path / "a.gif", frames=18)
 
     async def story() -> None:
         asking = asyncio.ensure_future(decoder_client.inspect_file_async(bomb, "image/gif", MediaLimits()))
@@ -91,10 +91,10 @@ def _children() -> list[str]:
 @pytest.mark.parametrize(
     ("make", "mime_type"),
     [
-        (liars.png_bomb, "image/png"),
-        (liars.png_text_bomb, "image/png"),
-        (liars.gif_bomb, "image/gif"),
-        (liars.webp_bomb, "image/webp"),
+        (hostile.png_bomb, "image/png"),
+        (hostile.png_text_bomb, "image/png"),
+        (hostile.gif_bomb, "image/gif"),
+        (hostile.webp_bomb, "image/webp"),
     ],
 )
 def test_a_bomb_is_refused_with_little_memory_and_little_time(tmp_path: Path, make: object, mime_type: str) -> None:
@@ -105,7 +105,7 @@ def test_a_bomb_is_refused_with_little_memory_and_little_time(tmp_path: Path, ma
 
 
 def test_what_needs_more_memory_than_allowed_is_refused_not_suffered(tmp_path: Path) -> None:
-    path = liars.png_bomb(tmp_path / "a.png", 30_000, 30_000)
+    path = hostile.png_bomb(tmp_path / "a.png", 30_000, 30_000)
     with pytest.raises(MediaRejected, match="memory"):
         decoder_client.inspect_file(
             path, "image/png", MediaLimits(image_pixels=10**9, image_total_pixels=10**9), memory_bytes=LITTLE
@@ -113,7 +113,7 @@ def test_what_needs_more_memory_than_allowed_is_refused_not_suffered(tmp_path: P
 
 
 def test_a_hundred_megapixels_are_within_the_allowance(tmp_path: Path) -> None:
-    path = liars.png_bomb(tmp_path / "a.png", 10_000, 10_000)
+    path = hostile.png_bomb(tmp_path / "a.png", 10_000, 10_000)
     assert decoder_client.inspect_file(path, "image/png", MediaLimits()).facts["width"] == 10_000
 
 
@@ -186,7 +186,7 @@ def test_the_child_sees_nothing_of_our_environment(tmp_path: Path, monkeypatch: 
 
 def test_a_picture_is_made_to_fit_in_a_child(tmp_path: Path) -> None:
     source, target = media.jpeg(tmp_path / "a.jpg", 320, 240, 6), tmp_path / "b.jpg"
-    answer = decoder_client.fit(source, target, ("image/jpeg",), 100_000, max_width=160)
+    answer = decoder_client.fit(source, target, FitLimits(("image/jpeg",), 100_000, max_width=160))
     assert answer == {
         "mime_type": "image/jpeg",
         "width": 160,
@@ -194,18 +194,20 @@ def test_a_picture_is_made_to_fit_in_a_child(tmp_path: Path) -> None:
         "size_bytes": target.stat().st_size,
         "changed": True,
     }
-    again = decoder_client.fit(target, tmp_path / "c.jpg", ("image/jpeg",), 100_000, max_width=160)
+    again = decoder_client.fit(target, tmp_path / "c.jpg", FitLimits(("image/jpeg",), 100_000, max_width=160))
     assert again["changed"] is False and not (tmp_path / "c.jpg").exists()
 
 
 def test_what_cannot_be_made_to_fit_says_why(tmp_path: Path) -> None:
     source = media.gif_animated(tmp_path / "a.gif")
     with pytest.raises(CannotFit, match="animated GIF"):
-        decoder_client.fit(source, tmp_path / "b", ("image/gif",), 100)
+        decoder_client.fit(source, tmp_path / "b", FitLimits(("image/gif",), 100))
     with pytest.raises(FileNotFoundError):
-        decoder_client.fit(tmp_path / "gone", tmp_path / "b", ("image/gif",), 100)
+        decoder_client.fit(tmp_path / "gone", tmp_path / "b", FitLimits(("image/gif",), 100))
     with pytest.raises(decoder_client.DecoderFailed):
-        decoder_client.fit(media.png(tmp_path / "c.png"), tmp_path / "no" / "folder", ("image/jpeg",), 10_000)
+        decoder_client.fit(
+            media.png(tmp_path / "c.png"), tmp_path / "no" / "folder", FitLimits(("image/jpeg",), 10_000)
+        )
 
 
 def test_asking_imports_no_decoder() -> None:

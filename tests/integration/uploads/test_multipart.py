@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.uploads.caller import Gone
-from tests.samples import liars, media
+from tests.samples import hostile, media
 
 BOUNDARY = "----0123456789"
 
@@ -91,7 +91,7 @@ def test_the_payload_may_come_last_and_anything_may_come_in_pieces(rt, caller, p
 
 def test_bytes_that_look_like_a_boundary_are_bytes(caller, profile, tmp_path):
     almost = f"\r\n--{BOUNDARY[:-1]}\r\n--".encode() * 50
-    tricky = liars.jpeg_with_comment(tmp_path / "a.jpg", almost).read_bytes()
+    tricky = hostile.jpeg_with_comment(tmp_path / "a.jpg", almost).read_bytes()
     reply = send(caller, payload(profile, {"fileField": "one"}), file("one", tricky, "image/jpeg", "a.jpg"))
     assert reply.status == 201, reply.body
     assert caller.ask("GET", reply.data["media"][0]["url"]).body == tricky

@@ -54,6 +54,7 @@ def errors_in(**given: Any) -> dict[tuple[str | int, ...], str]:
         ("title", "", "must not be empty"),
         ("title", "abcdef", "may have at most 5 characters"),
         ("count", "5", "must be a whole number, not a string"),
+        ("count", 5.0, "must be a whole number, not a decimal number"),
         ("count", True, "must be a whole number, not a boolean"),
         ("count", 0, "must be at least 1"),
         ("count", 10, "must be at most 9"),
@@ -78,7 +79,7 @@ def test_a_missing_field_is_required() -> None:
     assert (one.path, one.message) == (("required",), "is required")
 
 
-def test_everything_is_told_at_once_each_with_its_path() -> None:
+def test_everything_is_reported_at_once_each_with_its_path() -> None:
     assert errors_in(count=0, name="pair", items=[{}, {"alt_text": 1}]) == {
         ("count",): "must be at least 1",
         ("name", 1): "is listed twice",

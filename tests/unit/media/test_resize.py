@@ -8,8 +8,8 @@ import pytest
 from PIL import Image, ImageCms
 
 from socialpub.media.resize import fit
-from socialpub.media.types import CannotFit
-from tests.samples import liars, media
+from socialpub.media.types import CannotFit, FitLimits
+from tests.samples import hostile, media
 
 JPEG_OR_PNG = ("image/jpeg", "image/png")
 
@@ -17,7 +17,7 @@ JPEG_OR_PNG = ("image/jpeg", "image/png")
 def fitted(source: Path, types: tuple[str, ...] = JPEG_OR_PNG, max_bytes: int = 5_000_000, **limits: Any) -> Any:
     """The answer, and the picture that was written (None: the source fits as it is)."""
     target = source.with_suffix(".fitted")
-    answer = fit(source, target, types, max_bytes, **limits)
+    answer = fit(source, target, FitLimits(types, max_bytes, **limits))
     if not answer["changed"]:
         assert not target.exists()
         return answer, None
@@ -170,7 +170,7 @@ def test_a_grey_profile_is_not_put_on_a_coloured_picture(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("types", [("image/jpeg",), ("image/png",), ("image/webp",)])
 def test_comments_stay_behind(tmp_path: Path, types: tuple[str, ...]) -> None:
-    source = liars.jpeg_with_comment(tmp_path / "a.jpg", b"my home address")
+    source = hostile.jpeg_with_comment(tmp_path / "a.jpg", b"my home address")
     fitted(source, types, max_width=100)
     assert b"my home address" not in source.with_suffix(".fitted").read_bytes()
 
@@ -202,7 +202,7 @@ def test_a_still_gif_may_become_something_else(tmp_path: Path) -> None:
     assert answer["mime_type"] == "image/jpeg" and image.size == (100, 75)
 
 
-@pytest.mark.parametrize("make", [liars.html, liars.empty, lambda path: liars.cut(media.jpeg(path, noise=True))])
+@pytest.mark.parametrize("make", [hostile.html, hostile.empty, lambda path: hostile.cut(media.jpeg(path, noise=True))])
 def test_what_is_no_picture_cannot_be_made_to_fit(tmp_path: Path, make: Any) -> None:
     with pytest.raises(CannotFit):
         fitted(make(tmp_path / "a"), max_width=10)

@@ -56,7 +56,7 @@ def jpeg_with_comment(path: Path, comment: bytes) -> Path:
 
 
 def gif_script(path: Path) -> Path:
-    """A GIF whose width spells `/*`: to a browser told so, it is a script."""
+    """A GIF whose width spells `/*`: to a browser that reads it as a script, it is one."""
     frame = b",\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0"
     comment = b"!\xfe\x10*/=1;alert(1)//\0\0"
     path.write_bytes(b"GIF89a/*\x01\0\x80\0\0\0\0\0\xff\xff\xff" + comment + frame + b";")

@@ -4,14 +4,13 @@ import asyncio
 import io
 import json
 import logging
-import time
 
 import pytest
 from pydantic import SecretStr
 
 from socialpub.core import logging as logs
-from socialpub.core.redaction import is_secret_name, redact
 from socialpub.core.settings.sections import LoggingSection
+from tests.samples.secrets import SECRETS
 
 log = logging.getLogger("socialpub")
 """As a library writes."""
@@ -22,7 +21,7 @@ ours = logs.get_logger("socialpub")
 @pytest.fixture
 def written():
     """Configure logging; returns a function that gives the lines so far. Everything is put back afterwards."""
-    loggers = [logging.getLogger(name) for name in ("", logs.LOGGER, *logs._CHATTER)]
+    loggers = [logging.getLogger(name) for name in ("", logs.LOGGER, *logs._LIBRARIES)]
     before = [(logger, logger.level, list(logger.handlers), logger.propagate) for logger in loggers]
 
     def start(**settings):
@@ -100,7 +99,7 @@ def test_two_requests_at_once_do_not_see_each_others_fields(written):
     assert [(line["message"], line["request_id"]) for line in map(json.loads, lines())] == [("a", "a"), ("b", "b")]
 
 
-def test_a_level_that_is_not_wanted_costs_no_formatting(written):
+def test_a_level_that_is_not_enabled_costs_no_formatting(written):
     class Costly:
         def __str__(self):
             raise AssertionError("was formatted")
@@ -111,7 +110,7 @@ def test_a_level_that_is_not_wanted_costs_no_formatting(written):
     assert lines() == []
 
 
-def test_libraries_are_heard_only_when_something_is_wrong(written):
+def test_libraries_write_only_warnings_and_errors(written):
     logging.getLogger("uvicorn.error").addHandler(logging.StreamHandler())
     lines = written(level="debug")
     for name in ("uvicorn.access", "uvicorn.error", "httpx2", "huey.consumer", "huey"):
@@ -131,29 +130,6 @@ def test_configuring_twice_writes_each_line_once_and_leaves_other_handlers_alone
 
 
 # --- secrets ---------------------------------------------------------------------------------------------------------
-
-HUSH = "Zm9vYmFy-hush_0123456789"
-
-SECRETS = [
-    f"Authorization: Bearer {HUSH}",
-    f"authorization: bearer x{HUSH}",
-    f"headers={{'Authorization': 'Basic {HUSH}'}}",
-    f"Bearer {HUSH}",
-    f"key spk_0190abc_{HUSH} refused",
-    f"GET /storage/media/a?expires=17&signature={HUSH} HTTP/1.1",
-    f"https://example.com/path?{HUSH}",
-    f"https://example.com/cb?state=1&code={HUSH}#_=_",
-    f"https://me:{HUSH}@example.com/",
-    f"access_token={HUSH}&token_type=bearer",
-    f'{{"access_token": "{HUSH}", "refresh_token":"{HUSH}"}}',
-    f'{{"client_secret": "with \\" quote {HUSH}"}}',
-    f"{{'refresh_token': '{HUSH}'}}",
-    f'"body": "{{\\"access_token\\": \\"{HUSH}\\"}}"',
-    f"clientSecret: {HUSH}",
-    f"code_verifier={HUSH}",
-    f"signature={HUSH}",
-    f"password = {HUSH}",
-]
 
 
 @pytest.mark.parametrize("text", SECRETS)
@@ -181,27 +157,6 @@ def test_a_field_named_like_a_secret_is_not_shown_whatever_it_holds(written, nam
     assert "hush" not in "".join(lines())
 
 
-def test_ordinary_words_stay_readable():
-    for text in (
-        "answered 201 in 3 ms",
-        "is it up? look at https://x.com/acme/status/190",
-        "the bearer of bad news",
-        "post_id=0190 code=187 status: 403",
-        "token endpoint answered 500",
-    ):
-        assert redact(text) == text
-    assert not is_secret_name("post_id")
-    assert not is_secret_name("token_expires_at")
-
-
-@pytest.mark.parametrize("piece", ["?", "a?a", "http://", "access_token: ", 'token:"\\', "bearer ", "://a", 'x"=\\"'])
-def test_redaction_takes_time_in_step_with_the_length(piece):
-    text = piece * (100_000 // len(piece))
-    started = time.process_time()
-    redact(text)
-    assert time.process_time() - started < 2
-
-
 # --- robustness ------------------------------------------------------------------------------------------------------
 
 
@@ -222,7 +177,7 @@ def test_an_exception_is_one_field_of_a_json_line_and_indented_below_a_human_one
 
 
 @pytest.mark.parametrize("format", ["human", "json"])
-def test_a_caller_cannot_write_a_line_of_his_own(written, format):
+def test_a_caller_cannot_forge_a_line(written, format):
     lines = written(format=format)
     ours.info("name\n2026 ERROR forged", label="a\r\nb\x1b[31m")
     assert len(lines()) == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 from socialpub.core.settings import env, loader
 from socialpub.core.settings.loader import KEYS, Settings
 
-EXAMPLE = Path(__file__).parents[2] / "config.example.toml"
+EXAMPLE = Path(__file__).parents[1] / "config.example.toml"
 
 
 def keys_in(values, above=()):

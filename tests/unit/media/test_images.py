@@ -1,0 +1,81 @@
+"""Images are decoded frame by frame: real ones pass with true figures, damaged and too large ones do not."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from socialpub.media.types import MediaLimits
+from tests.samples import hostile, media
+from tests.unit.media.inspection import inspected, rejection
+
+Make = Callable[[Path], Path]
+
+
+@pytest.mark.parametrize(
+    ("make", "mime_type"),
+    [
+        (media.jpeg, "image/jpeg"),
+        (media.jpeg_progressive, "image/jpeg"),
+        (media.jpeg_cmyk, "image/jpeg"),
+        (media.jpeg_grey, "image/jpeg"),
+        (media.jpeg_mpo, "image/jpeg"),
+        (media.jpeg_mpo_beheaded, "image/jpeg"),
+        (media.jpeg_samsung, "image/jpeg"),
+        (media.motion_photo, "image/jpeg"),
+        (media.png, "image/png"),
+        (media.png_alpha, "image/png"),
+        (media.png_palette, "image/png"),
+        (media.png_16bit, "image/png"),
+        (media.webp, "image/webp"),
+        (media.gif, "image/gif"),
+    ],
+)
+def test_a_real_still_passes_with_its_size_in_pixels(tmp_path: Path, make: Make, mime_type: str) -> None:
+    path = make(tmp_path / "still")
+    facts = inspected(path, mime_type)
+    assert (facts.kind, facts.mime_type, facts.size_bytes) == ("image", mime_type, path.stat().st_size)
+    assert (facts.facts["width"], facts.facts["height"], facts.facts["frames"]) == (320, 240, 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "mime_type"),
+    [(media.gif_animated, "image/gif"), (media.webp_animated, "image/webp"), (media.png_animated, "image/png")],
+)
+def test_the_frames_of_an_animation_are_counted(tmp_path: Path, make: Make, mime_type: str) -> None:
+    assert inspected(make(tmp_path / "moving"), mime_type).facts == {"width": 64, "height": 48, "frames": 3}
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_width_and_height_are_those_of_the_upright_picture(tmp_path: Path, orientation: int) -> None:
+    facts = inspected(media.jpeg(tmp_path / "phone.jpg", 320, 240, orientation), "image/jpeg").facts
+    assert (facts["width"], facts["height"]) == (320, 240)
+    assert facts.get("orientation", 1) == orientation
+
+
+def test_a_damaged_chunk_of_a_png_is_noticed(tmp_path: Path) -> None:
+    path = media.png(tmp_path / "a.png", noise=True)
+    whole = bytearray(path.read_bytes())
+    whole[len(whole) // 2] ^= 0xFF
+    path.write_bytes(bytes(whole))
+    assert "checksum" in rejection(path, "image/png")
+
+
+def test_one_pixel_too_many_is_refused_and_none_too_many_is_not(tmp_path: Path) -> None:
+    path = media.png(tmp_path / "a.png", 100, 100)
+    assert inspected(path, "image/png", MediaLimits(image_pixels=10_000))
+    assert "9999 pixels" in rejection(path, "image/png", MediaLimits(image_pixels=9_999))
+
+
+def test_the_frames_of_an_animation_are_limited_together(tmp_path: Path) -> None:
+    path = media.gif_animated(tmp_path / "a.gif")
+    assert inspected(path, "image/gif", MediaLimits(image_total_pixels=64 * 48 * 3))
+    assert "at most 9215" in rejection(path, "image/gif", MediaLimits(image_total_pixels=64 * 48 * 3 - 1))
+
+
+def test_the_limits_leave_the_decoder_as_it_was(tmp_path: Path) -> None:
+    from PIL import Image
+
+    before = Image.MAX_IMAGE_PIXELS
+    rejection(hostile.png_bomb(tmp_path / "a.png", 20_000, 200), "image/png", MediaLimits(image_pixels=1))
+    assert before == Image.MAX_IMAGE_PIXELS

@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup run test check bench format lock clean
+.PHONY: setup run test test-fast check bench format lock clean
 
 setup: $(VENV)/.ready
 
@@ -19,8 +19,13 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 run: setup
 	$(BIN)/socialpub demo
 
+# Everything: within six minutes on two idle cores.
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# Without the real processes (e2e) and the grid of steps and faults: within 90 seconds.
+test-fast: setup
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not e2e and not grid"
 
 check: setup
 	$(BIN)/ruff check .

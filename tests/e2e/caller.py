@@ -6,6 +6,7 @@ from typing import Any
 import httpx2
 
 PATIENCE_SECONDS = 90.0
+SETTLED_WITHIN_MINUTES = 4
 IN_INBOX = "SEND_TO_USER_INBOX"
 
 
@@ -16,7 +17,7 @@ class Caller:
         self.client = httpx2.Client(
             base_url=url,
             headers={"authorization": f"Bearer {key}"} if key else {},
-            timeout=httpx2.Timeout(PATIENCE_SECONDS, connect=5.0),
+            timeout=httpx2.Timeout(PATIENCE_SECONDS, connect=30.0),
             trust_env=False,
         )
 
@@ -49,9 +50,13 @@ class Caller:
         found: dict[str, Any] = answer.json()["data"]
         return found
 
-    def delivery(self, post_id: str, *, wait: int | None = 30) -> dict[str, Any]:
-        """The one delivery of a post, settled."""
-        (delivery,) = self.post(post_id, wait=wait)["deliveries"]
+    def delivery(self, post_id: str, *, wait: int | None = None) -> dict[str, Any]:
+        """The one delivery of a post: once it is settled, or as it is after `wait` seconds."""
+        for _ in range(1 if wait is not None else SETTLED_WITHIN_MINUTES):
+            post = self.post(post_id, wait=60 if wait is None else wait)
+            if post["status"] in ("settled", "canceled"):
+                break
+        (delivery,) = post["deliveries"]
         return dict(delivery)
 
     def attempts(self, post_id: str) -> list[dict[str, Any]]:
@@ -104,7 +109,7 @@ class SandboxControl:
 
     def __init__(self, url: str, network: str) -> None:
         self.network = network
-        self._client = httpx2.Client(base_url=f"{url}/_control", timeout=10, trust_env=False)
+        self._client = httpx2.Client(base_url=f"{url}/_control", timeout=PATIENCE_SECONDS, trust_env=False)
 
     def show(self) -> dict[str, Any]:
         answer = self._client.get(f"/{self.network}")

@@ -6,10 +6,12 @@ stopped by signals, as its owner would.
 
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx2
@@ -38,7 +40,7 @@ client_id = "sandbox"
 client_secret = "sandbox"
 api_url = "{0}/pinterest/v5"
 """
-START_SECONDS = 45.0
+START_SECONDS = 120.0
 
 
 class Installation:
@@ -46,10 +48,19 @@ class Installation:
     `PEOPLE` on X, in their order; `profile_on` has one on each network, of the first of them.
 
     The hours of all its processes pass `pace` times as fast, and a call to a network is given up after
-    `deadline_seconds` (`fast_clock/sitecustomize.py`). With a pace of 0 everything is as the owner starts it.
+    `deadline_seconds`; a web process that stops waits `idle_grace_seconds` for its idle connections
+    (`fast_clock/sitecustomize.py`). With a pace of 0 everything is as the owner starts it.
     """
 
-    def __init__(self, folder: Path, *, pace: float = PACE, deadline_seconds: float = 3.0, settings: str = "") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        pace: float = PACE,
+        deadline_seconds: float = 10.0,
+        idle_grace_seconds: float | None = None,
+        settings: str = "",
+    ) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self.config = folder / "config.toml"
@@ -68,6 +79,11 @@ class Installation:
             path = os.pathsep.join(filter(None, (str(FAST_CLOCK), self.env.get("PYTHONPATH"))))
             self.env |= {"PYTHONPATH": path, "FAST_CLOCK_PACE": str(pace), "FAST_CLOCK_SINCE": str(time.time())}
             self.env |= {"FAST_CLOCK_DEADLINE_SECONDS": str(deadline_seconds)}
+            ahead = folder / "clock_ahead"
+            ahead.write_bytes(struct.pack("d", 0.0))
+            self.env |= {"FAST_CLOCK_AHEAD_FILE": str(ahead)}
+            if idle_grace_seconds is not None:
+                self.env |= {"FAST_CLOCK_IDLE_GRACE_SECONDS": str(idle_grace_seconds)}
         self._processes: list[Process] = []
         self._callers: list[Caller] = []
         self.configure(settings)
@@ -111,6 +127,24 @@ class Installation:
     def control(self, network: str) -> SandboxControl:
         return {"x": self.x, "tiktok": self.tiktok, "pinterest": self.pinterest}[network]
 
+    def share_clock(self, other: "Installation") -> None:
+        """The processes of both agree about the time."""
+        self.env |= {name: value for name, value in other.env.items() if name.startswith("FAST_CLOCK_")}
+
+    def now(self) -> datetime:
+        """The time by the fast clock of its processes."""
+        since, pace = float(self.env["FAST_CLOCK_SINCE"]), float(self.env["FAST_CLOCK_PACE"])
+        return datetime.fromtimestamp(since + (time.time() - since) * pace + self._ahead_seconds(), UTC)
+
+    def forward(self, seconds: float) -> None:
+        """Time passes for all its processes."""
+        ahead = struct.pack("d", self._ahead_seconds() + seconds)
+        with Path(self.env["FAST_CLOCK_AHEAD_FILE"]).open("r+b", buffering=0) as file:
+            file.write(ahead)
+
+    def _ahead_seconds(self) -> float:
+        return float(struct.unpack("d", Path(self.env["FAST_CLOCK_AHEAD_FILE"]).read_bytes())[0])
+
     @property
     def journal(self) -> Path:
         return self.folder / "sandbox.jsonl"
@@ -149,7 +183,8 @@ class Installation:
 
     def wait_until_up(self, process: Process, role: str) -> None:
         if role in ("web", "serve"):
-            self._wait_for(process, lambda: _answers(lambda: self.caller().ask("GET", "/healthz")))
+            # By a connection that is not kept: a stop waits for idle ones.
+            self._wait_for(process, lambda: _answers(lambda: httpx2.get(f"{self.url}/healthz", trust_env=False)))
         if role in ("worker", "serve"):
             self._wait_for(process, lambda: "the worker is up" in process.output)
 
@@ -166,7 +201,7 @@ class Installation:
             cwd=self.folder,
             capture_output=True,
             text=True,
-            timeout=90,
+            timeout=300,
             check=False,
         )
         assert done.returncode == code, f"{arguments} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"

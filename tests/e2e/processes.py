@@ -75,7 +75,7 @@ class Process:
         self._process.wait()
         until(lambda: not any(lives(pid) for pid in pids), f"{self.log.stem} and its children are gone")
 
-    def stop(self, seconds: float = 15.0) -> int:
+    def stop(self, seconds: float = 90.0) -> int:
         """SIGTERM; its exit code once it has ended."""
         self.tell_to_stop()
         return self.wait(seconds)
@@ -83,7 +83,7 @@ class Process:
     def tell_to_stop(self) -> None:
         self._process.send_signal(signal.SIGTERM)
 
-    def wait(self, seconds: float = 15.0) -> int:
+    def wait(self, seconds: float = 90.0) -> int:
         """Its exit code. AssertionError when it still runs after so many seconds."""
         try:
             return self._process.wait(seconds)
@@ -102,7 +102,7 @@ class Process:
             self.kill(children=True)
 
 
-def until(true: Callable[[], object], what: str, seconds: float = 30.0) -> None:
+def until(true: Callable[[], object], what: str, seconds: float = 120.0) -> None:
     """Look now and then until it is true. AssertionError when it does not become true at all."""
     give_up_at = time.monotonic() + seconds
     while not true():

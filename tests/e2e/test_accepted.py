@@ -79,7 +79,7 @@ def test_two_hundred_parallel_creates_and_the_end_of_everything_lose_nothing(
 
     installation.start("serve")
     caller = installation.fresh_caller()
-    until(lambda: not caller.posts(status="pending"), "everything is settled", 60)
+    until(lambda: not caller.posts(status="pending"), "everything is settled")
     posts = {post["id"]: post for post in caller.posts()}
     up = Counter(installation.x.texts())
     for text, post_id in accepted.items():

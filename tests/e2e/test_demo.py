@@ -16,7 +16,7 @@ def demo(folder: Path) -> "subprocess.CompletedProcess[str]":
         env=os.environ | ASTRAY,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
 

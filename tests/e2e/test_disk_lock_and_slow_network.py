@@ -9,7 +9,6 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.e2e.caller import Caller
 from tests.e2e.conftest import MakeInstallation
 from tests.e2e.installation import Installation
 from tests.e2e.processes import until
@@ -42,10 +41,13 @@ def test_a_database_locked_by_somebody_else_is_told_and_nothing_is_half_written(
 
 
 def test_a_network_that_trickles_its_answer_stops_neither_the_heart_nor_the_others(
-    installation: Installation, caller: Caller
+    make_installation: MakeInstallation,
 ) -> None:
+    installation = make_installation(deadline_seconds=15)
+    installation.sandbox()
     installation.start("web")
     installation.start("worker")
+    caller = installation.caller()
     installation.x.script("create_post", "trickles")
     slow = caller.publish("Drop by drop", installation.profiles[0])
     until(lambda: installation.x.in_flight() == 1, "the answer trickles")
@@ -54,7 +56,7 @@ def test_a_network_that_trickles_its_answer_stops_neither_the_heart_nor_the_othe
     assert installation.x.in_flight() == 1
     quick = caller.publish("Meanwhile", installation.profiles[1])
     assert caller.delivery(quick)["status"] == "published"
-    assert caller.ask("GET", "/readyz").status_code == 200
+    until(lambda: caller.ask("GET", "/readyz").status_code == 200, "the light is green")
     # The call is cut off by our own deadline, and the account read back.
     delivery = caller.delivery(slow)
     assert delivery["status"] == "published", delivery
@@ -74,7 +76,7 @@ def test_a_full_disk_is_told_and_what_was_reserved_is_still_good_when_there_is_r
 
     def put() -> httpx2.Response:
         return httpx2.put(
-            reserved["uploadUrl"], content=content, headers=reserved["requiredHeaders"], timeout=30, trust_env=False
+            reserved["uploadUrl"], content=content, headers=reserved["requiredHeaders"], timeout=90, trust_env=False
         )
 
     disk.fill(but=len(content) // 2)

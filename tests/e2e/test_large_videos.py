@@ -4,7 +4,7 @@ import hashlib
 
 from tests.e2e.caller import Caller
 from tests.e2e.installation import Installation
-from tests.e2e.processes import Process
+from tests.e2e.processes import Process, until
 from tests.e2e.videos import film
 
 LARGE_BYTES = 157_286_400
@@ -50,5 +50,6 @@ def forget_peak(process: Process) -> int:
 
 
 def assert_published(caller: Caller, post_id: str) -> None:
-    deliveries = caller.post(post_id, wait=60)["deliveries"]
+    until(lambda: caller.post(post_id, wait=60)["status"] == "settled", "it is settled", 300)
+    deliveries = caller.post(post_id)["deliveries"]
     assert [delivery["status"] for delivery in deliveries] == ["published"] * 2, deliveries

@@ -3,9 +3,8 @@ be told says so."""
 
 import shutil
 import threading
-import time
 from collections import Counter
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import httpx2
@@ -18,10 +17,8 @@ from tests.samples import media
 
 BEFORE = 25
 """Posts that are on their way when the copy is made."""
-SOON_SECONDS = 300.0
-"""As the quick clock counts: long enough for the copy to be made, short enough for a test."""
-
-NEXT_SECONDS = 120.0
+SOON_SECONDS = 1800.0
+"""As the fast clock counts: when the copy has been made, the clock is put forward."""
 
 
 class Load(threading.Thread):
@@ -42,7 +39,7 @@ class Load(threading.Thread):
 
     def end(self) -> None:
         self.enough.set()
-        self.join(30)
+        self.join(120)
         self.caller.close()
 
 
@@ -71,8 +68,9 @@ def test_a_copy_made_under_load_and_restored_elsewhere_posts_nothing_twice(make_
     at_copy = len(load.posts)
     until(lambda: len(load.posts) >= at_copy + BEFORE, "the original goes on")
     load.end()
+    original.forward(SOON_SECONDS)
     accepted = [*load.posts, on_x, on_pinterest, on_tiktok]
-    told = {post: caller.delivery(post, wait=60) for post in accepted}
+    told = {post: caller.delivery(post) for post in accepted}
     assert {delivery["status"] for delivery in told.values()} == {"published"}, told
     sent = public(original)
     assert max(Counter(sent["x"]).values()) == 1
@@ -82,14 +80,14 @@ def test_a_copy_made_under_load_and_restored_elsewhere_posts_nothing_twice(make_
     other.run("restore", str(copy))
     other.start("serve")
     mirror = other.fresh_caller()
-    assert mirror.ask("GET", "/readyz").json()["status"] == "paused"
+    until(lambda: mirror.ask("GET", "/readyz").json()["status"] == "paused", "it is well, and paused")
     held = {post["id"]: post["status"] for post in mirror.posts()}
     assert {on_x, on_pinterest, on_tiktok, later} <= set(held)
     assert {status for post, status in held.items() if post in load.posts} >= {"settled"}
     assert len(set(load.posts) - set(held)) >= BEFORE - 1, "the original went on"
     other.admin("resume")
     for post in set(accepted) & set(held):
-        delivery = mirror.delivery(post, wait=60)
+        delivery = mirror.delivery(post)
         if post == on_tiktok:
             assert delivery["errorMessage"].startswith("Outcome unknown: "), delivery
         else:
@@ -107,14 +105,13 @@ def test_what_the_original_never_sent_fails_and_what_cannot_be_read_is_unknown(
     original.sandbox()
     serve = original.start("serve")
     caller = original.caller()
-    never = scheduled(original, caller, "Never sent", "x", seconds=NEXT_SECONDS)
-    unread = scheduled(original, caller, "Nobody can look for it", "tiktok", seconds=NEXT_SECONDS)
-    due_at = now(original) + timedelta(seconds=NEXT_SECONDS)
+    never = scheduled(original, caller, "Never sent", "x")
+    unread = scheduled(original, caller, "Nobody can look for it", "tiktok")
     copy = original.folder / "appliance.copy"
     original.run("backup", str(copy), "--with-secret")
     assert caller.ask("POST", f"/api/v1/posts/{never}/cancel").status_code == httpx2.codes.OK
     assert serve.stop() == 0
-    until(lambda: now(original) > due_at, "their time has come")
+    original.forward(SOON_SECONDS)
 
     other = beside(original, make_installation)
     other.run("restore", str(copy))
@@ -123,9 +120,9 @@ def test_what_the_original_never_sent_fails_and_what_cannot_be_read_is_unknown(
     canceled = mirror.ask("POST", f"/api/v1/posts/{never}/cancel")
     assert canceled.status_code == httpx2.codes.CONFLICT, "whether it was sent is not known yet"
     other.admin("resume")
-    lost = mirror.delivery(never, wait=60)
+    lost = mirror.delivery(never)
     assert (lost["status"], lost["errorMessage"][:9]) == ("failed", "Not sent:")
-    assert mirror.delivery(unread, wait=60)["errorMessage"].startswith("Outcome unknown: ")
+    assert mirror.delivery(unread)["errorMessage"].startswith("Outcome unknown: ")
     assert public(original)["x"] == []
 
 
@@ -139,12 +136,6 @@ def public(installation: Installation) -> dict[str, list[str]]:
     }
 
 
-def now(installation: Installation) -> datetime:
-    """The time by the quick clock of the installation's processes."""
-    since = float(installation.env["FAST_CLOCK_SINCE"])
-    return datetime.fromtimestamp(since + (time.time() - since) * float(installation.env["FAST_CLOCK_PACE"]), UTC)
-
-
 def scheduled(
     installation: Installation,
     caller: Caller,
@@ -156,7 +147,7 @@ def scheduled(
     options: dict[str, Any] | None = None,
 ) -> str:
     """A post for so many seconds from now, by the clock of the installation."""
-    at = now(installation) + timedelta(seconds=seconds)
+    at = installation.now() + timedelta(seconds=seconds)
     create: dict[str, Any] = {
         "post": {"body": body, "scheduledAt": at.isoformat()},
         "profiles": [installation.profile_on[network]],
@@ -174,6 +165,6 @@ def beside(original: Installation, make_installation: MakeInstallation) -> Insta
     other = make_installation()
     shutil.rmtree(other.data)
     other.sandbox_url = original.sandbox_url
-    other.env["FAST_CLOCK_SINCE"] = original.env["FAST_CLOCK_SINCE"]
+    other.share_clock(original)
     other.configure()
     return other

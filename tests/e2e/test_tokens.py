@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.caller import Caller, effects
+from tests.e2e.conftest import MakeInstallation
 from tests.e2e.installation import PEOPLE, Installation
 from tests.e2e.processes import until
 from tests.samples import media
@@ -14,6 +15,14 @@ NETWORKS = ("x", "tiktok", "pinterest")
 FIRST_CALL = {"x": "create_post", "tiktok": "creator_info", "pinterest": "read_board"}
 """Where a plan with a photo first needs the token."""
 TEN = 10
+
+
+@pytest.fixture
+def installation(make_installation: MakeInstallation) -> Installation:
+    """No call is given up before a kill."""
+    installation = make_installation(deadline_seconds=60)
+    installation.sandbox()
+    return installation
 
 
 @pytest.fixture

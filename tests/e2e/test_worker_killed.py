@@ -135,7 +135,7 @@ def test_a_worker_killed_during_a_call_leaves_one_post_and_a_true_outcome(
     for cell in cells:
         until(setup.installation.control(cell.network).held, f"{cell}: held")
     setup.worker.kill()
-    assert {caller.delivery(post, wait=None)["status"] for post in posts.values()} == {"pending"}
+    assert {caller.delivery(post, wait=0)["status"] for post in posts.values()} == {"pending"}
     setup.worker = setup.installation.start("worker")
 
     for cell, post in posts.items():

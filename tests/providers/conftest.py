@@ -17,6 +17,12 @@ from tests.support.sandbox_http import FaultTransport, connect_x, http_over, san
 GRID = "tests/providers/test_grid"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.startswith(GRID):
+            item.add_marker(pytest.mark.grid)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports = [
         report

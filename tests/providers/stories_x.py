@@ -6,7 +6,7 @@ from socialpub.db.models import State
 from socialpub.publishing.posts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from tests.providers.grid import BODY, DANGEROUS, Means, Network, Story, scripted
+from tests.providers.grid import BODY, Means, Network, Story, scripted
 from tests.providers.sample_artifacts import sample_artifact
 from tests.samples import media
 from tests.support.sandbox_http import connect_x
@@ -36,22 +36,22 @@ PUBLISHED, FAILED = State.PUBLISHED, State.FAILED
 X = Network(
     "x",
     {
-        "text": Story(text, (), "create_post", read_back_by="list_posts", own={"create_post": MONEY}),
+        "text": Story(text, (), "create_post", read_back_by="list_posts"),
         "pictures": Story(
             pictures,
             ("upload_one_shot", "upload_one_shot#2", "metadata"),
             "create_post",
             read_back_by="list_posts",
-            faults=DANGEROUS,
             own={"upload_one_shot": MONEY},
             # A picture without its description is still the picture that was asked for.
-            otherwise={"metadata": {"400": PUBLISHED}},
+            otherwise={"metadata": {"400": PUBLISHED, "time-out for ever": PUBLISHED}},
         ),
         "film": Story(
             film,
             ("upload_initialize", "upload_append", "upload_finalize", "upload_status"),
             "create_post",
             read_back_by="list_posts",
+            every_fault=True,
             own={"upload_append": MONEY, "create_post": MONEY},
             # An upload that X refuses half-way is begun once more, from the start.
             otherwise={

@@ -3,7 +3,15 @@
 import pytest
 
 from socialpub.db.models import State
-from tests.providers.grid import Environment, assert_the_outcome_is_true, begin, play
+from tests.providers.grid import (
+    FAULTS,
+    ONE_FAULT_PER_MEANING,
+    Environment,
+    Means,
+    assert_the_outcome_is_true,
+    begin,
+    play,
+)
 from tests.providers.networks import NETWORKS, STORIES, story_of
 from tests.support.appliance import message_of, state_of
 from tests.support.drain import drain
@@ -14,6 +22,12 @@ CELLS = [cell for network in NETWORKS.values() for cell in network.cells()]
 @pytest.mark.parametrize(("network", "story", "call", "fault"), CELLS, ids=[" · ".join(cell) for cell in CELLS])
 def test_one_fault_at_one_step(env: Environment, network: str, story: str, call: str, fault: str) -> None:
     play(env, NETWORKS[network], story, call, fault)
+
+
+def test_one_story_of_each_network_meets_every_fault_and_the_others_every_meaning() -> None:
+    assert {FAULTS[name].means for name in ONE_FAULT_PER_MEANING} == set(Means)
+    for network in NETWORKS.values():
+        assert [story.every_fault for story in network.stories.values()].count(True) == 1
 
 
 @pytest.mark.parametrize(("network", "story"), STORIES, ids=[" · ".join(story) for story in STORIES])

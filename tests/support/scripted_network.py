@@ -1,16 +1,17 @@
 """A network whose every answer is written down beforehand: for the engine's own stories, without any adapter."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from socialpub.providers.content import Account, Content, Problem
 from socialpub.providers.errors import ProviderError
 from socialpub.providers.job import Job
 from socialpub.providers.oauth import Identity, Tokens
-from socialpub.providers.outcomes import CannotTell, Look, Outcome, Published
+from socialpub.providers.outcomes import CannotTell, Done, Look, Outcome, Published
 from socialpub.providers.protocol import Kind, Step
 
-ScriptedResult = Outcome | Look | CannotTell | ProviderError | Exception
+ScriptedResult = Outcome | Look | CannotTell | ProviderError | BaseException | Callable[[Job], object]
+"""An exception is raised, a function is called with the job, everything else is returned."""
 
 
 class ScriptedOAuth:
@@ -80,28 +81,30 @@ class ScriptedNetwork:
     def run(self, step: str, job: Job) -> Outcome:
         self.asked.append(step)
         self.jobs.append(job)
-        line = self._next(step)
-        if line is None:
-            kind = next(known.kind for known in self.steps if known.name == step)
-            from socialpub.providers.outcomes import Done
-
-            return self.publish(job.content.text) if kind is Kind.COMMIT else Done({**job.memo, step: True})
-        if isinstance(line, Exception):
-            raise line
-        return line  # type: ignore[return-value]
+        result = self._next(step)
+        if result is None:
+            return self.goes_well(step, job)
+        return self._come_to(result, job)  # type: ignore[return-value]
 
     def recover(self, job: Job) -> Look | CannotTell:
         self.asked.append("recover")
-        line = self._next("recover")
-        if isinstance(line, Exception):
-            raise line
-        return line or Look()  # type: ignore[return-value]
+        result = self._next("recover")
+        return Look() if result is None else self._come_to(result, job)  # type: ignore[return-value]
+
+    def goes_well(self, step: str, job: Job) -> Outcome:
+        kind = next(known.kind for known in self.steps if known.name == step)
+        return self.publish(job.content.text) if kind is Kind.COMMIT else Done({**job.memo, step: True})
 
     def publish(self, text: str) -> Published:
         """A post appears on the account."""
         self.effects.append(text)
         number = str(len(self.effects))
         return Published(number, f"https://x.example/{number}")
+
+    def _come_to(self, result: ScriptedResult, job: Job) -> object:
+        if isinstance(result, BaseException):
+            raise result
+        return result(job) if callable(result) else result
 
     def _next(self, step: str) -> ScriptedResult | None:
         waiting = self.results.get(step)

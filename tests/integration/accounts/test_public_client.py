@@ -10,20 +10,19 @@ from socialpub.core.settings.sections import ProvidersSection, XSection
 from socialpub.db.models import ProfileStatus, State
 from socialpub.providers.errors import AppRefused
 from socialpub.runtime import Runtime
-from tests.support.appliance import accept, open_house, state_of
+from socialpub.sandbox import World
+from tests.support.appliance import accept, open_appliance, state_of
 from tests.support.consent_browser import Browser, query_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import HOST, line_to, sandbox
+from tests.support.sandbox_http import HOST, FaultTransport, http_over
 
 X = XSection(client_id="native", api_url=f"{HOST}/x", authorize_url=f"{HOST}/x/i/oauth2/authorize")
 
 
-def test_a_public_client_goes_the_whole_way(tmp_path: Path) -> None:
-    clock = HandClock()
-    world = sandbox(clock)
+def test_a_public_client_goes_the_whole_way(tmp_path: Path, clock: HandClock, world: World) -> None:
     world.x.add_app("native", None, ["http://127.0.0.1:8000/oauth/x/callback"])
-    rt = open_house(tmp_path, clock, http=line_to(world)[1], networks=ProvidersSection(x=X))
+    rt = open_appliance(tmp_path, clock, http=http_over(FaultTransport(world)), networks=ProvidersSection(x=X))
     try:
         begun = connect.begin(rt, "x")
         profile = connect.finish(rt, "x", query_of(Browser(world).decides(begun.url))).profile_id
@@ -48,17 +47,17 @@ def test_a_public_client_goes_the_whole_way(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def without_its_secret(tmp_path: Path) -> Iterator[tuple[Runtime, str]]:
+def without_its_secret(tmp_path: Path, clock: HandClock, world: World) -> Iterator[tuple[Runtime, str]]:
     """An account that was connected with a secret, which was then taken out of the configuration."""
-    clock = HandClock()
-    world = sandbox(clock)
     world.x.add_app("native", "secret")
     with_secret = XSection.model_validate({**X.model_dump(), "client_secret": "secret"})
-    rt = open_house(tmp_path, clock, http=line_to(world)[1], networks=ProvidersSection(x=with_secret))
+    rt = open_appliance(
+        tmp_path, clock, http=http_over(FaultTransport(world)), networks=ProvidersSection(x=with_secret)
+    )
     begun = connect.begin(rt, "x")
     profile = connect.finish(rt, "x", query_of(Browser(world).decides(begun.url))).profile_id
     rt.close()
-    rt = open_house(tmp_path, clock, http=line_to(world)[1], networks=ProvidersSection(x=X))
+    rt = open_appliance(tmp_path, clock, http=http_over(FaultTransport(world)), networks=ProvidersSection(x=X))
     clock.forward(3 * 3600)
     yield rt, profile
     rt.close()

@@ -1,0 +1,400 @@
+"""What the engine makes of whatever happens to a call: its own table, one cell after the other.
+
+A plan has a step that prepares, one that asks before the commit, the commit, and one that asks after it. One of them
+meets what the row says, everything else goes well. What a network's own error table decides first is the grid's affair
+(`tests/providers`); here the networks' answers have been read already.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import pytest
+
+from socialpub.db.models import State
+from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Done, Look, Outcome, Published, Wait
+from socialpub.providers.protocol import Kind
+from socialpub.publishing import deliveries
+from socialpub.runtime import Runtime
+from tests.support.appliance import accept, message_of, open_appliance, state_of, status_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import ProcessKilled
+from tests.support.scripted_network import ScriptedNetwork, ScriptedResult
+
+
+class Place(StrEnum):
+    """By the name of its step."""
+
+    PREPARE = "upload"
+    POLL_BEFORE = "await_processing"
+    COMMIT = "create_post"
+    POLL_AFTER = "await_outcome"
+
+
+BEFORE_THE_COMMIT = (Place.PREPARE, Place.POLL_BEFORE)
+LOOKS = len(deliveries.LOOK_AFTER_SECONDS)
+FOR_EVER = 10_000
+
+
+class FourSteps(ScriptedNetwork):
+    """Makes the post with the commit, and tells its id with the step after it."""
+
+    def __init__(self, clock: HandClock) -> None:
+        super().__init__(
+            (Place.PREPARE, Kind.PREPARE),
+            (Place.POLL_BEFORE, Kind.POLL),
+            (Place.COMMIT, Kind.COMMIT),
+            (Place.POLL_AFTER, Kind.POLL),
+        )
+        self.clock = clock
+        self.called_at: dict[str, list[float]] = {}
+
+    def run(self, step: str, job: Job) -> Outcome:
+        self.called_at.setdefault(step, []).append(self.clock.monotonic())
+        return super().run(step, job)
+
+    def goes_well(self, step: str, job: Job) -> Outcome:
+        if step == Place.COMMIT:
+            self.publish(job.content.text)
+        if step == Place.POLL_AFTER:
+            return Published(str(len(self.effects)))
+        return Done({**job.memo, step: True})
+
+    def recover(self, job: Job) -> Look:
+        if self.effects and not self.results.get("recover"):
+            self.results["recover"] = [Done({**job.memo, Place.COMMIT: True})]
+        return super().recover(job)  # type: ignore[return-value]
+
+
+@pytest.fixture
+def network(clock: HandClock) -> FourSteps:
+    return FourSteps(clock)
+
+
+@dataclass(frozen=True)
+class Comes:
+    """What becomes of the delivery."""
+
+    state: State
+    calls: int | None
+    """How often the step is called; None: as often as the patience allows."""
+    looks: int = 0
+    """How often the account is looked at."""
+    refreshes: int = 0
+    profile: str = "active"
+
+
+@dataclass(frozen=True)
+class Row:
+    met: tuple[ScriptedResult, ...]
+    """What one call of the step after the other comes to; then it goes well."""
+    to: Mapping[Place, Comes]
+    pause_seconds: float = 0.0
+    """At least so long between the first call and the second."""
+    effect: bool = False
+    """Whether the first call of the commit makes the post all the same."""
+
+
+def everywhere(comes: Comes) -> dict[Place, Comes]:
+    return dict.fromkeys(Place, comes)
+
+
+def published(calls: int, looks: int = 0) -> Comes:
+    return Comes(State.PUBLISHED, calls, looks)
+
+
+def unanswered(message: str, *, effect: bool) -> Row:
+    """A call that left and of which nothing usable came back."""
+    commit = published(1, 1) if effect else published(2, LOOKS)
+    return Row((NoAnswer(message),), {**everywhere(published(2)), Place.COMMIT: commit}, 5, effect)
+
+
+REFUSED_FOR_GOOD = Rejected("The text is not allowed.", status=403, code="no")
+
+TABLE: dict[str, Row] = {
+    "never left": Row((NotSent("no route"), NotSent("no route")), everywhere(published(3)), 5),
+    "429 with a time": Row((Throttled("slow down", retry_after_seconds=900),), everywhere(published(2)), 900),
+    "429 without a time": Row((Throttled("slow down"),), everywhere(published(2)), 60),
+    "429 until after the patience": Row(
+        (Throttled("monthly cap", retry_after_seconds=30 * 86_400),),
+        {**everywhere(Comes(State.FAILED, 1)), Place.POLL_AFTER: Comes(State.UNCONFIRMED, 1)},
+    ),
+    "401, and the token can be renewed": Row(
+        (AuthExpired("401"),), everywhere(Comes(State.PUBLISHED, 2, refreshes=1)), 0
+    ),
+    "401 with the new token as well": Row(
+        (AuthExpired("401"), AuthExpired("401")),
+        {
+            **everywhere(Comes(State.FAILED, 2, refreshes=1, profile="reauthRequired")),
+            Place.POLL_AFTER: Comes(State.UNCONFIRMED, 2, refreshes=1, profile="reauthRequired"),
+        },
+    ),
+    "not the network's own form, without effect": unanswered("A page came instead of an answer.", effect=False),
+    "not the network's own form, with effect": unanswered("A page came instead of an answer.", effect=True),
+    "5xx without effect": unanswered("HTTP 503", effect=False),
+    "5xx with effect": unanswered("HTTP 503", effect=True),
+    "timed out without effect": unanswered("timed out", effect=False),
+    "timed out with effect": unanswered("timed out", effect=True),
+    "cut without effect": unanswered("cut", effect=False),
+    "cut with effect": unanswered("cut", effect=True),
+    "an unreadable answer without effect": unanswered("It could not be read.", effect=False),
+    "an unreadable answer with effect": unanswered("It could not be read.", effect=True),
+    "no answer twice": Row(
+        (NoAnswer("timed out"), NoAnswer("timed out")),
+        # There is no third call of the commit.
+        {**everywhere(published(3)), Place.COMMIT: Comes(State.UNCONFIRMED, 2, 2 * LOOKS)},
+        5,
+    ),
+    "another 4xx": Row(
+        (REFUSED_FOR_GOOD,),
+        {**everywhere(Comes(State.FAILED, 1)), Place.POLL_AFTER: Comes(State.UNCONFIRMED, 1)},
+    ),
+    "no answer until the patience is over": Row(
+        (NoAnswer("timed out"),) * FOR_EVER,
+        {
+            **dict.fromkeys(BEFORE_THE_COMMIT, Comes(State.FAILED, None)),
+            Place.POLL_AFTER: Comes(State.UNCONFIRMED, None),
+        },
+    ),
+    "never leaves until the patience is over": Row(
+        (NotSent("no route"),) * FOR_EVER,
+        {**everywhere(Comes(State.FAILED, None)), Place.POLL_AFTER: Comes(State.UNCONFIRMED, None)},
+    ),
+    "still processing when the patience is over": Row(
+        (Wait(600, "It is being processed."),) * FOR_EVER,
+        {Place.POLL_BEFORE: Comes(State.FAILED, None), Place.POLL_AFTER: Comes(State.UNCONFIRMED, None)},
+    ),
+}
+
+CELLS = [(happened, place) for happened, row in TABLE.items() for place in row.to]
+
+
+@pytest.mark.parametrize(("happened", "place"), CELLS, ids=[f"{row} · {place.name}" for row, place in CELLS])
+def test_what_happened_to_a_call_decides_what_becomes_of_the_post(
+    rt: Runtime, network: FourSteps, profile: str, clock: HandClock, happened: str, place: Place
+) -> None:
+    row, due = TABLE[happened], TABLE[happened].to[place]
+    network.results[place] = list(row.met)
+    if row.effect and place is Place.COMMIT:
+        network.results[place] = [then_fails(network, row.met[0])]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert state_of(rt, post) is due.state, message_of(rt, post)
+    assert_it_is_true(rt, network, post)
+    calls = network.called_at[place]
+    assert due.calls is None or len(calls) == due.calls
+    if len(calls) > 1:
+        assert calls[1] - calls[0] >= row.pause_seconds
+    assert network.asked.count("recover") == due.looks
+    assert len(network.oauth.refreshes) == due.refreshes
+    assert rt.reader.value("SELECT status FROM profile") == due.profile
+    others = [step for step in Place if step is not place and step in network.asked]
+    assert [network.asked.count(step) for step in others] == [1] * len(others), "nothing else is done again"
+
+
+def then_fails(network: FourSteps, failure: ScriptedResult) -> Callable[[Job], object]:
+    def run(job: Job) -> object:
+        network.publish(job.content.text)
+        assert isinstance(failure, Exception)
+        raise failure
+
+    return run
+
+
+def assert_it_is_true(rt: Runtime, network: FourSteps, post: str) -> None:
+    match state_of(rt, post):
+        case State.PUBLISHED:
+            assert len(network.effects) == 1
+        case State.FAILED:
+            assert network.effects == []
+            assert not message_of(rt, post).startswith("Outcome unknown:")
+        case State.UNCONFIRMED:
+            assert len(network.effects) <= 1
+            assert message_of(rt, post).startswith("Outcome unknown: ")
+        case state:
+            raise AssertionError(f"not settled: {state}")
+    assert status_of(rt, post) == "settled"
+
+
+# --- the mark --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", Place)
+@pytest.mark.parametrize(
+    "failure",
+    [NotSent("no route"), Throttled("slow down", retry_after_seconds=900), Throttled("slow down")],
+    ids=["never left", "429 with a time", "429 without a time"],
+)
+def test_the_mark_of_a_commit_that_certainly_did_not_happen_is_cleared(
+    rt: Runtime, network: FourSteps, profile: str, place: Place, failure: Exception
+) -> None:
+    network.results[place] = [failure]
+    post = accept(rt, profile)
+    drain(rt)
+    assert state_of(rt, post) is State.QUEUED
+    marked = rt.reader.value("SELECT committed_at FROM delivery") is not None
+    assert marked is (place is Place.POLL_AFTER)
+
+
+# --- the process died ------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def successor_of(rt: Runtime, network: ScriptedNetwork, clock: HandClock) -> Iterator[Runtime]:
+    """Another process over the same folder."""
+    successor = open_appliance(rt.settings.data_dir.parent, clock, providers={"x": network})
+    try:
+        yield successor
+    finally:
+        successor.close()
+
+
+@pytest.mark.parametrize("effect", [True, False], ids=["after its effect", "before its effect"])
+@pytest.mark.parametrize("place", Place)
+def test_what_a_dead_process_had_begun_runs_again_and_a_commit_is_read_back(
+    rt: Runtime, network: FourSteps, profile: str, clock: HandClock, place: Place, effect: bool
+) -> None:
+    def dies(job: Job) -> object:
+        if effect:
+            network.goes_well(place, job)
+        raise ProcessKilled
+
+    network.results[place] = [dies]
+    post = accept(rt, profile)
+    with pytest.raises(ProcessKilled):
+        drain(rt)
+    rt.process.close()
+    with successor_of(rt, network, clock) as successor:
+        drain(successor, clock)
+        assert state_of(successor, post) is State.PUBLISHED
+        assert_it_is_true(successor, network, post)
+    commit = place is Place.COMMIT
+    assert network.asked.count(place) == (1 if commit and effect else 2)
+    assert network.asked.count("recover") == (0 if not commit else 1 if effect else LOOKS)
+
+
+# --- an answer after the row was taken -------------------------------------------------------------------------------
+
+
+@dataclass
+class Late:
+    """A call whose process is believed to be dead: before it is answered, another goes on for `within` seconds."""
+
+    rt: Runtime
+    network: FourSteps
+    clock: HandClock
+    place: Place
+    answer: ScriptedResult
+    within: float = 0.0
+    found: list[State] = field(default_factory=list)
+
+    def __call__(self, job: Job) -> object:
+        self.rt.process.close()
+        with successor_of(self.rt, self.network, self.clock) as successor:
+            drain(successor, self.clock, within=self.within)
+            self.found.append(State(successor.reader.value("SELECT state FROM delivery")))
+        return self.answer
+
+
+@pytest.mark.parametrize("place", BEFORE_THE_COMMIT)
+@pytest.mark.parametrize("answer", [Done({"late": True}), REFUSED_FOR_GOOD], ids=["it went well", "it was refused"])
+def test_before_the_commit_an_answer_after_the_row_was_taken_is_discarded(
+    rt: Runtime, network: FourSteps, profile: str, clock: HandClock, place: Place, answer: ScriptedResult
+) -> None:
+    late = Late(rt, network, clock, place, answer, within=60)
+    network.results[place] = [late]
+    post = accept(rt, profile)
+    drain(rt)
+    assert late.found == [State.PUBLISHED]
+    assert (state_of(rt, post), network.effects) == (State.PUBLISHED, ["Hello"])
+    assert network.asked.count(place) == 2
+    assert not network.jobs[-1].memo.get("late")
+
+
+@pytest.mark.parametrize("place", [Place.COMMIT, Place.POLL_AFTER])
+def test_a_post_that_is_up_counts_although_the_row_was_taken_meanwhile(
+    rt: Runtime, network: FourSteps, profile: str, clock: HandClock, place: Place
+) -> None:
+    late = Late(rt, network, clock, place, Published("7"), within=0)
+    network.results[place] = [late]
+    network.results["recover"] = [Look()] * FOR_EVER
+    network.results.setdefault(Place.POLL_AFTER, []).append(Wait(600, "It is being processed."))
+    post = accept(rt, profile)
+    drain(rt)
+    assert late.found == [State.QUEUED], "the successor has taken it up and waits"
+    assert state_of(rt, post) is State.PUBLISHED
+    assert rt.reader.value("SELECT provider_post_id FROM delivery") == "7"
+    assert rt.reader.value("SELECT posts_count FROM profile") == 1
+
+
+@pytest.mark.parametrize("place", [Place.COMMIT, Place.POLL_AFTER])
+def test_what_is_no_post_says_nothing_any_more_once_the_row_was_taken(
+    rt: Runtime, network: FourSteps, profile: str, clock: HandClock, place: Place
+) -> None:
+    late = Late(rt, network, clock, place, REFUSED_FOR_GOOD, within=0)
+    network.results[place] = [late]
+    network.results.setdefault(Place.POLL_AFTER, []).append(Wait(600, "It is being processed."))
+    accept(rt, profile)
+    drain(rt)
+    assert late.found == [State.QUEUED]
+    assert rt.reader.value("SELECT state FROM delivery") == "queued"
+
+
+@pytest.mark.parametrize("place", [Place.COMMIT, Place.POLL_AFTER])
+def test_a_final_state_is_final_whatever_is_answered_late(
+    rt: Runtime, network: FourSteps, profile: str, clock: HandClock, place: Place
+) -> None:
+    late = Late(rt, network, clock, place, Published("7"), within=3600)
+    network.results[place] = [late]
+    network.results["recover"] = [Done({})]
+    network.results.setdefault(Place.POLL_AFTER, []).append(Published("1"))
+    post = accept(rt, profile)
+    drain(rt)
+    assert late.found == [State.PUBLISHED]
+    assert state_of(rt, post) is State.PUBLISHED
+    assert rt.reader.value("SELECT provider_post_id FROM delivery") == "1"
+    assert [row[0] for row in rt.reader.all("SELECT type FROM log_entry ORDER BY n")] == ["pending", "published"]
+
+
+# --- the question what became of a commit ----------------------------------------------------------------------------
+
+ASKED: dict[str, tuple[ScriptedResult, State]] = {
+    "never left": (NotSent("no route"), State.PUBLISHED),
+    "429 with a time": (Throttled("slow down", retry_after_seconds=900), State.PUBLISHED),
+    "429 without a time": (Throttled("slow down"), State.PUBLISHED),
+    "401, and the token can be renewed": (AuthExpired("401"), State.PUBLISHED),
+    "no answer": (NoAnswer("timed out"), State.PUBLISHED),
+    "another 4xx": (REFUSED_FOR_GOOD, State.UNCONFIRMED),
+}
+
+
+@pytest.mark.parametrize("happened", ASKED)
+def test_only_an_answered_look_counts_and_a_refused_one_tells_nothing(
+    rt: Runtime, network: FourSteps, profile: str, clock: HandClock, happened: str
+) -> None:
+    answer, state = ASKED[happened]
+    network.results[Place.COMMIT] = [NoAnswer("timed out")]
+    network.results["recover"] = [answer]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert state_of(rt, post) is state, message_of(rt, post)
+    assert_it_is_true(rt, network, post)
+    assert network.asked.count("recover") == (1 if state is State.UNCONFIRMED else LOOKS + 1)
+    assert network.asked.count(Place.COMMIT) == (1 if state is State.UNCONFIRMED else 2)
+
+
+@pytest.mark.parametrize("answer", [NoAnswer("timed out"), NotSent("no route")], ids=["no answer", "never left"])
+def test_a_question_that_is_never_answered_leaves_the_outcome_unknown(
+    rt: Runtime, network: FourSteps, profile: str, clock: HandClock, answer: ScriptedResult
+) -> None:
+    network.results[Place.COMMIT] = [NoAnswer("timed out")]
+    network.results["recover"] = [answer] * FOR_EVER
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert state_of(rt, post) is State.UNCONFIRMED
+    assert_it_is_true(rt, network, post)
+    assert network.asked.count(Place.COMMIT) == 1

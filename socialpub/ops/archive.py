@@ -9,7 +9,7 @@ import io
 import os
 import tarfile
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -97,22 +97,14 @@ class Member:
 
     def __init__(self, file: IO[bytes], name: str, size: int) -> None:
         self.name = name
-        self.digest = hashlib.sha256()
         self._file = file
         self._left = size
 
-    def read(self, size: int = _CHUNK_BYTES) -> bytes:
+    def read(self, size: int = _CHUNK_BYTES, /) -> bytes:
         """Up to `size` bytes; none at the end."""
         chunk = self._file.read(min(size, self._left))
         self._left -= len(chunk)
-        self.digest.update(chunk)
         return chunk
-
-    def skip(self) -> bool:
-        """Read what is left. False when the file ends before."""
-        while self.read():
-            pass
-        return not self._left
 
 
 @contextmanager
@@ -124,41 +116,65 @@ def checked(path: Path) -> Iterator[IO[bytes]]:
         raise OperatorError(f"{path} cannot be read: {error.strerror}.", "Name the file of a copy.") from None
     with file:
         try:
-            for _ in members(path, file):
-                pass
+            _check(path, file)
         except OSError as error:
             raise OperatorError(f"{path} cannot be read: {error.strerror}.", "Check the disk it is on.") from error
         yield file
 
 
-def members(path: Path, file: IO[bytes]) -> Generator[Member, None, None]:
-    """Every member but the sums, in their order, checked on the way. Raises InvalidArchive."""
+def members(path: Path, file: IO[bytes]) -> Iterator[Member]:
+    """Every member of a checked copy but the sums, in their order."""
     file.seek(0)
+    while True:
+        name, size = _read_header(path, file)
+        if _is_sums(name):
+            return
+        content_at = file.tell()
+        yield Member(file, name, size)
+        file.seek(content_at + size + _padding_bytes(size))
+
+
+def _check(path: Path, file: IO[bytes]) -> None:
     if file.read(len(FIRST) + 1) != FIRST.encode() + b"\0":
         raise InvalidArchive(f"{path} is not a copy that socialpub made.", USE_OURS)
     file.seek(0)
     listed, listed_bytes = hashlib.sha256(), 0
-    is_last = False
-    while not is_last:
+    name = ""
+    while not _is_sums(name):
         begins_at = file.tell()
         name, size = _read_header(path, file)
-        member = Member(file, name, size)
-        is_last = name == SUMS or name.startswith(FORMER_SUM)
-        if name == SUMS:
-            matches = size == listed_bytes and member.skip() and member.digest.digest() == listed.digest()
-        elif is_last:
-            matches = size == 0 and name == FORMER_SUM + _digest_before(file, begins_at)
-        else:
-            yield member
-            matches = member.skip()
-            line = _sums_line(member.digest.hexdigest(), name)
+        digest = _digest(file, size)
+        if digest is None or file.read(_padding_bytes(size)).strip(b"\0"):
+            raise _damaged(path, f"{name!r} in it is not whole")
+        if not _is_sums(name):
+            line = _sums_line(digest, name)
             listed.update(line)
             listed_bytes += len(line)
-        if not matches or file.read(_padding_bytes(size)).strip(b"\0"):
-            raise _damaged(path, "its checksum does not match" if is_last else f"{name!r} in it is not whole")
+    if name == SUMS:
+        matches = size == listed_bytes and digest == listed.hexdigest()
+    else:
+        ends_at = file.tell()
+        file.seek(0)
+        matches = size == 0 and name == f"{FORMER_SUM}{_digest(file, begins_at)}"
+        file.seek(ends_at)
+    if not matches:
+        raise _damaged(path, "its checksum does not match")
     end = _end_bytes(file.tell())
     if file.read(end + 1) != bytes(end):
         raise _damaged(path, "it does not end where it should")
+
+
+def _is_sums(name: str) -> bool:
+    return name == SUMS or name.startswith(FORMER_SUM)
+
+
+def _digest(file: IO[bytes], size: int) -> str | None:
+    """The SHA-256 of the next `size` bytes; None when there are not so many."""
+    digest, left = hashlib.sha256(), size
+    while left and (chunk := file.read(min(left, _CHUNK_BYTES))):
+        digest.update(chunk)
+        left -= len(chunk)
+    return None if left else digest.hexdigest()
 
 
 def _read_header(path: Path, file: IO[bytes]) -> tuple[str, int]:
@@ -171,16 +187,6 @@ def _read_header(path: Path, file: IO[bytes]) -> tuple[str, int]:
     if info.size < 0 or header != _header(info.name, info.size):
         raise InvalidArchive(f"{path} is not a copy that socialpub made: it holds {info.name!r}.", USE_OURS)
     return info.name, info.size
-
-
-def _digest_before(file: IO[bytes], end: int) -> str:
-    """The SHA-256 of every byte before `end`; the file stands where it stood afterwards."""
-    stands_at = file.tell()
-    file.seek(0)
-    before = Member(file, "", end)
-    before.skip()
-    file.seek(stands_at)
-    return before.digest.hexdigest()
 
 
 def _damaged(path: Path, how: str) -> InvalidArchive:

@@ -42,9 +42,8 @@ def verify(source: Path) -> BackupSummary:
 def opened(source: Path) -> Iterator[tuple[IO[bytes], BackupInfo]]:
     """A copy that is what was written, and what it tells about itself. Raises OperatorError."""
     with archive.checked(source) as file:
-        with closing(archive.members(source, file)) as members:
-            info = _read_info(source, next(members).read(_MOST_INFO_BYTES))
-        yield file, info
+        first = next(archive.members(source, file))
+        yield file, _read_info(source, first.read(_MOST_INFO_BYTES))
 
 
 def unpack(source: Path, file: IO[bytes], info: BackupInfo, scratch: Path, *, media: bool) -> BackupSummary:

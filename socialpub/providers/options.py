@@ -5,11 +5,12 @@ a problem that names its field, because a misspelt privacy level must never publ
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from socialpub.core import validation
 from socialpub.core.spelling import nearest
 from socialpub.providers.content import Options, Problem, utf16_units
 
@@ -103,11 +104,9 @@ def _find(table: Table, key: str) -> Option | None:
 
 
 def _unknown(table: Table, key: str) -> str:
-    close = _close(key, (spelling for option in table for spelling in (option.name, *sorted(option.spellings))))
-    shown = key if len(key) <= 60 else key[:59] + "…"
-    if close:
-        return f"{shown} is not a known option; did you mean {close}?"
-    return f"{shown} is not a known option; known are {', '.join(option.name for option in table)}."
+    spellings = (spelling for option in table for spelling in (option.name, *sorted(option.spellings)))
+    names = [option.name for option in table]
+    return f"{validation.sentence((key,), validation.unknown(nearest(key, spellings), names)).rstrip('.')}."
 
 
 def _wrong(option: Option, value: Any) -> str | None:
@@ -139,7 +138,7 @@ def _wrong_integer(option: Option, value: Any) -> str | None:
 
 def _wrong_text(option: Option, value: Any) -> str | None:
     if not isinstance(value, str):
-        return f"must be a text, not {_show(value)}"
+        return f"must be a string, not {_show(value)}"
     if not value.strip():
         return "must not be empty"
     units = utf16_units(value)
@@ -150,15 +149,8 @@ def _wrong_text(option: Option, value: Any) -> str | None:
 
 def _not_among(values: tuple[str, ...], value: Any) -> str:
     wrong = f"must be one of {', '.join(values)}, not {_show(value)}"
-    close = _close(value, values) if isinstance(value, str) else None
+    close = nearest(value, values) if isinstance(value, str) else None
     return f"{wrong} (did you mean {close}?)" if close else wrong
-
-
-def _close(word: str, known: Iterable[str]) -> str | None:
-    """The nearest known word, whatever the case it was written in."""
-    cased = {name.casefold(): name for name in known}
-    match = nearest(word.casefold(), cased)
-    return cased[match] if match else None
 
 
 def _show(value: Any) -> str:

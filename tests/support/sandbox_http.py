@@ -8,7 +8,8 @@ import httpx2
 from starlette.routing import Match, Mount
 
 from socialpub.core import ids
-from socialpub.core.settings.sections import NetworkSection, PinterestSection, ProvidersSection, TikTokSection, XSection
+from socialpub.core.settings.networks import NetworkSection, PinterestSection, TikTokSection, XSection
+from socialpub.core.settings.sections import ProvidersSection
 from socialpub.db.database import Tx
 from socialpub.media.inspect import inspect_file
 from socialpub.media.types import ACCEPTED_TYPES, Facts, MediaLimits

@@ -10,10 +10,7 @@ from typing import Literal
 from pydantic import ByteSize, Field, SecretStr, ValidationInfo, field_validator
 
 from socialpub.core import durations, upload_limits
-from socialpub.core.settings.networks import NetworkSection as NetworkSection
-from socialpub.core.settings.networks import PinterestSection as PinterestSection
-from socialpub.core.settings.networks import TikTokSection as TikTokSection
-from socialpub.core.settings.networks import XSection as XSection
+from socialpub.core.settings.networks import PinterestSection, TikTokSection, XSection
 from socialpub.core.settings.values import (
     A_DURATION,
     FILE_INSTEAD,

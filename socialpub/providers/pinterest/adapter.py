@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from socialpub.core.settings.sections import PinterestSection
+from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.content import Account, Content, Options, Problem
 from socialpub.providers.http import Http
 from socialpub.providers.job import Job

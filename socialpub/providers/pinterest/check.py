@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from socialpub.core.settings.sections import PinterestSection
+from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.content import Account, Content, MediaFile, Problem, utf16_units
 from socialpub.providers.pinterest import limits
 from socialpub.providers.pinterest.errors import SANDBOX_API

@@ -11,7 +11,7 @@ from html import unescape
 from itertools import pairwise
 from typing import Any
 
-from socialpub.core.settings.sections import PinterestSection
+from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.error_table import Reason
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import CannotTell, Look, Published

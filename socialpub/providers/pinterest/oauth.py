@@ -6,7 +6,7 @@ app, which no new consent can help, and every other is about the token.
 
 from urllib.parse import quote, urlencode
 
-from socialpub.core.settings.sections import PinterestSection
+from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.errors import AuthExpired, NoAnswer, Rejected
 from socialpub.providers.http import Http
 from socialpub.providers.oauth import Identity, Tokens

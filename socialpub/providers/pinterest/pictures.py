@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from socialpub.core.settings.sections import PinterestSection
+from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.bodies import Base64File
 from socialpub.providers.content import ImageLimits, MediaFile
 from socialpub.providers.job import Job, Unfit

@@ -6,7 +6,7 @@ pin nor a refusal leaves the question open for whoever reads the board back.
 
 from typing import Any
 
-from socialpub.core.settings.sections import PinterestSection
+from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.error_table import Reason
 from socialpub.providers.errors import NoAnswer
 from socialpub.providers.job import Job

@@ -9,7 +9,7 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
-from socialpub.core.settings.sections import PinterestSection
+from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.bodies import FilePart
 from socialpub.providers.error_table import Reason
 from socialpub.providers.errors import NoAnswer

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from socialpub.core.settings.sections import TikTokSection
+from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.content import Account, Content, Options, Problem
 from socialpub.providers.job import Job
 from socialpub.providers.oauth import OAuth

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from socialpub.core.settings.sections import TikTokSection
+from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.error_table import Action, ErrorBody, ErrorRow, find_row
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Done, Outcome, Published, Refused, Wait

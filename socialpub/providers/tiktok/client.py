@@ -6,7 +6,7 @@ HTTP 200 says nothing here, and what no table knows is refused as it stands, wit
 from dataclasses import replace
 from typing import Any
 
-from socialpub.core.settings.sections import TikTokSection
+from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.error_table import Reason, Rejection
 from socialpub.providers.errors import Rejected
 from socialpub.providers.job import Job

@@ -5,7 +5,7 @@ The owner's choice is compared with the answer and never replaced: a level that 
 
 from typing import Any
 
-from socialpub.core.settings.sections import TikTokSection
+from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Done, Outcome, Refused
 from socialpub.providers.responses import positive_int_at, text_at

@@ -1,6 +1,6 @@
 """Did it go out after all? TikTok has no list to look at, only tasks, by the publish_id that it named."""
 
-from socialpub.core.settings.sections import TikTokSection
+from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import CannotTell, Done, Look, Published
 from socialpub.providers.tiktok.status import COMPLETE, arrived, fetch, published

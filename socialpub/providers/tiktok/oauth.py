@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from socialpub.core.settings.sections import TikTokSection
+from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.errors import AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
 from socialpub.providers.http import Http
 from socialpub.providers.oauth import Identity, Tokens

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from socialpub.core.settings.sections import TikTokSection
+from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.content import ImageLimits, MediaFile
 from socialpub.providers.errors import NoAnswer
 from socialpub.providers.job import Job

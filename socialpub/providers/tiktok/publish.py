@@ -6,7 +6,7 @@ task is only observed.
 
 from collections.abc import Callable, Mapping
 
-from socialpub.core.settings.sections import TikTokSection
+from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Outcome
 from socialpub.providers.tiktok import await_outcome, creator, photos, plan, upload, video

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from socialpub.core.settings.sections import TikTokSection
+from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.errors import NoAnswer, ProviderError
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Published

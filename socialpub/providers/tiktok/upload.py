@@ -4,7 +4,7 @@ Where it is unclear how much arrived, TikTok is asked, and what it has counts. O
 only sent anew when TikTok says that bytes are missing and the address for them is gone.
 """
 
-from socialpub.core.settings.sections import TikTokSection
+from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.bodies import FileBody
 from socialpub.providers.errors import NoAnswer, ProviderError, Rejected
 from socialpub.providers.job import Job

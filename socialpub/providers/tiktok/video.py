@@ -5,7 +5,7 @@ No bytes have left when TikTok answers, so an answer that was lost costs a place
 
 from typing import Any
 
-from socialpub.core.settings.sections import TikTokSection
+from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.errors import NoAnswer
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Done, Outcome, Refused

@@ -1,6 +1,6 @@
 """Alt texts of pictures on X. X does not insist on one, so the post goes out without it rather than not at all."""
 
-from socialpub.core.settings.sections import XSection
+from socialpub.core.settings.networks import XSection
 from socialpub.providers.errors import NoAnswer
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Done, Outcome, Wait

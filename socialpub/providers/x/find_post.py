@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
-from socialpub.core.settings.sections import XSection
+from socialpub.core.settings.networks import XSection
 from socialpub.providers.errors import NoAnswer
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import CannotTell, Look, Published

@@ -10,7 +10,7 @@ import re
 from typing import NoReturn
 from urllib.parse import quote, urlencode
 
-from socialpub.core.settings.sections import XSection
+from socialpub.core.settings.networks import XSection
 from socialpub.providers.errors import NoAnswer, Rejected, Throttled
 from socialpub.providers.http import Http
 from socialpub.providers.oauth import Identity, Tokens

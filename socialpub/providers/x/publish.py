@@ -7,7 +7,7 @@ nor a refusal leaves the question open for whoever reads the account back.
 from collections.abc import Mapping
 from typing import Any
 
-from socialpub.core.settings.sections import XSection
+from socialpub.core.settings.networks import XSection
 from socialpub.providers.content import Content
 from socialpub.providers.error_table import Reason, Rejection
 from socialpub.providers.job import Job

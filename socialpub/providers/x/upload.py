@@ -6,7 +6,7 @@ Every step looks at what the memo holds first (`upload_memo.py`): what is there 
 import math
 from typing import Any
 
-from socialpub.core.settings.sections import XSection
+from socialpub.core.settings.networks import XSection
 from socialpub.providers.bodies import FilePart
 from socialpub.providers.content import ImageLimits, MediaFile
 from socialpub.providers.error_table import Reason, Rejection

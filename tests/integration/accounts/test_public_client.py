@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from socialpub.accounts import connect, profiles, revocation, tokens
-from socialpub.core.settings.sections import ProvidersSection, XSection
+from socialpub.core.settings.networks import XSection
+from socialpub.core.settings.sections import ProvidersSection
 from socialpub.db.models import ProfileStatus, State
 from socialpub.providers.errors import AppRefused
 from socialpub.runtime import Runtime

@@ -12,7 +12,8 @@ import pytest
 from socialpub.core.clock import stamp
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.loader import load as load_settings
-from socialpub.core.settings.sections import PinterestSection, ProvidersSection, TikTokSection, XSection
+from socialpub.core.settings.networks import PinterestSection, TikTokSection, XSection
+from socialpub.core.settings.sections import ProvidersSection
 from socialpub.ops import doctor
 from socialpub.ops.finding import Finding, Level
 from socialpub.providers.errors import NoAnswer, NotSent

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from socialpub.core.settings.sections import ProvidersSection, TikTokSection
+from socialpub.core.settings.networks import TikTokSection
+from socialpub.core.settings.sections import ProvidersSection
 from socialpub.runtime import Runtime
 from socialpub.web.app import create_app
 from tests.integration.uploads.caller import Caller

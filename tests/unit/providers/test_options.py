@@ -52,7 +52,7 @@ def test_a_key_like_no_other_is_answered_with_all_of_them() -> None:
         ({"coverAtMs": 1001}, "at most 1000, not 1001"),
         ({"title": ""}, "must not be empty"),
         ({"title": "abc👋👋"}, "at most 5 characters and has 7"),
-        ({"title": ["a"]}, "a text, not a list"),
+        ({"title": ["a"]}, "a string, not a list"),
         ({"placeId": 42}, "string of digits, not 42. A name is not an id."),
         ({"placeId": "My place"}, 'string of digits, not "My place". A name is not an id.'),
         ({"placeId": "４２"}, "string of digits"),

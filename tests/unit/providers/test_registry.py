@@ -2,7 +2,8 @@
 
 from typing import get_args
 
-from socialpub.core.settings.sections import NetworkSection, ProvidersSection
+from socialpub.core.settings.networks import NetworkSection
+from socialpub.core.settings.sections import ProvidersSection
 from socialpub.providers import registry
 from socialpub.sandbox import World
 from socialpub.web.api.requests import ProviderOptions

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from socialpub.core.settings.sections import PinterestSection
+from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.content import Account, Content, ImageLimits, MediaFile
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Memo, Outcome

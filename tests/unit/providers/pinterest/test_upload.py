@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from socialpub.core.settings.sections import PinterestSection
+from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.bodies import FilePart
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, Throttled
 from socialpub.providers.outcomes import Again, Done, Refused, Wait

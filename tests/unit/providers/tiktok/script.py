@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from socialpub.core.settings.sections import TikTokSection
+from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.bodies import FileBody
 from socialpub.providers.content import Account, Content, ImageLimits, MediaFile
 from socialpub.providers.job import CallTrace, Job

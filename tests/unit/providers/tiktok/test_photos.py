@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.core.settings.sections import TikTokSection
+from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.content import ImageLimits, MediaFile
 from socialpub.providers.errors import AuthExpired, NoAnswer, Throttled
 from socialpub.providers.job import Unfit

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.core.settings.sections import TikTokSection
+from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.content import Content, MediaFile
 from socialpub.providers.protocol import Kind
 from socialpub.providers.tiktok import chunks

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from pydantic import SecretStr
 
-from socialpub.core.settings.sections import TikTokSection
+from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.content import Account, Content, MediaFile, Problem
 from socialpub.providers.errors import AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
 from socialpub.providers.responses import HttpResponse

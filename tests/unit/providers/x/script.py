@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from socialpub.core.settings.sections import XSection
+from socialpub.core.settings.networks import XSection
 from socialpub.providers.bodies import FilePart
 from socialpub.providers.content import Account, Content, ImageLimits, MediaFile
 from socialpub.providers.job import Job

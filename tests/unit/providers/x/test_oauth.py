@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from socialpub.core.settings.sections import XSection
+from socialpub.core.settings.networks import XSection
 from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
 from socialpub.providers.http import Http
 from socialpub.providers.x.oauth import SCOPES, XOAuth

@@ -16,11 +16,10 @@ from pathlib import Path
 from socialpub.core import durable_files
 from socialpub.core.clock import stamp
 from socialpub.core.errors import OperatorError
-from socialpub.db import post_rows
+from socialpub.db import artifact_rows, post_rows
 from socialpub.db.database import Reader, Tx
 from socialpub.ops import archive
 from socialpub.ops.archive import ArchiveWriter
-from socialpub.publishing import uploads
 from socialpub.runtime import Runtime
 
 FORMAT = 1
@@ -96,16 +95,16 @@ def _add_media(rt: Runtime, copy: ArchiveWriter, copied: sqlite3.Connection, tx:
     """Every file that the copied database names; how many were written, and how many were lost before."""
     written = lost = 0
     removed = []
-    for key in uploads.storage_keys(Reader(copied)):
+    for key in artifact_rows.storage_keys(Reader(copied)):
         try:
             copy.add_file(MEDIA + key, rt.files.path(key))
             written += 1
         except FileNotFoundError:
-            if uploads.is_named(rt.reader, key):
+            if artifact_rows.named_among(rt.reader, [key]):
                 lost += 1
             else:
                 removed.append(key)  # since the instant of the copy
     with copied:
         # What an open post of the copy needs stays named: its delivery will say which file it lacks.
-        lost += sum(not uploads.note_removed(tx, key) for key in removed)
+        lost += sum(not artifact_rows.note_removed(tx, key) for key in removed)
     return written, lost

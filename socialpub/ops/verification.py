@@ -12,13 +12,12 @@ from typing import IO, Any
 
 from socialpub.core import crypto, durable_files
 from socialpub.core.errors import OperatorError
-from socialpub.db import appliance_state, migrate, post_rows
+from socialpub.db import appliance_state, artifact_rows, migrate, post_rows
 from socialpub.db.database import Reader
 from socialpub.media import files
 from socialpub.ops import archive
 from socialpub.ops.archive import InvalidArchive, Member
 from socialpub.ops.backup import DATABASE, FORMAT, MEDIA, SECRET, BackupInfo, BackupSummary
-from socialpub.publishing import uploads
 
 _CHUNK_BYTES = 1 << 20
 _MOST_INFO_BYTES = 64 * 1024
@@ -140,7 +139,7 @@ def _summarize(source: Path, names: sqlite3.Connection, database: Path, info: Ba
     named = 0
     with closing(sqlite3.connect(database)) as connection:
         reader = Reader(connection)
-        for key in uploads.storage_keys(reader):
+        for key in artifact_rows.storage_keys(reader):
             names.execute("DELETE FROM name WHERE key = ?", (key,))
             named += 1
         count = post_rows.count(reader)

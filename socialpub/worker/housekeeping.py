@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from socialpub.accounts import consents, renewal, revocation
 from socialpub.core import logging
 from socialpub.core.errors import SocialpubError
-from socialpub.publishing import backfill, holds, idempotency, renditions, uploads
+from socialpub.publishing import backfill, cleanup, holds, idempotency, renditions
 from socialpub.runtime import Runtime
 
 LOOK_SECONDS = 1.0
@@ -34,7 +34,7 @@ class Housekeeping:
             PeriodicTask(60.0, renew_idle_tokens),
             PeriodicTask(3600.0, renewal.warn),
             PeriodicTask(20.0, backfill.ask),
-            PeriodicTask(3600.0, uploads.clean),
+            PeriodicTask(3600.0, cleanup.clean),
             PeriodicTask(3600.0, renditions.clean),
             PeriodicTask(3600.0, lambda rt: rt.write(idempotency.clean)),
             PeriodicTask(3600.0, lambda rt: rt.write(consents.clean)),

@@ -17,7 +17,7 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
 from socialpub.ops import archive, backup, restore, verification
-from socialpub.publishing import deliveries, idempotency, uploads
+from socialpub.publishing import cleanup, deliveries, idempotency, uploads
 from socialpub.publishing.idempotency import Ticket
 from socialpub.publishing.posts import DraftMedia
 from socialpub.runtime import Runtime, build
@@ -131,7 +131,7 @@ def test_media_that_come_and_go_meanwhile_leave_no_loose_end(
     def meanwhile(rt: Runtime, target: Path) -> None:
         copy_database(rt, target)
         clock.forward(40 * 86400)
-        assert uploads.clean(rt) == 1
+        assert cleanup.clean(rt) == 1
         artifact(rt, media.png(tmp_path / "c.png"), "image/png")
 
     monkeypatch.setattr(backup, "_copy_database", meanwhile)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from socialpub.publishing import uploads
+from socialpub.publishing import cleanup, uploads
 from socialpub.publishing.posts import DraftMedia
 from tests.support.appliance import accept, add_profile, open_appliance
 from tests.support.drain import drain
@@ -26,10 +26,10 @@ def test_a_reservation_that_is_not_completed_in_a_day_is_removed(rt, clock, call
     empty, filled = caller.reserve(png), caller.reserve(png)
     caller.put(filled, png)
     clock.forward(DAY - 1)
-    assert uploads.clean(rt) == 0
+    assert cleanup.clean(rt) == 0
     assert len(files_of(rt)) == 1
     clock.forward(1)
-    assert uploads.clean(rt) == 1
+    assert cleanup.clean(rt) == 1
     assert files_of(rt) == []
     assert [status_of(rt, empty), status_of(rt, filled)] == [None, None]
     assert caller.complete(filled).status == 400
@@ -38,9 +38,9 @@ def test_a_reservation_that_is_not_completed_in_a_day_is_removed(rt, clock, call
 def test_an_artifact_that_no_post_references_is_removed_after_thirty_days(rt, clock, caller, png):
     artifact = caller.upload(png)
     clock.forward(30 * DAY - 1)
-    assert uploads.clean(rt) == 0
+    assert cleanup.clean(rt) == 0
     clock.forward(1)
-    assert uploads.clean(rt) == 1
+    assert cleanup.clean(rt) == 1
     assert (files_of(rt), status_of(rt, artifact)) == ([], None)
 
 
@@ -48,7 +48,7 @@ def test_an_artifact_that_a_post_needs_is_never_removed(rt, clock, caller, profi
     artifact = caller.upload(png)
     accept(rt, profile, at=clock.now() + timedelta(days=400), media=(DraftMedia(artifact["artifactId"]),))
     clock.forward(399 * DAY)
-    assert uploads.clean(rt) == 0
+    assert cleanup.clean(rt) == 0
     assert status_of(rt, artifact) == "verified"
     assert len(files_of(rt)) == 1
 
@@ -58,10 +58,10 @@ def test_a_rejected_upload_is_remembered_for_a_while(rt, clock, caller):
     caller.put(reservation, b"liar")
     caller.complete(reservation)
     clock.forward(2 * DAY)
-    uploads.clean(rt)
+    cleanup.clean(rt)
     assert status_of(rt, reservation) == "rejected"
     clock.forward(30 * DAY)
-    uploads.clean(rt)
+    cleanup.clean(rt)
     assert status_of(rt, reservation) is None
 
 
@@ -77,7 +77,7 @@ def test_what_became_wanted_after_the_look_stays(rt, clock, caller, profile, png
         return look(rt, tx, *args)
 
     monkeypatch.setattr(uploads, "_change_if_still", late)
-    assert uploads.clean(rt) == 0
+    assert cleanup.clean(rt) == 0
     assert status_of(rt, artifact) == "verified"
 
 
@@ -86,7 +86,7 @@ def test_files_that_no_row_names_are_swept(rt, caller, png):
     row = rt.reader.one("SELECT storage_key FROM artifact")
     stray = rt.files.path(row[0]).with_name(f"019aa5c0-0000-7000-8000-0000000000ab-{'0' * 16}.png")
     stray.write_bytes(b"left by a crash between the rename and the row")
-    assert uploads.clean(rt) == 1
+    assert cleanup.clean(rt) == 1
     assert files_of(rt) == [rt.files.path(row[0])]
 
 
@@ -94,7 +94,7 @@ def test_more_than_fits_into_one_write_goes_as_well(rt, clock, caller):
     for _ in range(120):
         caller.reserve(10)
     clock.forward(DAY)
-    uploads.clean(rt)
+    cleanup.clean(rt)
     assert rt.reader.value("SELECT count(*) FROM artifact") == 0
 
 
@@ -127,7 +127,7 @@ def test_by_default_media_stay_for_ever(rt, clock, caller, profile, png):
     accept(rt, profile, media=(DraftMedia(artifact["artifactId"]),))
     drain(rt, clock)
     clock.forward(1000 * DAY)
-    assert uploads.clean(rt) == 0
+    assert cleanup.clean(rt) == 0
 
 
 def test_the_bytes_of_settled_posts_go_when_the_owner_wants_that(tidy, clock, tidy_caller, png):
@@ -136,9 +136,9 @@ def test_the_bytes_of_settled_posts_go_when_the_owner_wants_that(tidy, clock, ti
     post = accept(tidy, profile, media=(DraftMedia(artifact["artifactId"]),))
     drain(tidy, clock)
     clock.forward(7 * DAY - 3600)
-    assert uploads.clean(tidy) == 0
+    assert cleanup.clean(tidy) == 0
     clock.forward(3601)
-    assert uploads.clean(tidy) == 1
+    assert cleanup.clean(tidy) == 1
     assert files_of(tidy) == []
     shown = tidy_caller.get(f"/posts/{post}").data["media"][0]
     assert "url" not in shown
@@ -148,7 +148,7 @@ def test_the_bytes_of_settled_posts_go_when_the_owner_wants_that(tidy, clock, ti
     )
     assert (again.status, again.paths()) == (400, [["media", 0, "artifactId"]])
     assert tidy_caller.complete(artifact).status == 400
-    assert uploads.clean(tidy) == 0
+    assert cleanup.clean(tidy) == 0
 
 
 def test_bytes_that_another_post_still_needs_stay(tidy, clock, tidy_caller, png):
@@ -159,5 +159,5 @@ def test_bytes_that_another_post_still_needs_stay(tidy, clock, tidy_caller, png)
     drain(tidy, clock)
     accept(tidy, profile, at=clock.now() + timedelta(days=60), media=use)
     clock.forward(30 * DAY)
-    assert uploads.clean(tidy) == 0
+    assert cleanup.clean(tidy) == 0
     assert len(files_of(tidy)) == 1

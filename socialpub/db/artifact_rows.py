@@ -1,0 +1,140 @@
+"""Rows of the table `artifact`, but for what the API shows (`json_views.py`)."""
+
+from collections.abc import Iterator, Sequence
+
+from socialpub.db.database import Reader, Row, Tx, Value
+from socialpub.db.models import ArtifactStatus
+
+# --- one -------------------------------------------------------------------------------------------------------------
+
+
+def find(store: Reader | Tx, artifact_id: str) -> Row | None:
+    return store.one("SELECT * FROM artifact WHERE id = ?", (artifact_id,))
+
+
+def verified_type(reader: Reader, storage_key: str) -> str | None:
+    """The media type of the verified artifact under this key, or None."""
+    mime_type: str | None = reader.value(
+        "SELECT mime_type FROM artifact WHERE storage_key = ? AND status = 'verified'", (storage_key,)
+    )
+    return mime_type
+
+
+def insert(tx: Tx, **columns: Value) -> None:
+    tx.insert("artifact", **columns)
+
+
+def update(tx: Tx, artifact_id: str, **columns: Value) -> None:
+    tx.update("artifact", artifact_id, **columns)
+
+
+def verify(
+    tx: Tx, artifact_id: str, generation: int, *, kind: str, mime_type: str, size_bytes: int, facts: str
+) -> None:
+    """Write down what was found about the bytes of this generation; nothing happens when others came meanwhile."""
+    tx.execute(
+        """UPDATE artifact SET status = ?, kind = ?, mime_type = ?, size_bytes = ?, facts = ?, verified_at = ?
+           WHERE id = ? AND status = ? AND stored_generation = ?""",
+        (
+            ArtifactStatus.VERIFIED,
+            kind,
+            mime_type,
+            size_bytes,
+            facts,
+            tx.stamp,
+            artifact_id,
+            ArtifactStatus.RESERVED,
+            generation,
+        ),
+    )
+
+
+def reject(tx: Tx, artifact_id: str, generation: int, reason: str) -> bool:
+    """The same for bytes that are refused; returns whether it was written."""
+    changed = tx.execute(
+        """UPDATE artifact SET status = ?, reason = ?, removed_at = ?, storage_key = NULL
+           WHERE id = ? AND status = ? AND stored_generation = ?""",
+        (ArtifactStatus.REJECTED, reason, tx.stamp, artifact_id, ArtifactStatus.RESERVED, generation),
+    )
+    return changed.rowcount == 1
+
+
+# --- what nobody needs -----------------------------------------------------------------------------------------------
+
+_UNUSED = """
+    (a.status = 'reserved' AND a.created_at <= ?
+     OR a.status = 'rejected' AND a.created_at <= ?
+     OR a.status = 'verified' AND a.verified_at <= ?)
+    AND NOT EXISTS (SELECT 1 FROM media m WHERE m.artifact_id = a.id)"""
+
+_SETTLED = """
+    a.status = 'verified' AND a.removed_at IS NULL AND a.verified_at <= ?
+    AND EXISTS (SELECT 1 FROM media m WHERE m.artifact_id = a.id)
+    AND NOT EXISTS (
+        SELECT 1 FROM media m JOIN post p ON p.id = m.post_id
+        WHERE m.artifact_id = a.id AND (p.status IN ('pending', 'scheduled') OR p.updated_at > ?))"""
+
+
+def unused(reader: Reader, reserved_before: str, others_before: str) -> list[str]:
+    """The ids of artifacts that no post references, as old as that."""
+    rows = reader.all(f"SELECT a.id FROM artifact a WHERE {_UNUSED}", (reserved_before, others_before, others_before))
+    return [row[0] for row in rows]
+
+
+def delete_unused(tx: Tx, artifact_ids: Sequence[str], reserved_before: str, others_before: str) -> list[str]:
+    """Delete those of these that are still unused; returns the storage keys of their bytes."""
+    times = (reserved_before, others_before, others_before)
+    return _change_if_still(tx, artifact_ids, _UNUSED, times, "DELETE FROM artifact WHERE id = ?")
+
+
+def settled(reader: Reader, before: str) -> list[str]:
+    """The ids of artifacts all of whose posts settled that long ago, and whose bytes are still here."""
+    return [row[0] for row in reader.all(f"SELECT a.id FROM artifact a WHERE {_SETTLED}", (before, before))]
+
+
+def empty_settled(tx: Tx, artifact_ids: Sequence[str], before: str) -> list[str]:
+    """Note that the bytes of those that are still settled are gone; returns their storage keys."""
+    change = "UPDATE artifact SET removed_at = ?, storage_key = NULL WHERE id = ?"
+    return _change_if_still(tx, artifact_ids, _SETTLED, (before, before), change, tx.stamp)
+
+
+def _change_if_still(
+    tx: Tx, artifact_ids: Sequence[str], condition: str, times: tuple[str, ...], change: str, *values: str
+) -> list[str]:
+    keys = []
+    for artifact_id in artifact_ids:
+        row = tx.one(f"SELECT a.storage_key FROM artifact a WHERE a.id = ? AND ({condition})", (artifact_id, *times))
+        if row is not None:
+            tx.execute(change, (*values, artifact_id))
+            if row["storage_key"] is not None:
+                keys.append(row["storage_key"])
+    return keys
+
+
+# --- bytes -----------------------------------------------------------------------------------------------------------
+
+
+def storage_keys(reader: Reader) -> Iterator[str]:
+    """The keys of all bytes that rows name, one after the other: there may be very many."""
+    for row in reader.connection.execute("SELECT storage_key FROM artifact WHERE storage_key IS NOT NULL ORDER BY id"):
+        yield row[0]
+
+
+def named_among(reader: Reader, keys: Sequence[str]) -> list[str]:
+    """Those of these storage keys that a row names."""
+    marks = ",".join("?" * len(keys))
+    return [row[0] for row in reader.all(f"SELECT storage_key FROM artifact WHERE storage_key IN ({marks})", keys)]
+
+
+def note_removed(tx: Tx, storage_key: str) -> bool:
+    """Write down that these bytes are gone. False when a post that is still open needs them: then nothing changes."""
+    changed = tx.execute(
+        """UPDATE artifact SET storage_key = NULL,
+            removed_at = CASE status WHEN 'verified' THEN ? ELSE removed_at END,
+            stored_generation = CASE status WHEN 'reserved' THEN NULL ELSE stored_generation END,
+            etag = CASE status WHEN 'reserved' THEN NULL ELSE etag END
+            WHERE storage_key = ? AND NOT EXISTS (SELECT 1 FROM media m JOIN post p ON p.id = m.post_id
+                WHERE m.artifact_id = artifact.id AND p.status IN ('pending', 'scheduled'))""",
+        (tx.stamp, storage_key),
+    )
+    return changed.rowcount > 0

@@ -17,7 +17,7 @@ from socialpub.db import appliance_state, delivery_rows, post_rows
 from socialpub.db.database import Row, Tx
 from socialpub.providers.errors import ProviderError
 from socialpub.providers.job import Job, Withdrawn
-from socialpub.publishing import posts
+from socialpub.publishing import post_content
 from socialpub.runtime import Runtime
 
 ASK_AFTER_SECONDS = (60.0, 300.0, 900.0, 3600.0, 4 * 3600.0, 12 * 3600.0, 24 * 3600.0, 48 * 3600.0)
@@ -57,9 +57,9 @@ def _ask(rt: Runtime, row: Row) -> bool:
     provider: Any = rt.providers[row["provider"]]
     try:
         job = Job(
-            content=posts.content(rt, rt.reader, row["post_id"]),
+            content=post_content.of_post(rt, rt.reader, row["post_id"]),
             options=provider.read_options(json.loads(row["options"]))[0],
-            account=posts.account_of(profile),
+            account=post_content.account_of(profile),
             memo=json.loads(row["memo"]),
             token=tokens.fresh(rt, profile.id),
             call=lambda method, url, **arguments: rt.http.call(method, url, **arguments),

@@ -4,7 +4,7 @@ from socialpub.core.clock import after, parse
 from socialpub.db import appliance_state, delivery_rows
 from socialpub.db.database import Tx
 from socialpub.db.models import Delivery, State
-from socialpub.publishing import attempts, deliveries, equal_content, holds, post_status, posts, scheduling
+from socialpub.publishing import attempts, deliveries, equal_content, holds, post_content, post_status, scheduling
 from socialpub.publishing.attempts import Attempt
 from socialpub.publishing.attempts import Outcome as Told
 from socialpub.publishing.results import Opening, Run
@@ -55,7 +55,7 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, opening: Opening | None) -> Del
 
 def _still_fits(rt: Runtime, tx: Tx, delivery: Delivery, opening: Opening) -> bool:
     """Whether the plan was made from what is to be published: a change may have reached the disk meanwhile."""
-    return opening.options == delivery.options and opening.content == posts.content(rt, tx, delivery.post_id)
+    return opening.options == delivery.options and opening.content == post_content.of_post(rt, tx, delivery.post_id)
 
 
 def _take_over(rt: Runtime, tx: Tx, delivery: Delivery) -> None:

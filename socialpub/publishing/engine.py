@@ -21,7 +21,7 @@ from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSen
 from socialpub.providers.job import CallTrace, Job, Unfit, Withdrawn
 from socialpub.providers.outcomes import Again, CannotTell, Done, Held, Look, Published, Refused, Unknown
 from socialpub.providers.protocol import Provider
-from socialpub.publishing import claim, deliveries, posts, renditions, scheduling, settle
+from socialpub.publishing import claim, deliveries, post_content, renditions, scheduling, settle
 from socialpub.publishing.results import Limited, Missing, Opening, Result, Retry, Run, Undecidable
 from socialpub.runtime import Runtime
 
@@ -79,9 +79,9 @@ def _take_up(rt: Runtime, candidate: Delivery) -> None:
 def open_(rt: Runtime, delivery: Delivery) -> Opening:
     """Check the content as `validate` does and make the plan. Pure but for reading; the claim stores it."""
     profile = _profile(rt, delivery)
-    content = posts.content(rt, rt.reader, delivery.post_id)
+    content = post_content.of_post(rt, rt.reader, delivery.post_id)
     try:
-        problems = posts.check(rt, profile, content, delivery.options)
+        problems = post_content.check(rt, profile, content, delivery.options)
         if problems:
             refused = " ".join(problem.message for problem in problems)
             return Opening(content, delivery.options, refused=refused)
@@ -164,11 +164,11 @@ def _failed_here(delivery: Delivery) -> Result:
 
 def _converse(rt: Runtime, delivery: Delivery, profile: Profile, token: str, seen: CallTrace) -> Result:
     provider = rt.providers[delivery.provider]
-    content = posts.content(rt, rt.reader, delivery.post_id)
+    content = post_content.of_post(rt, rt.reader, delivery.post_id)
     if delivery.step_kind == "prepare" and not delivery.progress.reading_back:
         for media in content.media:
             media.path.stat()
-    job = _job(rt, delivery, provider, posts.account_of(profile), content, token, seen)
+    job = _job(rt, delivery, provider, post_content.account_of(profile), content, token, seen)
     if not delivery.progress.reading_back:
         rt.memory(EngineMemory).last_contact[delivery.id] = rt.clock.monotonic()
         outcome = provider.run(delivery.step_name, job)
@@ -314,7 +314,7 @@ def _profile(rt: Runtime, delivery: Delivery) -> Profile:
 
 
 def _name_of(rt: Runtime, delivery: Delivery, missing: FileNotFoundError) -> str:
-    for media in posts.content(rt, rt.reader, delivery.post_id).media:
+    for media in post_content.of_post(rt, rt.reader, delivery.post_id).media:
         if str(media.path) == str(missing.filename):
             return f"{media.file_name} (media item {media.position + 1})"
     return "one of its files"

@@ -11,7 +11,7 @@ from typing import Any
 from socialpub.accounts.api_keys import Caller
 from socialpub.db.database import Tx
 from socialpub.publishing import posts
-from socialpub.publishing.posts import Draft
+from socialpub.publishing.drafts import Draft
 from socialpub.runtime import Runtime
 from tests.bench import figures
 from tests.bench.figures import Figure

@@ -17,7 +17,7 @@ import httpx2
 from socialpub.core.settings.sections import PublishingSection
 from socialpub.db.models import State
 from socialpub.providers.http import Http
-from socialpub.publishing.posts import DraftMedia
+from socialpub.publishing.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.support.appliance import accept, message_of, open_appliance, state_of, status_of

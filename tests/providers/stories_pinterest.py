@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from socialpub.db.models import State
-from socialpub.publishing.posts import DraftMedia
+from socialpub.publishing.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.providers.grid import BODY, Means, Network, Story, scripted

@@ -8,7 +8,7 @@ from unittest import mock
 
 from socialpub.db.models import State
 from socialpub.providers.tiktok import limits
-from socialpub.publishing.posts import DraftMedia
+from socialpub.publishing.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.sandbox.tiktok.tasks import IN_INBOX

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from socialpub.db.models import State
-from socialpub.publishing.posts import DraftMedia
+from socialpub.publishing.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.providers.grid import BODY, Means, Network, Story, scripted

@@ -15,7 +15,7 @@ from socialpub.db.models import State
 from socialpub.providers.http import Http
 from socialpub.providers.protocol import Provider
 from socialpub.publishing import posts
-from socialpub.publishing.posts import Draft, DraftMedia
+from socialpub.publishing.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime, build
 from tests.support.hand_clock import HandClock
 

@@ -13,8 +13,8 @@ from socialpub.accounts.api_keys import Caller
 from socialpub.core.errors import FieldError, InvalidRequest
 from socialpub.core.validation import Path
 from socialpub.providers.registry import PROVIDERS
-from socialpub.publishing import posts
-from socialpub.publishing.posts import Change, Draft, DraftMedia
+from socialpub.publishing import drafts
+from socialpub.publishing.drafts import Change, Draft, DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.web.api.requests import PostChange, PostDraft, ProviderOptions
 from socialpub.web.shapes import read_id, read_instant
@@ -73,7 +73,7 @@ def check_rows(rt: Runtime, caller: Caller, value: Any, errors: Sequence[FieldEr
         options=options,
     )
     try:
-        posts.validate(rt, rt.reader, draft, caller)
+        drafts.targets(rt.reader, draft, caller, rt.now())
     except InvalidRequest as error:
         known = {item.path for item in errors}
         indexes = {"profiles": list(profiles or ()), "media": list(media or ())}

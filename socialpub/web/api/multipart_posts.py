@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from socialpub.accounts.api_keys import Caller
 from socialpub.db.database import Tx
 from socialpub.publishing import posts, uploads
-from socialpub.publishing.posts import Draft, DraftMedia
+from socialpub.publishing.drafts import Draft, DraftMedia
 from socialpub.publishing.uploads import Examined
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer

@@ -6,7 +6,7 @@ from datetime import timedelta
 from socialpub.cli.admin.posts import SIGNS
 from socialpub.db.models import State
 from socialpub.publishing import deliveries, posts
-from socialpub.publishing.posts import Draft
+from socialpub.publishing.drafts import Draft
 from socialpub.runtime import Runtime
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import OWNER, accept

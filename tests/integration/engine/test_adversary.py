@@ -16,7 +16,7 @@ from socialpub.providers.outcomes import Outcome, Published
 from socialpub.providers.protocol import Kind
 from socialpub.providers.responses import HttpResponse
 from socialpub.publishing import claim, deliveries, engine, posts, scheduling
-from socialpub.publishing.posts import Change
+from socialpub.publishing.drafts import Change
 from socialpub.runtime import Runtime
 from tests.support.appliance import OWNER, accept, message_of, state_of
 from tests.support.drain import drain

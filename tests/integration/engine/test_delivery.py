@@ -11,7 +11,7 @@ from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSen
 from socialpub.providers.outcomes import CannotTell, Held, Look, More, Published, Refused, Wait
 from socialpub.providers.protocol import Kind
 from socialpub.publishing import deliveries, posts
-from socialpub.publishing.posts import Change
+from socialpub.publishing.drafts import Change
 from socialpub.runtime import Runtime
 from tests.support.appliance import (
     OWNER,

@@ -18,8 +18,8 @@ from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
 from socialpub.ops import archive, backup, restore, verification
 from socialpub.publishing import cleanup, deliveries, idempotency, uploads
+from socialpub.publishing.drafts import DraftMedia
 from socialpub.publishing.idempotency import Ticket
-from socialpub.publishing.posts import DraftMedia
 from socialpub.runtime import Runtime, build
 from tests.samples import media
 from tests.support import copies

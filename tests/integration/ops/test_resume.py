@@ -19,7 +19,7 @@ from socialpub.ops import restore
 from socialpub.providers.errors import NotSent
 from socialpub.providers.tiktok import limits
 from socialpub.publishing import deliveries, engine, posts, resume, settle
-from socialpub.publishing.posts import DraftMedia
+from socialpub.publishing.drafts import DraftMedia
 from socialpub.runtime import Runtime, build
 from socialpub.sandbox import World
 from tests.samples import media

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from socialpub.publishing import cleanup, uploads
-from socialpub.publishing.posts import DraftMedia
+from socialpub.publishing.drafts import DraftMedia
 from tests.support.appliance import accept, add_profile, open_appliance
 from tests.support.drain import drain
 from tests.support.scripted_network import ScriptedNetwork

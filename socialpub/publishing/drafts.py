@@ -1,0 +1,109 @@
+"""What a caller wants published or changed, checked against the rows: profiles, media, options, times."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from socialpub.accounts.api_keys import Caller
+from socialpub.core.errors import FieldError, InvalidRequest
+from socialpub.db import artifact_rows, delivery_rows, profile_rows
+from socialpub.db.database import Reader, Row, Tx
+from socialpub.db.models import Profile, ProfileStatus
+from socialpub.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class DraftMedia:
+    artifact_id: str
+    alt: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a caller wants published. `options` per provider, as given."""
+
+    body: str | None
+    scheduled_at: datetime | None
+    profiles: tuple[str, ...]
+    media: tuple[DraftMedia, ...] = ()
+    options: Mapping[str, Mapping[str, Any]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a PATCH gives: only the fields named in `given` (`body`, `scheduled_at`, `media`, `options`) count."""
+
+    given: frozenset[str]
+    body: str | None = None
+    scheduled_at: datetime | None = None
+    media: tuple[DraftMedia, ...] = ()
+    options: Mapping[str, Mapping[str, Any]] | None = None
+
+
+def targets(store: Reader | Tx, draft: Draft, caller: Caller, now: datetime) -> list[Profile]:
+    """The profiles of a draft. Raises InvalidRequest with everything that only the rows and the clock can tell."""
+    errors: list[FieldError] = []
+    if draft.scheduled_at is not None and draft.scheduled_at <= now:
+        errors.append(FieldError(("post", "scheduledAt"), "must be in the future; leave it out to publish now"))
+    targets = []
+    for index, profile_id in enumerate(draft.profiles):
+        profile = profile_rows.find(store, profile_id)
+        if profile is None or not caller.sees(profile.provider, profile.id):
+            errors.append(FieldError(("profiles", index), "is not the id of a profile; take ids from GET /profiles"))
+        elif profile.status is ProfileStatus.DISCONNECTED:
+            errors.append(
+                FieldError(("profiles", index), "is disconnected; connect the account again and use its new id")
+            )
+        else:
+            targets.append(profile)
+    selected = {profile.provider for profile in targets}
+    if len(targets) == len(draft.profiles):
+        errors += _foreign_options(draft.options, selected)
+    errors += _unusable_media(store, draft.media)
+    if errors:
+        raise InvalidRequest("The post cannot be accepted as it is.", errors)
+    return targets
+
+
+def _foreign_options(options: Mapping[str, Any] | None, selected: set[str]) -> list[FieldError]:
+    return [
+        FieldError(("providerOptions", provider), f"no selected profile is of {provider}; leave these options out")
+        for provider in options or ()
+        if provider not in selected
+    ]
+
+
+def _unusable_media(store: Reader | Tx, media: Sequence[DraftMedia]) -> list[FieldError]:
+    errors = []
+    for index, item in enumerate(media):
+        row = artifact_rows.find(store, item.artifact_id)
+        path = ("media", index, "artifactId")
+        if row is None:
+            errors.append(FieldError(path, "is not the id of an artifact; reserve and complete an upload first"))
+        elif row["status"] != "verified":
+            errors.append(FieldError(path, f"the artifact is {row['status']}; only a verified one can be used"))
+        elif row["removed_at"] is not None:
+            errors.append(FieldError(path, "the artifact's bytes were removed; upload the file again"))
+    return errors
+
+
+def check_change(tx: Tx, post: Row, change: Change) -> None:
+    errors: list[FieldError] = []
+    if change.scheduled_at is not None and change.scheduled_at <= tx.now:
+        errors.append(FieldError(("post", "scheduledAt"), "must be in the future; null publishes immediately"))
+    if "media" in change.given:
+        errors += _unusable_media(tx, change.media)
+        body = change.body if "body" in change.given else post["body"]
+        if not change.media and not body:
+            errors.append(FieldError(("media",), "can be emptied only when a body remains"))
+    if "options" in change.given:
+        selected = {row["provider"] for row in delivery_rows.of_post(tx, post["id"])}
+        errors += _foreign_options(change.options, selected)
+    if errors:
+        raise InvalidRequest("The post cannot be changed like this.", errors)
+
+
+def options_for(rt: Runtime, profile: Profile, options: Mapping[str, Mapping[str, Any]] | None) -> dict[str, Any]:
+    own = (options or {}).get(profile.provider, {})
+    return rt.providers[profile.provider].merge_options(profile.options, own)

@@ -1,0 +1,36 @@
+"""What each network would refuse about a draft, learned before it is posted."""
+
+from dataclasses import dataclass
+
+from socialpub.accounts.api_keys import Caller
+from socialpub.db.database import Reader
+from socialpub.providers.content import Problem
+from socialpub.publishing import drafts, post_content
+from socialpub.publishing.drafts import Draft
+from socialpub.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedDelivery:
+    """What a network would say about a draft: what it refuses, and what is worth knowing although nothing is wrong."""
+
+    profile_id: str
+    provider: str
+    problems: list[Problem]
+    notes: list[str]
+
+
+def validate(rt: Runtime, reader: Reader, draft: Draft, caller: Caller) -> list[CheckedDelivery]:
+    """What each network would refuse about this draft; the same checks run just before sending. Stores nothing.
+
+    Raises InvalidRequest where `create` would.
+    """
+    checked = []
+    for profile in drafts.targets(reader, draft, caller, rt.now()):
+        options = drafts.options_for(rt, profile, draft.options)
+        content = post_content.of_draft(rt, reader, draft)
+        problems = post_content.check(rt, profile, content, options)
+        provider = rt.providers[profile.provider]
+        notes = provider.notes(content, provider.read_options(options)[0])
+        checked.append(CheckedDelivery(profile.id, profile.provider, problems, notes))
+    return checked

@@ -4,9 +4,11 @@ from datetime import timedelta
 
 import pytest
 
+from socialpub.accounts import profiles
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, add_profile
+from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 
 UNKNOWN = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
@@ -67,3 +69,18 @@ def test_logs_are_read_newest_first_in_pages(client: Client, rt: Runtime, profil
 @pytest.mark.parametrize("query", ["limit=101", "limit=-1", "limit=x", "limit=1.0", "offset=-1", "offset=1e3"])
 def test_a_bad_page_of_logs_is_named(client: Client, query: str) -> None:
     assert client.send("GET", f"/publish/logs?{query}").paths() == [[query.partition("=")[0]]]
+
+
+def test_a_log_entry_has_the_label_that_the_profile_had_at_that_moment(
+    client: Client, rt: Runtime, clock: HandClock
+) -> None:
+    profile = add_profile(rt, name="Before")
+    accept(rt, profile)
+    rt.write(profiles.rename, profile, "Meanwhile")
+    drain(rt, clock)
+    rt.write(profiles.rename, profile, "Long after")
+    entries = client.send("GET", "/publish/logs").data
+    assert [(entry["type"], entry["profileName"]) for entry in entries] == [
+        ("published", "Meanwhile"),
+        ("pending", "Before"),
+    ]

@@ -7,7 +7,7 @@ from socialpub.db.database import Tx
 from socialpub.db.models import Delivery
 
 
-class Outcome(StrEnum):
+class AttemptOutcome(StrEnum):
     DONE = "done"
     WAITING = "waiting"
     HELD = "held"
@@ -23,7 +23,7 @@ class Attempt:
 
     step: str
     started_at: str
-    outcome: Outcome
+    outcome: AttemptOutcome
     message: str | None = None
     code: str | None = None
     request_id: str | None = None
@@ -34,7 +34,7 @@ def record(tx: Tx, delivery: Delivery, attempt: Attempt) -> None:
     """Write an attempt down. Runs of one step that go on (chunks, polls) extend the row of the first."""
     last = tx.one("SELECT n, step, outcome FROM attempt WHERE delivery_id = ? ORDER BY n DESC LIMIT 1", (delivery.id,))
     values = (tx.stamp, attempt.outcome, attempt.message, attempt.code, attempt.request_id, attempt.next_at)
-    if last is not None and last["step"] == attempt.step and last["outcome"] == Outcome.WAITING:
+    if last is not None and last["step"] == attempt.step and last["outcome"] == AttemptOutcome.WAITING:
         tx.execute(
             """UPDATE attempt SET ended_at = ?, outcome = ?, message = ?, provider_code = ?,
                 request_id = ifnull(?, request_id), next_at = ? WHERE n = ?""",

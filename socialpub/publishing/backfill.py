@@ -68,12 +68,12 @@ def _ask(rt: Runtime, row: Row) -> bool:
             slice_over=lambda: False,
             open=lambda sealed: rt.secrets.open(sealed.encode()),
         )
-        told = provider.fill_in(job)
+        published = provider.fill_in(job)
     except (ProviderError, Withdrawn, SocialpubError, OperatorError):
         return False  # nothing depends on it; the next age asks again
-    if told is None or told.post_id is None:
+    if published is None or published.post_id is None:
         return False
-    rt.write(_fill_in, row["id"], row["post_id"], told.post_id, told.url)
+    rt.write(_fill_in, row["id"], row["post_id"], published.post_id, published.url)
     rt.memory(BackfillCounts).of_delivery.pop(row["id"], None)
     return True
 

@@ -5,15 +5,14 @@ from socialpub.db import appliance_state, delivery_rows
 from socialpub.db.database import Tx
 from socialpub.db.models import Delivery, State
 from socialpub.publishing import attempts, deliveries, equal_content, holds, post_content, post_status, scheduling
-from socialpub.publishing.attempts import Attempt
-from socialpub.publishing.attempts import Outcome as Told
-from socialpub.publishing.results import Opening, Run
+from socialpub.publishing.attempts import Attempt, AttemptOutcome
+from socialpub.publishing.results import Preflight, Run
 from socialpub.runtime import Runtime
 
 EQUAL_CONTENT_SECONDS = 15.0
 
 
-def claim(rt: Runtime, tx: Tx, delivery_id: str, opening: Opening | None) -> Delivery | None:
+def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) -> Delivery | None:
     """Take a delivery that is due, or that nobody works on any more. None: not due, not allowed,
     or someone else has it.
 
@@ -34,12 +33,12 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, opening: Opening | None) -> Del
     if _ended_by_patience(rt, tx, delivery) or deliveries.stopped(tx, delivery):
         return None
     if delivery.plan is None and not delivery.progress.reading_back:
-        if opening is None or not _still_fits(rt, tx, delivery, opening):
+        if preflight is None or not _still_fits(rt, tx, delivery, preflight):
             return None
-        if opening.refused is not None:
-            deliveries.fail(tx, delivery, State.FAILED, opening.refused, Run(tx.stamp))
+        if preflight.refused is not None:
+            deliveries.fail(tx, delivery, State.FAILED, preflight.refused, Run(tx.stamp))
             return None
-        delivery.plan = list(opening.plan)
+        delivery.plan = list(preflight.plan)
     if _must_wait(rt, tx, delivery):
         return None
     if delivery.started_at is None:
@@ -53,9 +52,9 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, opening: Opening | None) -> Del
     return delivery
 
 
-def _still_fits(rt: Runtime, tx: Tx, delivery: Delivery, opening: Opening) -> bool:
+def _still_fits(rt: Runtime, tx: Tx, delivery: Delivery, preflight: Preflight) -> bool:
     """Whether the plan was made from what is to be published: a change may have reached the disk meanwhile."""
-    return opening.options == delivery.options and opening.content == post_content.of_post(rt, tx, delivery.post_id)
+    return preflight.options == delivery.options and preflight.content == post_content.of_post(rt, tx, delivery.post_id)
 
 
 def _take_over(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
@@ -63,11 +62,14 @@ def _take_over(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
     if delivery.commits_next and delivery.past_commit:
         scheduling.keep_distance(rt, tx, delivery)
         deliveries.read_back(delivery, "the worker ended while the call was on its way")
-        told, message = Told.UNKNOWN, "The worker ended while the call was on its way; the account is read back."
+        outcome, message = (
+            AttemptOutcome.UNKNOWN,
+            "The worker ended while the call was on its way; the account is read back.",
+        )
     else:
-        told, message = Told.RETRYING, "The worker ended in the middle of this step; it runs again."
+        outcome, message = AttemptOutcome.RETRYING, "The worker ended in the middle of this step; it runs again."
     step = delivery.plan[delivery.step][0] if delivery.plan else "start"
-    attempts.record(tx, delivery, Attempt(step, delivery.run_at, told, message))
+    attempts.record(tx, delivery, Attempt(step, delivery.run_at, outcome, message))
     delivery.state = State.QUEUED
     delivery.held_by = None
     delivery.run_at = tx.stamp
@@ -116,6 +118,6 @@ def _must_wait(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
 
 
 def _put_off(tx: Tx, delivery: Delivery, until: str, reason: str) -> None:
-    attempt = Attempt(delivery.step_name, tx.stamp, Told.WAITING, reason, next_at=until)
+    attempt = Attempt(delivery.step_name, tx.stamp, AttemptOutcome.WAITING, reason, next_at=until)
     attempts.record(tx, delivery, attempt)
     delivery_rows.update(tx, delivery.id, run_at=until)

@@ -13,8 +13,7 @@ from socialpub.db import appliance_state, delivery_rows
 from socialpub.db.database import Tx
 from socialpub.db.models import Delivery, State
 from socialpub.publishing import attempts, holds, log_entries, post_status
-from socialpub.publishing.attempts import Attempt
-from socialpub.publishing.attempts import Outcome as Told
+from socialpub.publishing.attempts import Attempt, AttemptOutcome
 from socialpub.publishing.results import Run
 from socialpub.runtime import Runtime
 
@@ -95,7 +94,7 @@ def stopped(tx: Tx, delivery: Delivery) -> bool:
 
 def give_up(tx: Tx, delivery: Delivery, run: Run, why: str, code: str | None = None) -> None:
     if delivery.past_commit:
-        fail(tx, delivery, State.UNCONFIRMED, unknown_message(delivery, f"socialpub {why}."), run, Told.UNKNOWN, code)
+        fail_unconfirmed(tx, delivery, f"socialpub {why}.", run, code=code)
     else:
         fail(tx, delivery, State.FAILED, f"Not sent: socialpub {why}.", run, code=code)
 
@@ -106,7 +105,7 @@ def fail(
     state: State,
     message: str,
     run: Run,
-    told: Told = Told.REFUSED,
+    outcome: AttemptOutcome = AttemptOutcome.REFUSED,
     code: str | None = None,
 ) -> None:
     delivery_rows.update(
@@ -119,17 +118,29 @@ def fail(
         started_at=delivery.started_at,
         progress=delivery_rows.as_json(delivery.progress.as_dict()),
     )
-    tell(tx, delivery, run, told, message, code)
+    record_attempt(tx, delivery, run, outcome, message, code)
     log_entries.record(tx, delivery.id, "failed")
     post_status.begin(tx, delivery.post_id)
     post_status.settle_if_resolved(tx, delivery.post_id)
 
 
-def tell(
+def fail_unconfirmed(
+    tx: Tx,
+    delivery: Delivery,
+    hint: str,
+    run: Run,
+    outcome: AttemptOutcome = AttemptOutcome.UNKNOWN,
+    code: str | None = None,
+) -> None:
+    """End a delivery whose post may be public; `hint` says what the owner can do."""
+    fail(tx, delivery, State.UNCONFIRMED, unknown_message(delivery, hint), run, outcome, code)
+
+
+def record_attempt(
     tx: Tx,
     delivery: Delivery,
     run: Run,
-    told: Told,
+    outcome: AttemptOutcome,
     message: str | None = None,
     code: str | None = None,
     next_at: str | None = None,
@@ -138,7 +149,7 @@ def tell(
 ) -> None:
     name = delivery.step_name if not step else (delivery.plan or [("start", "")])[delivery.step + step][0]
     attempts.record(
-        tx, delivery, Attempt(name, run.started_at, told, message, code or run.code, run.request_id, next_at)
+        tx, delivery, Attempt(name, run.started_at, outcome, message, code or run.code, run.request_id, next_at)
     )
 
 

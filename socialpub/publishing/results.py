@@ -44,8 +44,8 @@ Result = Outcome | Retry | Limited | Missing | Undecidable
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
-    """What the first claim stores: the plan, or why there is none. Made from the content by `publisher.open_`."""
+class Preflight:
+    """What the first claim stores: the plan, or why there is none. Made from the content by `engine.prepare`."""
 
     content: Content
     options: Mapping[str, Any]

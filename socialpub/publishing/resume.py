@@ -11,8 +11,7 @@ from socialpub.db import appliance_state, delivery_rows
 from socialpub.db.database import Tx
 from socialpub.db.models import Delivery, State
 from socialpub.publishing import attempts, deliveries, post_status
-from socialpub.publishing.attempts import Attempt
-from socialpub.publishing.attempts import Outcome as Told
+from socialpub.publishing.attempts import Attempt, AttemptOutcome
 from socialpub.runtime import Runtime
 
 MAYBE_SENT = "it was due after this copy was made, and the original may have sent it"
@@ -57,9 +56,11 @@ def _have_read_back(tx: Tx, delivery: Delivery, copied_at: str) -> None:
         delivery.committed_at = delivery.committed_at or copied_at
         delivery.step = max(delivery.step, _commit_of(delivery))
         delivery.run_at = after(tx.stamp, deliveries.LOOK_AFTER_SECONDS[0])
-        told = f"{MAYBE_SENT[0].upper()}{MAYBE_SENT[1:]}: the account is read back."
+        message = f"{MAYBE_SENT[0].upper()}{MAYBE_SENT[1:]}: the account is read back."
         attempts.record(
-            tx, delivery, Attempt(delivery.step_name, tx.stamp, Told.WAITING, told, next_at=delivery.run_at)
+            tx,
+            delivery,
+            Attempt(delivery.step_name, tx.stamp, AttemptOutcome.WAITING, message, next_at=delivery.run_at),
         )
     delivery_rows.store(tx, delivery)
     post_status.begin(tx, delivery.post_id)

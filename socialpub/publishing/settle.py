@@ -16,7 +16,7 @@ from socialpub.db.database import Tx
 from socialpub.db.models import Delivery, Progress, State
 from socialpub.providers.outcomes import Again, Done, Held, More, Published, Refused, Unknown, Wait
 from socialpub.publishing import deliveries, equal_content, holds, log_entries, post_status, scheduling
-from socialpub.publishing.attempts import Outcome as Told
+from socialpub.publishing.attempts import AttemptOutcome
 from socialpub.publishing.deliveries import LOOK_AFTER_SECONDS, MOST_COMMITS, OUTCOME_UNKNOWN, STOPPED
 from socialpub.publishing.results import Limited, Missing, Result, Retry, Run, Undecidable
 from socialpub.runtime import Runtime
@@ -47,13 +47,13 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
     match result:
         case Done(memo):
             _advance(delivery, memo)
-            deliveries.tell(tx, delivery, run, Told.DONE, run.message, step=-1)
+            deliveries.record_attempt(tx, delivery, run, AttemptOutcome.DONE, run.message, step=-1)
             if committing:
                 _release(tx, delivery.provider)  # a commit that steps follow was taken too
             return _go_on(rt, tx, delivery)
         case More(memo):
             delivery.memo, delivery.progress.tries = memo, 0
-            deliveries.tell(tx, delivery, run, Told.WAITING, "Goes on.")
+            deliveries.record_attempt(tx, delivery, run, AttemptOutcome.WAITING, "Goes on.")
             deliveries.requeue(rt, tx, delivery, 0)
         case Again():
             _go_back(rt, tx, delivery, result, run)
@@ -61,38 +61,39 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
             delivery.memo = memo or delivery.memo
             _clear(delivery, committing)
             delivery.progress.tries = 0
-            _wait(rt, tx, delivery, run, seconds, Told.WAITING, reason)
+            _wait(rt, tx, delivery, run, seconds, AttemptOutcome.WAITING, reason)
         case Limited():
             _clear(delivery, committing)
             seconds = result.seconds if result.seconds is not None else 60 * _backoff(delivery)
             until = after(tx.stamp, seconds)
             cooldowns.begin(tx, delivery.profile_id, result.endpoint, until, result.message)
-            _wait(rt, tx, delivery, run, seconds, Told.WAITING, result.message, result.code)
+            _wait(rt, tx, delivery, run, seconds, AttemptOutcome.WAITING, result.message, result.code)
         case Held(reason, code):
             _clear(delivery, committing)
             probe_at = _hold(tx, delivery.provider, reason, code)
             if deliveries.stopped(tx, delivery):
                 return None
-            deliveries.tell(tx, delivery, run, Told.HELD, reason, code, probe_at)
+            deliveries.record_attempt(tx, delivery, run, AttemptOutcome.HELD, reason, code, probe_at)
             deliveries.requeue(rt, tx, delivery, 0, ring=False)
             return None
         case Retry(message, code):
             _clear(delivery, committing)
             seconds = 5 * _backoff(delivery)
-            _wait(rt, tx, delivery, run, seconds, Told.RETRYING, message, code)
+            _wait(rt, tx, delivery, run, seconds, AttemptOutcome.RETRYING, message, code)
         case Published():
             _publish(rt, tx, delivery, result, run)
         case Refused():
             _refuse(tx, delivery, result, run, committing)
         case Unknown(message, code):
-            deliveries.tell(tx, delivery, run, Told.UNKNOWN, f"{message} The account is read back.", code)
+            deliveries.record_attempt(
+                tx, delivery, run, AttemptOutcome.UNKNOWN, f"{message} The account is read back.", code
+            )
             deliveries.read_back(delivery, message)
             deliveries.requeue(rt, tx, delivery, LOOK_AFTER_SECONDS[0])
         case Missing(whole):
             _look_again(rt, tx, delivery, run, whole)
         case Undecidable(hint):
-            message = deliveries.unknown_message(delivery, hint)
-            deliveries.fail(tx, delivery, State.UNCONFIRMED, message, run, Told.UNKNOWN)
+            deliveries.fail_unconfirmed(tx, delivery, hint, run)
     _tell_the_hold(tx, delivery, result, run, committing)
     return None
 
@@ -158,10 +159,11 @@ def _go_on(rt: Runtime, tx: Tx, delivery: Delivery) -> Delivery | None:
 def _go_back(rt: Runtime, tx: Tx, delivery: Delivery, again: Again, run: Run) -> None:
     if delivery.progress.restored:
         hint = f"{again.reason.rstrip('.')}, which the original may have done. {LOOK_FIRST}"
-        message = deliveries.unknown_message(delivery, hint)
-        deliveries.fail(tx, delivery, State.UNCONFIRMED, message, run, Told.UNKNOWN)
+        deliveries.fail_unconfirmed(tx, delivery, hint, run)
         return
-    deliveries.tell(tx, delivery, run, Told.RETRYING, again.reason, next_at=after(tx.stamp, again.seconds))
+    deliveries.record_attempt(
+        tx, delivery, run, AttemptOutcome.RETRYING, again.reason, next_at=after(tx.stamp, again.seconds)
+    )
     delivery.progress.again[again.reason] = delivery.progress.again.get(again.reason, 0) + 1
     delivery.memo = again.memo
     delivery.step = [name for name, _ in delivery.plan or ()].index(again.step)
@@ -176,7 +178,7 @@ def _wait(
     delivery: Delivery,
     run: Run,
     seconds: float,
-    told: Told,
+    outcome: AttemptOutcome,
     message: str,
     code: str | None = None,
 ) -> None:
@@ -187,7 +189,7 @@ def _wait(
         return
     if deliveries.stopped(tx, delivery):
         return
-    deliveries.tell(tx, delivery, run, told, message, code, until)
+    deliveries.record_attempt(tx, delivery, run, outcome, message, code, until)
     deliveries.requeue(rt, tx, delivery, seconds)
 
 
@@ -204,9 +206,11 @@ def _publish(rt: Runtime, tx: Tx, delivery: Delivery, post: Published, run: Run)
         )
     except sqlite3.IntegrityError:
         hint = f"The network answered with {post.post_id}, which is another post's. Look at the account."
-        deliveries.fail(tx, delivery, State.UNCONFIRMED, OUTCOME_UNKNOWN + hint, run, Told.UNKNOWN)
+        deliveries.fail(tx, delivery, State.UNCONFIRMED, OUTCOME_UNKNOWN + hint, run, AttemptOutcome.UNKNOWN)
         return
-    deliveries.tell(tx, delivery, run, Told.PUBLISHED, " ".join(delivery.memo.get("notes", ())) or None)
+    deliveries.record_attempt(
+        tx, delivery, run, AttemptOutcome.PUBLISHED, " ".join(delivery.memo.get("notes", ())) or None
+    )
     profile_rows.count_post(tx, delivery.profile_id)
     log_entries.record(tx, delivery.id, "published")
     post_status.settle_if_resolved(tx, delivery.post_id)
@@ -222,10 +226,9 @@ def _refuse(tx: Tx, delivery: Delivery, refused: Refused, run: Run, committing: 
     of_another = delivery.progress.restored and delivery.progress.unknown is not None
     if delivery.past_commit and not committing and (of_another or not refused.verdict):
         # A refused question is no verdict on the post.
-        message = deliveries.unknown_message(delivery, refused.message)
-        deliveries.fail(tx, delivery, State.UNCONFIRMED, message, run, Told.REFUSED, refused.code)
+        deliveries.fail_unconfirmed(tx, delivery, refused.message, run, AttemptOutcome.REFUSED, refused.code)
     else:
-        deliveries.fail(tx, delivery, State.FAILED, refused.message, run, Told.REFUSED, refused.code)
+        deliveries.fail(tx, delivery, State.FAILED, refused.message, run, AttemptOutcome.REFUSED, refused.code)
 
 
 def _look_again(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, whole: bool) -> None:
@@ -234,21 +237,31 @@ def _look_again(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, whole: bool) 
     progress.tries = 0
     if progress.looks < len(LOOK_AFTER_SECONDS):
         seconds = LOOK_AFTER_SECONDS[progress.looks]
-        _wait(rt, tx, delivery, run, seconds, Told.WAITING, "The account does not show the post yet; looking again.")
+        _wait(
+            rt,
+            tx,
+            delivery,
+            run,
+            seconds,
+            AttemptOutcome.WAITING,
+            "The account does not show the post yet; looking again.",
+        )
         return
     # Absent: looked long enough, it is not there.
     if progress.restored and whole:
         deliveries.fail(tx, delivery, State.FAILED, NOT_SENT_BY_A_COPY, run)
     elif progress.restored:
         hint = f"The upload that this copy knows of never ended; the original may have begun another. {LOOK_FIRST}"
-        deliveries.fail(tx, delivery, State.UNCONFIRMED, deliveries.unknown_message(delivery, hint), run, Told.UNKNOWN)
+        deliveries.fail_unconfirmed(tx, delivery, hint, run)
     elif progress.stopped:
         deliveries.fail(tx, delivery, State.FAILED, STOPPED, run)
     elif progress.commits >= MOST_COMMITS:
         hint = "The account does not show it even after the second call. Look at the account before you post it again."
-        deliveries.fail(tx, delivery, State.UNCONFIRMED, deliveries.unknown_message(delivery, hint), run, Told.UNKNOWN)
+        deliveries.fail_unconfirmed(tx, delivery, hint, run)
     else:
-        deliveries.tell(tx, delivery, run, Told.DONE, "The account does not have the post; it is sent once more.")
+        deliveries.record_attempt(
+            tx, delivery, run, AttemptOutcome.DONE, "The account does not have the post; it is sent once more."
+        )
         progress.reading_back = False
         progress.looks = 0
         delivery.committed_at = None

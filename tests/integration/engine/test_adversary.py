@@ -138,11 +138,11 @@ def test_a_plan_made_from_what_was_changed_meanwhile_is_not_used(
     clock.forward(11)
     candidate = scheduling.next_due(rt.reader, profile, rt.stamp(), rt.process)
     assert candidate is not None
-    opening = engine.open_(rt, candidate)
+    preflight = engine.prepare(rt, candidate)
     clock.jump(-2)
     rt.write(posts.edit, post, Change(frozenset({"options"}), options={"x": {"replySetings": "wrong"}}), OWNER)
     clock.jump(2)
-    assert rt.write(claim.claim, delivery, opening) is None
+    assert rt.write(claim.claim, delivery, preflight) is None
     network.problems = [Problem(("providerOptions", "x", "replySetings"), "Unknown key.")]
     drain(rt)
     assert (network.asked, state_of(rt, post)) == ([], State.FAILED)

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from socialpub.db import artifact_rows
 from socialpub.publishing import cleanup, uploads
 from socialpub.publishing.drafts import DraftMedia
 from tests.support.appliance import accept, add_profile, open_appliance
@@ -68,15 +69,15 @@ def test_a_rejected_upload_is_remembered_for_a_while(rt, clock, caller):
 def test_what_became_wanted_after_the_look_stays(rt, clock, caller, profile, png, monkeypatch):
     artifact = caller.upload(png)
     clock.forward(31 * DAY)
-    look = uploads._change_if_still
+    delete = artifact_rows.delete_unused
 
-    def late(rt, tx, *args):
+    def late(tx, *args):
         tx.execute(
             "INSERT INTO media (id, post_id, position, artifact_id) VALUES ('m', 'p', 0, ?)", (artifact["artifactId"],)
         )
-        return look(rt, tx, *args)
+        return delete(tx, *args)
 
-    monkeypatch.setattr(uploads, "_change_if_still", late)
+    monkeypatch.setattr(artifact_rows, "delete_unused", late)
     assert cleanup.clean(rt) == 0
     assert status_of(rt, artifact) == "verified"
 

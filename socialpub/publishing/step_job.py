@@ -1,0 +1,78 @@
+"""What one run of one step may know and use: the job that is handed to a network's adapter."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+from socialpub.core import signed_urls
+from socialpub.core.clock import parse
+from socialpub.db import delivery_rows
+from socialpub.db.models import Delivery, ProfileStatus, Progress, State
+from socialpub.providers.content import Account, Content, ImageLimits, MediaFile
+from socialpub.providers.job import CallTrace, Job, Withdrawn
+from socialpub.providers.protocol import Provider
+from socialpub.publishing import deliveries, renditions
+from socialpub.runtime import Runtime
+
+SLICE_SECONDS = 10.0
+"""Bytes go in slices of about this long, so that a lane never keeps a worker for a whole film."""
+
+
+def build(
+    rt: Runtime,
+    delivery: Delivery,
+    provider: Provider,
+    account: Account,
+    content: Content,
+    token: str,
+    trace: CallTrace,
+) -> Job:
+    began = rt.clock.monotonic()
+    asked = False
+
+    def gate() -> None:
+        """Nothing is sent for a profile disconnected, or a post stopped, meanwhile."""
+        row = delivery_rows.state_of(rt.reader, delivery.id)
+        if row is None or row["profile_status"] == ProfileStatus.DISCONNECTED:
+            raise Withdrawn("The profile was disconnected.")
+        if (row["state"], row["held_by"]) != (State.RUNNING, rt.process.name):
+            raise Withdrawn("The post was stopped.")
+        if delivery.commits_next and not asked and Progress(**json.loads(row["progress"])).stopped:
+            raise Withdrawn(deliveries.STOPPED)  # announced, but the call has not left yet
+
+    def call(method: str, url: str, **arguments: Any) -> Any:
+        nonlocal asked
+        try:
+            answer = rt.http.call(method, url, gate=gate, **arguments)
+        finally:
+            asked = True
+        trace.answered = True
+        return answer
+
+    def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
+        return renditions.fitted(rt, delivery.id, media, limits)
+
+    return Job(
+        content=content,
+        options=provider.read_options(delivery.options)[0],
+        account=account,
+        memo=dict(delivery.memo),
+        token=token,
+        call=call,
+        fit=fit,
+        now=rt.now(),
+        slice_over=lambda: rt.clock.monotonic() - began >= SLICE_SECONDS,
+        committed_at=parse(since) if (since := delivery.progress.since or delivery.committed_at) else None,
+        unknown_before=delivery.progress.commits > 0,
+        public_url=lambda media: _public_url(rt, media),
+        seal=lambda text: rt.secrets.seal(text).decode(),
+        open=lambda sealed: rt.secrets.open(sealed.encode()),
+        times_back=delivery.progress.again,
+        trace=trace,
+    )
+
+
+def _public_url(rt: Runtime, media: MediaFile) -> str:
+    """Good until the delivery is settled, whatever its network takes to fetch it."""
+    lifetime = rt.settings.publishing.give_up_after + timedelta(hours=2)
+    return signed_urls.media_url(rt.settings, rt.secrets, renditions.key_of(rt, media), rt.now(), lifetime)

@@ -16,7 +16,6 @@ from socialpub.core import crypto, signed_urls
 from socialpub.core.clock import Clock, SystemClock, stamp
 from socialpub.core.crypto import Secrets
 from socialpub.core.settings.loader import Settings
-from socialpub.db import json_views
 from socialpub.db.database import Database, Reader, Tx
 from socialpub.db.locks import ProcessLock
 from socialpub.db.secret_binding import bind_secret
@@ -107,29 +106,26 @@ def build(
     """Open everything. Raises OperatorError when something only the owner can mend stands in the way."""
     clock = clock or SystemClock()
     secrets = crypto.load(settings.secret_key_file)
-    db = Database(
-        settings.database_file,
-        settings.run_dir,
-        clock,
-        busy_seconds=settings.database.busy_timeout.total_seconds(),
-    )
-    bind_secret(db, secrets.check_value)
-    files = Files(settings.media_dir)
 
     @lru_cache(maxsize=4096)
     def media_url(storage_key: str, second: int) -> str:
         """A read URL counts in whole seconds: all that are made within one are the same."""
         return signed_urls.media_url(settings, secrets, storage_key, datetime.fromtimestamp(second, UTC))
 
-    json_views.offer_functions(
-        db, lambda key: None if key is None else media_url(str(key), int(clock.now().timestamp()))
+    db = Database(
+        settings.database_file,
+        settings.run_dir,
+        clock,
+        busy_seconds=settings.database.busy_timeout.total_seconds(),
+        media_url=lambda storage_key: media_url(storage_key, int(clock.now().timestamp())),
     )
+    bind_secret(db, secrets.check_value)
     return Runtime(
         settings=settings,
         clock=clock,
         db=db,
         secrets=secrets,
-        files=files,
+        files=Files(settings.media_dir),
         providers=registry.build(settings.providers),
         http=http or Http(),
         process=ProcessLock(settings.run_dir / "owners", f"{role}-{random.token_hex(6)}"),

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from socialpub.core import crypto, ids
 from socialpub.core.clock import stamp
@@ -17,9 +17,7 @@ from socialpub.core.errors import OperatorError
 from socialpub.db import profile_rows
 from socialpub.db.database import Reader, Row, Tx
 from socialpub.providers.registry import PROVIDERS
-
-if TYPE_CHECKING:
-    from socialpub.runtime import Runtime
+from socialpub.runtime import Runtime
 
 SCOPES = ("read", "write")
 
@@ -60,7 +58,7 @@ class Key:
 
 
 def create(
-    rt: "Runtime",
+    rt: Runtime,
     tx: Tx,
     name: str,
     scope: str = "write",
@@ -106,7 +104,7 @@ def list_all(reader: Reader) -> list[Key]:
     return [_key(row) for row in rows]
 
 
-def revoke(rt: "Runtime", tx: Tx, key_id: str) -> None:
+def revoke(rt: Runtime, tx: Tx, key_id: str) -> None:
     """From now on the key is refused. Revoking twice is fine. Raises OperatorError for an unknown id."""
     if tx.one("SELECT 1 FROM api_key WHERE id = ?", (key_id,)) is None:
         raise OperatorError(
@@ -137,7 +135,7 @@ def authenticate(reader: Reader, token: str, now: datetime) -> Caller | None:
 class LastUses:
     """When each key was last used, collected in memory: one write about once a minute instead of one per request."""
 
-    def __init__(self, rt: "Runtime") -> None:
+    def __init__(self, rt: Runtime) -> None:
         self._rt = rt
         self._uses: dict[str, datetime] = {}
 
@@ -156,7 +154,7 @@ class LastUses:
             raise
 
 
-def _record_uses(rt: "Runtime", tx: Tx, uses: dict[str, datetime]) -> None:
+def _record_uses(rt: Runtime, tx: Tx, uses: dict[str, datetime]) -> None:
     tx.many("UPDATE api_key SET last_used_at = ? WHERE id = ?", [(stamp(at), key_id) for key_id, at in uses.items()])
 
 

@@ -5,7 +5,9 @@ One delivery that is told to wait spares the others of its profile the same answ
 
 from collections.abc import Collection
 
+from socialpub.core.clock import after
 from socialpub.db.database import Reader, Tx
+from socialpub.runtime import Runtime
 
 ANY_ENDPOINT = ""
 """Under this name a profile asks nothing at all."""
@@ -25,6 +27,11 @@ def begin(tx: Tx, profile_id: str, endpoint: str, until: str, reason: str) -> No
                 reason = excluded.reason""",
         (profile_id, endpoint, until, reason),
     )
+
+
+def begin_for(rt: Runtime, tx: Tx, profile_id: str, endpoint: str, seconds: float, reason: str) -> None:
+    """The same from now on, as a write of its own."""
+    begin(tx, profile_id, endpoint, after(tx.stamp, seconds), reason)
 
 
 def until(store: Reader | Tx, profile_id: str, endpoints: Collection[str], now: str) -> tuple[str, str] | None:

@@ -48,7 +48,7 @@ def keep_alive(rt: Runtime, held: Collection[str] = ()) -> str | None:
         log.warning("an account must be connected again", profile=profile_id, why=refused.message)
     except ProviderError as error:
         named = error.retry_after_seconds if isinstance(error, Throttled) else None
-        rt.write(_ask_later, profile_id, max(RETRY_SECONDS, named or 0.0), error.message)
+        rt.write(cooldowns.begin_for, profile_id, ENDPOINT, max(RETRY_SECONDS, named or 0.0), error.message)
         log.warning("idle tokens could not be renewed", profile=profile_id, why=error.message)
     else:
         log.info("idle tokens were renewed", profile=profile_id)
@@ -79,10 +79,6 @@ def _must_be_renewed(rt: Runtime, row: Row, now: datetime) -> bool:
 
 def _within(stamp: str | None, before: timedelta, now: datetime) -> bool:
     return stamp is not None and clock.parse(stamp) - now < before
-
-
-def _ask_later(rt: Runtime, tx: Tx, profile_id: str, seconds: float, reason: str) -> None:
-    cooldowns.begin(tx, profile_id, ENDPOINT, clock.after(tx.stamp, seconds), reason)
 
 
 # --- telling the owner -----------------------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ def _end(rt: Runtime, profile_id: str, since: timedelta, ask: bool) -> bool:
             _revoke(rt, profile_id)
     except (NotSent, NoAnswer, Throttled, AppRefused) as error:
         if since < ERASED_AFTER:
-            rt.write(_ask_later, profile_id, _patience(since, error), error.message)
+            rt.write(cooldowns.begin_for, profile_id, ENDPOINT, _patience(since, error), error.message)
             return False
         log.warning("tokens are erased without being revoked", profile=profile_id, why=error.message)
     except (ProviderError, OperatorError) as error:
@@ -112,10 +112,6 @@ def _patience(since: timedelta, error: ProviderError) -> float:
     seconds = min(max(since.total_seconds(), FIRST_RETRY_SECONDS), LONGEST_RETRY_SECONDS)
     named = error.retry_after_seconds if isinstance(error, Throttled) else None
     return max(seconds, named or 0.0)
-
-
-def _ask_later(rt: Runtime, tx: Tx, profile_id: str, seconds: float, reason: str) -> None:
-    cooldowns.begin(tx, profile_id, ENDPOINT, clock.after(tx.stamp, seconds), reason)
 
 
 def _erase(rt: Runtime, tx: Tx, profile_id: str) -> None:

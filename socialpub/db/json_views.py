@@ -4,12 +4,12 @@ Every name and order here is the specification's (section 2); a field without a 
 the API's own form, so they go into the JSON as they are. This is the one room of camelCase below the doors.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from socialpub.db import appliance_state
-from socialpub.db.database import Database, Reader, Value
+from socialpub.db.database import Reader, Value
 
 
 def _text(name: str, column: str) -> tuple[str, str]:
@@ -99,11 +99,6 @@ class Scope(Protocol):
     def limited(self) -> bool: ...
 
     def sees(self, provider: str, profile_id: str) -> bool: ...
-
-
-def offer_functions(db: Database, media_url: Callable[[Value], str | None]) -> None:
-    """Give the statements below what only the process knows: how a read URL is signed."""
-    db.offer("media_url", 1, media_url)
 
 
 def post(reader: Reader, post_id: str) -> bytes | None:

@@ -8,18 +8,15 @@ lives. Only answers that succeeded are kept, for a day.
 import hashlib
 import json
 import re
-import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, InvalidRequest
 from socialpub.db.database import Reader, Tx
-
-if TYPE_CHECKING:
-    from socialpub.runtime import Runtime
+from socialpub.runtime import Runtime
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -66,7 +63,7 @@ def fingerprint(path: str, body: Any, parts: Sequence[tuple[str, str, str]] = ()
     return hashlib.sha256(whole.encode()).hexdigest()
 
 
-def find(rt: "Runtime", store: Reader | Tx, ticket: Ticket, now: datetime) -> Kept | None:
+def find(rt: Runtime, store: Reader | Tx, ticket: Ticket, now: datetime) -> Kept | None:
     """The kept answer to this request, None when it is the first. Raises Conflict."""
     row = store.one(
         "SELECT fingerprint, owner, created_at, status, location, body FROM idempotency WHERE key_id = ? AND key = ?",
@@ -83,7 +80,7 @@ def find(rt: "Runtime", store: Reader | Tx, ticket: Ticket, now: datetime) -> Ke
     return Kept(row["status"], row["location"], bytes(row["body"]))
 
 
-def begin(rt: "Runtime", tx: Tx, ticket: Ticket) -> Kept | None:
+def begin(rt: Runtime, tx: Tx, ticket: Ticket) -> Kept | None:
     """Announce a request; the kept answer when another one was quicker. Raises Conflict."""
     kept = find(rt, tx, ticket, tx.now)
     if kept is None:
@@ -95,11 +92,11 @@ def begin(rt: "Runtime", tx: Tx, ticket: Ticket) -> Kept | None:
 
 
 def keep(
-    rt: "Runtime",
+    rt: Runtime,
     tx: Tx,
     ticket: Ticket,
-    show: "Callable[[Runtime, Tx, T], Kept]",
-    fn: "Callable[Concatenate[Runtime, Tx, P], T]",
+    show: Callable[[Runtime, Tx, T], Kept],
+    fn: Callable[Concatenate[Runtime, Tx, P], T],
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> T:
@@ -113,25 +110,11 @@ def keep(
     return result
 
 
-def forget(rt: "Runtime", tx: Tx, ticket: Ticket) -> None:
+def forget(rt: Runtime, tx: Tx, ticket: Ticket) -> None:
     """The request failed: the next one with this key is a first one. An answer that was kept stays."""
     tx.execute("DELETE FROM idempotency WHERE key_id = ? AND key = ? AND status IS NULL", (ticket.key_id, ticket.key))
 
 
-def clean(rt: "Runtime", tx: Tx) -> int:
+def clean(rt: Runtime, tx: Tx) -> int:
     """Remove what is older than a day; how many. For the reconciler, about hourly."""
     return tx.execute("DELETE FROM idempotency WHERE created_at <= ?", (stamp(tx.now - KEPT_FOR),)).rowcount
-
-
-def show_storage_keys(rt: "Runtime", tx: Tx) -> None:
-    """Let views be asked inside a write: where readers see a signed URL, the kept answer holds the storage key."""
-    _connection_of(tx).create_function("media_url", 1, lambda storage_key: storage_key)
-
-
-def reader_inside(tx: Tx) -> Reader:
-    """What a write has made so far, for views that only read."""
-    return Reader(_connection_of(tx))
-
-
-def _connection_of(tx: Tx) -> sqlite3.Connection:
-    return tx.execute("SELECT 1 WHERE 0").connection

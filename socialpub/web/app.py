@@ -13,7 +13,6 @@ from starlette.routing import Router
 
 from socialpub.core import logging
 from socialpub.core.errors import InternalError, NotFound, SocialpubError, Unavailable
-from socialpub.publishing import idempotency
 from socialpub.runtime import Runtime
 from socialpub.web import problems
 from socialpub.web.request import ClientGone, Receive, Request, Send
@@ -115,7 +114,6 @@ class App:
 
 def create_app(rt: Runtime) -> App:
     """The ASGI application over these parts."""
-    rt.write(idempotency.show_storage_keys)
     return App(rt)
 
 

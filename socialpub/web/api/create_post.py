@@ -8,7 +8,6 @@ from socialpub.core import signed_urls
 from socialpub.core.errors import NotFound
 from socialpub.db import json_views
 from socialpub.db.database import Reader, Tx
-from socialpub.publishing import idempotency
 from socialpub.publishing.idempotency import Kept
 from socialpub.runtime import Runtime
 from socialpub.web import idempotent
@@ -23,7 +22,7 @@ async def accept(rt: Runtime, request: Request, fn: Any, *args: Any) -> Answer:
 
 
 def _keep(rt: Runtime, tx: Tx, post_id: str) -> Kept:
-    return Kept(201, post_id, show(idempotency.reader_inside(tx), post_id))
+    return Kept(201, post_id, show(tx.reader, post_id))
 
 
 def replay(rt: Runtime, kept: Kept) -> Answer:

@@ -16,9 +16,10 @@ from socialpub.core import crypto, signed_urls
 from socialpub.core.clock import Clock, SystemClock, stamp
 from socialpub.core.crypto import Secrets
 from socialpub.core.settings.loader import Settings
-from socialpub.db.database import Database, Reader, Tx
+from socialpub.db.database import Database
 from socialpub.db.locks import ProcessLock
 from socialpub.db.secret_binding import bind_secret
+from socialpub.db.transaction import Reader, Tx
 from socialpub.media.files import Files
 from socialpub.providers import registry
 from socialpub.providers.http import Http

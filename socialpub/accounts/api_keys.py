@@ -15,7 +15,7 @@ from socialpub.core import crypto, ids
 from socialpub.core.clock import stamp
 from socialpub.core.errors import OperatorError
 from socialpub.db import profile_rows
-from socialpub.db.database import Reader, Row, Tx
+from socialpub.db.transaction import Reader, Row, Tx
 from socialpub.providers.registry import PROVIDERS
 from socialpub.runtime import Runtime
 

@@ -18,8 +18,8 @@ from socialpub.accounts.profiles import Connected
 from socialpub.core import ids, logging
 from socialpub.core.errors import NotFound, OperatorError, SocialpubError
 from socialpub.db import appliance_state
-from socialpub.db.database import Reader, Row, Tx
 from socialpub.db.models import Profile, ProfileStatus
+from socialpub.db.transaction import Reader, Row, Tx
 from socialpub.providers.errors import ProviderError
 from socialpub.providers.oauth import Identity
 from socialpub.providers.protocol import Provider

@@ -12,7 +12,7 @@ from socialpub.accounts import remedies
 from socialpub.accounts.profiles import Connected
 from socialpub.core import clock, crypto
 from socialpub.core.errors import OperatorError
-from socialpub.db.database import Reader, Row, Tx
+from socialpub.db.transaction import Reader, Row, Tx
 from socialpub.runtime import Runtime
 
 LIFETIME = timedelta(minutes=10)

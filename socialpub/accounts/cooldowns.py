@@ -6,7 +6,7 @@ One delivery that is told to wait spares the others of its profile the same answ
 from collections.abc import Collection
 
 from socialpub.core.clock import after
-from socialpub.db.database import Reader, Tx
+from socialpub.db.transaction import Reader, Tx
 from socialpub.runtime import Runtime
 
 ANY_ENDPOINT = ""

@@ -10,7 +10,7 @@ from typing import Any
 
 from socialpub.core.errors import FieldError, InvalidRequest, NotFound
 from socialpub.db import profile_rows
-from socialpub.db.database import Tx
+from socialpub.db.transaction import Tx
 from socialpub.providers.content import Options, Problem
 from socialpub.providers.protocol import Provider
 from socialpub.runtime import Runtime

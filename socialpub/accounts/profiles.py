@@ -12,8 +12,8 @@ from socialpub.accounts.credentials import Credentials
 from socialpub.core import ids
 from socialpub.core.errors import InvalidRequest, NotFound
 from socialpub.db import profile_rows
-from socialpub.db.database import Reader, Row, Tx
 from socialpub.db.models import Profile, ProfileStatus
+from socialpub.db.transaction import Reader, Row, Tx
 from socialpub.providers.oauth import Identity
 from socialpub.providers.protocol import Provider
 from socialpub.runtime import Runtime

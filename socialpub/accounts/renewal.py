@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from socialpub.accounts import cooldowns, remedies, tokens
 from socialpub.core import clock, logging
 from socialpub.db import appliance_state, profile_rows
-from socialpub.db.database import Row, Tx
 from socialpub.db.models import ProfileStatus
+from socialpub.db.transaction import Row, Tx
 from socialpub.providers.errors import ProviderError, Rejected, Throttled
 from socialpub.providers.job import Withdrawn
 from socialpub.runtime import Runtime

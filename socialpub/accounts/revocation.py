@@ -11,7 +11,7 @@ from socialpub.accounts import cooldowns, profiles, tokens
 from socialpub.core import clock, logging
 from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.db import appliance_state, profile_rows
-from socialpub.db.database import Tx
+from socialpub.db.transaction import Tx
 from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, ProviderError, Throttled
 from socialpub.runtime import Runtime
 

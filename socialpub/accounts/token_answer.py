@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from socialpub.accounts.credentials import Credentials
 from socialpub.core import clock
 from socialpub.core.crypto import Secrets
-from socialpub.db.database import Value
 from socialpub.db.models import Profile
+from socialpub.db.transaction import Value
 from socialpub.providers.oauth import Tokens
 
 

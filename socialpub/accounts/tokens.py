@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from socialpub.accounts import profiles, token_answer
 from socialpub.core import clock
 from socialpub.db import appliance_state, profile_rows
-from socialpub.db.database import Tx
 from socialpub.db.locks import FileLock
 from socialpub.db.models import Profile, ProfileStatus
+from socialpub.db.transaction import Tx
 from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, Rejected
 from socialpub.providers.job import Withdrawn
 from socialpub.providers.oauth import Tokens

@@ -5,7 +5,7 @@ Each name stands once, here. Values are texts; what is a time is a stamp (`core/
 
 from typing import Protocol
 
-from socialpub.db.database import Row, Value
+from socialpub.db.transaction import Row, Value
 
 PAUSED_AT = "paused_at"
 """Since when no delivery starts. Absent while publishing goes on."""

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from socialpub.db.database import Reader, Row, Tx, Value
 from socialpub.db.models import ArtifactStatus
+from socialpub.db.transaction import Reader, Row, Tx, Value
 
 # --- one -------------------------------------------------------------------------------------------------------------
 

@@ -4,8 +4,8 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-from socialpub.db.database import Reader, Row, Tx, Value
 from socialpub.db.models import Delivery
+from socialpub.db.transaction import Reader, Row, Tx, Value
 
 _OPEN = "state IN ('queued', 'running')"
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from socialpub.db import appliance_state
-from socialpub.db.database import Reader, Value
+from socialpub.db.transaction import Reader, Value
 
 
 def _text(name: str, column: str) -> tuple[str, str]:

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Sequence
 
-from socialpub.db.database import Reader, Row, Tx, Value
 from socialpub.db.models import PostStatus
+from socialpub.db.transaction import Reader, Row, Tx, Value
 
 _AT_ONCE = 500
 """SQLite takes so many parameters without a doubt."""

@@ -1,7 +1,7 @@
 """Rows of the table `profile`, but for what the API shows (`json_views.py`)."""
 
-from socialpub.db.database import Reader, Row, Tx, Value
 from socialpub.db.models import Profile, ProfileStatus
+from socialpub.db.transaction import Reader, Row, Tx, Value
 
 
 def find(store: Reader | Tx, profile_id: str) -> Profile | None:

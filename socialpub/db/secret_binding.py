@@ -2,7 +2,8 @@
 
 from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state
-from socialpub.db.database import Database, Tx
+from socialpub.db.database import Database
+from socialpub.db.transaction import Tx
 
 
 def bind_secret(db: Database, check_value: str) -> None:

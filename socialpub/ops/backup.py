@@ -17,7 +17,7 @@ from socialpub.core import durable_files
 from socialpub.core.clock import stamp
 from socialpub.core.errors import OperatorError
 from socialpub.db import artifact_rows, post_rows
-from socialpub.db.database import Reader, Tx
+from socialpub.db.transaction import Reader, Tx
 from socialpub.ops import archive
 from socialpub.ops.archive import ArchiveWriter
 from socialpub.runtime import Runtime

@@ -14,7 +14,7 @@ from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Unavailable
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, post_rows
-from socialpub.db.database import Row, Tx
+from socialpub.db.transaction import Row, Tx
 from socialpub.ops import health, offline_checks
 from socialpub.ops.finding import Finding, note, ok, problem
 from socialpub.providers.errors import NotSent, ProviderError

@@ -11,7 +11,7 @@ from datetime import datetime
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Unavailable
 from socialpub.db import appliance_state
-from socialpub.db.database import Reader, Tx
+from socialpub.db.transaction import Reader, Tx
 from socialpub.ops.finding import Finding, problem
 from socialpub.publishing import scheduling
 from socialpub.runtime import Runtime

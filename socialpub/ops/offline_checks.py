@@ -18,7 +18,7 @@ from socialpub.core import crypto
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, migrate
-from socialpub.db.database import Reader
+from socialpub.db.transaction import Reader
 from socialpub.media import inspect
 from socialpub.ops.finding import Finding, note, ok, problem
 

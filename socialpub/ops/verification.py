@@ -13,7 +13,7 @@ from typing import IO, Any
 from socialpub.core import crypto, durable_files
 from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state, artifact_rows, migrate, post_rows
-from socialpub.db.database import Reader
+from socialpub.db.transaction import Reader
 from socialpub.media import files
 from socialpub.ops import archive
 from socialpub.ops.archive import InvalidArchive, Member

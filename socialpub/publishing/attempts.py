@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from socialpub.db.database import Tx
 from socialpub.db.models import Delivery
+from socialpub.db.transaction import Tx
 
 
 class AttemptOutcome(StrEnum):

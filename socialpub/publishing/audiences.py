@@ -8,7 +8,7 @@ import json
 from collections.abc import Collection, Sequence
 
 from socialpub.accounts.api_keys import Caller
-from socialpub.db.database import Reader, Tx, Value
+from socialpub.db.transaction import Reader, Tx, Value
 
 
 def number(tx: Tx, members: Sequence[tuple[str, str]]) -> int:

@@ -14,7 +14,7 @@ from socialpub.accounts import profiles, tokens
 from socialpub.core.clock import after, parse
 from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.db import appliance_state, delivery_rows, post_rows
-from socialpub.db.database import Row, Tx
+from socialpub.db.transaction import Row, Tx
 from socialpub.providers.errors import ProviderError
 from socialpub.providers.job import Job, Withdrawn
 from socialpub.publishing import post_content

@@ -2,8 +2,8 @@
 
 from socialpub.core.clock import after, parse
 from socialpub.db import appliance_state, delivery_rows
-from socialpub.db.database import Tx
 from socialpub.db.models import Delivery, State
+from socialpub.db.transaction import Tx
 from socialpub.publishing import attempts, deliveries, equal_content, holds, post_content, post_status, scheduling
 from socialpub.publishing.attempts import Attempt, AttemptOutcome
 from socialpub.publishing.results import Preflight, Run

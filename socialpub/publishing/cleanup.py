@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from socialpub.core.clock import stamp
 from socialpub.db import artifact_rows
-from socialpub.db.database import Tx
+from socialpub.db.transaction import Tx
 from socialpub.runtime import Runtime
 
 _AT_ONCE = 100

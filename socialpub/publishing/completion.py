@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from socialpub.core import logging
 from socialpub.core.errors import Conflict, InvalidRequest, Unavailable
 from socialpub.db import artifact_rows
-from socialpub.db.database import Row, Tx
 from socialpub.db.models import ArtifactStatus
+from socialpub.db.transaction import Row, Tx
 from socialpub.media import decoder_client
 from socialpub.media.types import Facts, MediaRejected
 from socialpub.publishing import uploads

@@ -10,8 +10,8 @@ from datetime import timedelta
 
 from socialpub.core.clock import after, stamp
 from socialpub.db import appliance_state, delivery_rows
-from socialpub.db.database import Tx
 from socialpub.db.models import Delivery, State
+from socialpub.db.transaction import Tx
 from socialpub.publishing import attempts, holds, log_entries, post_status
 from socialpub.publishing.attempts import Attempt, AttemptOutcome
 from socialpub.publishing.results import Run

@@ -8,8 +8,8 @@ from typing import Any
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.errors import FieldError, InvalidRequest
 from socialpub.db import artifact_rows, delivery_rows, profile_rows
-from socialpub.db.database import Reader, Row, Tx
 from socialpub.db.models import Profile, ProfileStatus
+from socialpub.db.transaction import Reader, Row, Tx
 from socialpub.runtime import Runtime
 
 

@@ -5,8 +5,8 @@ import re
 import unicodedata
 
 from socialpub.db import delivery_rows
-from socialpub.db.database import Tx
 from socialpub.db.models import Delivery
+from socialpub.db.transaction import Tx
 
 _LEADING_NAMES = re.compile(r"^(\s*@\w+)+")
 _LINK = re.compile(r"\w\.\w|://")

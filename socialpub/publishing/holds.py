@@ -1,7 +1,7 @@
 """Holds: a network refuses the whole app, not one post. Everything for it waits once, behind a slow probe."""
 
 from socialpub.core.clock import after
-from socialpub.db.database import Reader, Row, Tx
+from socialpub.db.transaction import Reader, Row, Tx
 
 PROBE_SECONDS = 15 * 60
 """How often one delivery asks whether a held network takes the app again."""

@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, InvalidRequest
-from socialpub.db.database import Reader, Tx
+from socialpub.db.transaction import Reader, Tx
 from socialpub.runtime import Runtime
 
 P = ParamSpec("P")

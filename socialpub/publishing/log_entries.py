@@ -1,7 +1,7 @@
 """Publishing logs: one entry per delivery and state, never more (spec 2.7, contract section 4)."""
 
 from socialpub.core import ids
-from socialpub.db.database import Tx
+from socialpub.db.transaction import Tx
 
 _RECORD = """
 INSERT INTO log_entry (id, delivery_id, post_id, profile_id, provider, type, occurred_at, post_body,

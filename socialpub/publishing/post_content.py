@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from socialpub.db import artifact_rows, post_rows
-from socialpub.db.database import Reader, Tx
 from socialpub.db.models import Profile
+from socialpub.db.transaction import Reader, Tx
 from socialpub.providers.content import Account, Content, MediaFile, Problem
 from socialpub.publishing.drafts import Draft
 from socialpub.runtime import Runtime

@@ -1,8 +1,8 @@
 """A post's status, and the counters that move with it in the same write."""
 
 from socialpub.db import delivery_rows, post_rows
-from socialpub.db.database import Tx
 from socialpub.db.models import PostStatus
+from socialpub.db.transaction import Tx
 from socialpub.publishing import audiences
 
 

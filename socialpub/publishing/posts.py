@@ -12,8 +12,8 @@ from socialpub.core import ids
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, NotFound
 from socialpub.db import appliance_state, delivery_rows, post_rows, profile_rows
-from socialpub.db.database import Reader, Row, Tx
 from socialpub.db.models import PostStatus, State
+from socialpub.db.transaction import Reader, Row, Tx
 from socialpub.publishing import audiences, deliveries, drafts, equal_content, log_entries, post_status
 from socialpub.publishing.drafts import Change, Draft, DraftMedia
 from socialpub.runtime import Runtime

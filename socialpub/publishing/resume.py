@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from socialpub.core.clock import after
 from socialpub.db import appliance_state, delivery_rows
-from socialpub.db.database import Tx
 from socialpub.db.models import Delivery, State
+from socialpub.db.transaction import Tx
 from socialpub.publishing import attempts, deliveries, post_status
 from socialpub.publishing.attempts import Attempt, AttemptOutcome
 from socialpub.runtime import Runtime

@@ -9,9 +9,9 @@ from socialpub.accounts import cooldowns
 from socialpub.core import durations
 from socialpub.core.clock import after, parse
 from socialpub.db import delivery_rows
-from socialpub.db.database import Reader, Tx
 from socialpub.db.locks import ProcessLock
 from socialpub.db.models import Delivery
+from socialpub.db.transaction import Reader, Tx
 from socialpub.publishing import holds
 from socialpub.runtime import Runtime
 

@@ -12,8 +12,8 @@ from socialpub.accounts import cooldowns
 from socialpub.core import logging
 from socialpub.core.clock import after, parse
 from socialpub.db import appliance_state, delivery_rows, profile_rows
-from socialpub.db.database import Tx
 from socialpub.db.models import Delivery, Progress, State
+from socialpub.db.transaction import Tx
 from socialpub.providers.outcomes import Again, Done, Held, More, Published, Refused, Unknown, Wait
 from socialpub.publishing import deliveries, equal_content, holds, log_entries, post_status, scheduling
 from socialpub.publishing.attempts import AttemptOutcome

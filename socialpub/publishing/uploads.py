@@ -14,8 +14,8 @@ from socialpub.core import ids
 from socialpub.core.errors import Conflict, FieldError, Forbidden, InvalidRequest
 from socialpub.core.settings.loader import Settings
 from socialpub.db import artifact_rows
-from socialpub.db.database import Row, Tx
 from socialpub.db.models import ArtifactStatus
+from socialpub.db.transaction import Row, Tx
 from socialpub.media.incoming import IncomingFile
 from socialpub.media.types import ACCEPTED_TYPES, Facts, MediaLimits, canonical_type, kind_of
 from socialpub.runtime import Runtime

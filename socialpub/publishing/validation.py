@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from socialpub.accounts.api_keys import Caller
-from socialpub.db.database import Reader
+from socialpub.db.transaction import Reader
 from socialpub.providers.content import Problem
 from socialpub.publishing import drafts, post_content
 from socialpub.publishing.drafts import Draft

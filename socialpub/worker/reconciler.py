@@ -11,7 +11,7 @@ from socialpub.core import logging
 from socialpub.core.clock import parse
 from socialpub.core.errors import SocialpubError
 from socialpub.db import appliance_state
-from socialpub.db.database import Tx
+from socialpub.db.transaction import Tx
 from socialpub.ops.health import HEARTBEAT_SECONDS
 from socialpub.publishing import scheduling
 from socialpub.runtime import Runtime

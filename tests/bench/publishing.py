@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from socialpub.accounts.api_keys import Caller
-from socialpub.db.database import Tx
+from socialpub.db.transaction import Tx
 from socialpub.publishing import posts
 from socialpub.publishing.drafts import Draft
 from socialpub.runtime import Runtime

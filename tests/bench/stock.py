@@ -12,7 +12,7 @@ from typing import Any
 from socialpub.accounts import credentials
 from socialpub.core import ids
 from socialpub.core.clock import stamp
-from socialpub.db.database import Tx
+from socialpub.db.transaction import Tx
 from socialpub.publishing import audiences
 from socialpub.runtime import Runtime
 

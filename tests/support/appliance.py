@@ -10,8 +10,8 @@ from socialpub.accounts.api_keys import Caller
 from socialpub.core import ids
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.sections import ProvidersSection
-from socialpub.db.database import Tx
 from socialpub.db.models import State
+from socialpub.db.transaction import Tx
 from socialpub.providers.http import Http
 from socialpub.providers.protocol import Provider
 from socialpub.publishing import posts

@@ -3,7 +3,7 @@
 from typing import Any
 
 from socialpub.core import ids
-from socialpub.db.database import Tx
+from socialpub.db.transaction import Tx
 from socialpub.runtime import Runtime
 
 

@@ -10,7 +10,7 @@ from starlette.routing import Match, Mount
 from socialpub.core import ids
 from socialpub.core.settings.networks import NetworkSection, PinterestSection, TikTokSection, XSection
 from socialpub.core.settings.sections import ProvidersSection
-from socialpub.db.database import Tx
+from socialpub.db.transaction import Tx
 from socialpub.media.inspect import inspect_file
 from socialpub.media.types import ACCEPTED_TYPES, Facts, MediaLimits
 from socialpub.providers.http import Http

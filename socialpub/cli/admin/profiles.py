@@ -9,7 +9,7 @@ from socialpub.accounts import connect, credentials, profile_options, profiles, 
 from socialpub.cli.admin.arguments import ID, known_provider
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import format_time, print_json, print_note, print_table, spinner
-from socialpub.db.database import Row
+from socialpub.db.transaction import Row
 from socialpub.runtime import Runtime
 
 

@@ -7,7 +7,7 @@ import orjson
 from socialpub.core import signed_urls
 from socialpub.core.errors import NotFound
 from socialpub.db import json_views
-from socialpub.db.database import Reader, Tx
+from socialpub.db.transaction import Reader, Tx
 from socialpub.publishing.idempotency import Kept
 from socialpub.runtime import Runtime
 from socialpub.web import idempotent

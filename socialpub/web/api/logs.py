@@ -2,7 +2,7 @@
 
 from socialpub.accounts.api_keys import Caller
 from socialpub.db import json_views
-from socialpub.db.database import Reader
+from socialpub.db.transaction import Reader
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer, ok
 from socialpub.web.api.requests import LogsQuery

@@ -9,8 +9,8 @@ from prometheus_client.registry import Collector
 
 from socialpub.accounts import profiles
 from socialpub.db import appliance_state, delivery_rows
-from socialpub.db.database import Reader
 from socialpub.db.models import State
+from socialpub.db.transaction import Reader
 from socialpub.ops import health
 from socialpub.publishing import audiences, holds
 from socialpub.web.state import WebState

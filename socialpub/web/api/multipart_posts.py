@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from socialpub.accounts.api_keys import Caller
-from socialpub.db.database import Tx
+from socialpub.db.transaction import Tx
 from socialpub.publishing import posts, uploads
 from socialpub.publishing.drafts import Draft, DraftMedia
 from socialpub.publishing.uploads import Examined

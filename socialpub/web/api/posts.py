@@ -7,8 +7,8 @@ import orjson
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.clock import stamp
 from socialpub.db import json_views
-from socialpub.db.database import Reader
 from socialpub.db.json_views import PostFilter
+from socialpub.db.transaction import Reader
 from socialpub.publishing import audiences, posts, validation
 from socialpub.publishing.validation import CheckedDelivery
 from socialpub.runtime import Runtime

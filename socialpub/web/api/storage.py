@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from socialpub.core import ids, signed_urls
 from socialpub.core.errors import Forbidden, InvalidRequest, NotFound, PayloadTooLarge, SocialpubError
-from socialpub.db.database import Row
+from socialpub.db.transaction import Row
 from socialpub.media.files import StoredFile
 from socialpub.media.types import canonical_type
 from socialpub.publishing import renditions, uploads

@@ -4,7 +4,7 @@ import orjson
 
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import signed_urls
-from socialpub.db.database import Tx
+from socialpub.db.transaction import Tx
 from socialpub.publishing import completion, uploads
 from socialpub.publishing.completion import VerifiedArtifact
 from socialpub.publishing.idempotency import Kept

@@ -12,7 +12,7 @@ import pytest
 from socialpub.accounts import connect, credentials, profiles, renewal, tokens
 from socialpub.accounts.credentials import Credentials
 from socialpub.core import clock as clocks
-from socialpub.db.database import Tx
+from socialpub.db.transaction import Tx
 from socialpub.providers.errors import NotSent, Rejected, Throttled
 from socialpub.providers.oauth import Tokens
 from socialpub.publishing import deliveries, holds

@@ -8,7 +8,7 @@ import pytest
 from socialpub.accounts import connect, profiles, tokens
 from socialpub.accounts.credentials import Credentials
 from socialpub.core import clock as clocks
-from socialpub.db.database import Tx
+from socialpub.db.transaction import Tx
 from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, Rejected, Throttled
 from socialpub.providers.job import Withdrawn
 from socialpub.providers.oauth import Identity, Tokens

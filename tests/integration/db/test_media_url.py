@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 
 from socialpub.db import json_views
-from socialpub.db.database import Tx
+from socialpub.db.transaction import Tx
 from socialpub.publishing.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from tests.samples import media

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from socialpub.core.errors import Unavailable
-from socialpub.db.database import Database, Tx
+from socialpub.db.database import Database
 from socialpub.db.models import State
+from socialpub.db.transaction import Tx
 from socialpub.providers.errors import AuthExpired
 from socialpub.providers.job import Job
 from socialpub.providers.oauth import Tokens

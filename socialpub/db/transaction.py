@@ -1,0 +1,93 @@
+"""What code is handed to work with the database: one write in progress, or a read-only connection."""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from socialpub.core.clock import stamp
+
+Row = sqlite3.Row
+Value = str | int | float | bytes | None
+
+
+class Tx:
+    """One write in progress. `now` is the instant it began; everything it writes carries that one."""
+
+    __slots__ = ("_after", "_connection", "now", "stamp")
+
+    def __init__(self, connection: sqlite3.Connection, now: datetime) -> None:
+        self._connection = connection
+        self._after: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
+        self.now = now
+        self.stamp = stamp(now)
+
+    def execute(self, sql: str, params: Sequence[Value] = ()) -> sqlite3.Cursor:
+        return self._connection.execute(sql, params)
+
+    def many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
+        self._connection.executemany(sql, rows)
+
+    def one(self, sql: str, params: Sequence[Value] = ()) -> Row | None:
+        row: Row | None = self._connection.execute(sql, params).fetchone()
+        return row
+
+    def all(self, sql: str, params: Sequence[Value] = ()) -> list[Row]:
+        return self._connection.execute(sql, params).fetchall()
+
+    def insert(self, table: str, **values: Value) -> None:
+        self._connection.execute(_insert_sql(table, tuple(values)), tuple(values.values()))
+
+    def update(self, table: str, row_id: str, **values: Value) -> None:
+        """Set columns of the row with this `id`."""
+        columns = ", ".join(f"{name} = ?" for name in values)
+        self._connection.execute(f"UPDATE {table} SET {columns} WHERE id = ?", (*values.values(), row_id))
+
+    @property
+    def reader(self) -> "Reader":
+        """What this write has made so far, for those that only read."""
+        return Reader(self._connection)
+
+    def after_commit(self, call: Callable[..., object], *args: Any) -> None:
+        """Have `call(*args)` run once this write is on the disk; never when it was undone."""
+        self._after.append((call, args))
+
+    def committed(self) -> Iterator[tuple[Callable[..., object], tuple[Any, ...]]]:
+        """What is to be called now that this write is on the disk."""
+        yield from self._after
+
+
+_inserts: dict[tuple[str, tuple[str, ...]], str] = {}
+
+
+def _insert_sql(table: str, names: tuple[str, ...]) -> str:
+    sql = _inserts.get((table, names))
+    if sql is None:
+        marks = ", ".join("?" * len(names))
+        sql = _inserts[table, names] = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})"
+    return sql
+
+
+class Reader:
+    """A read-only connection. Only for the thread that asked for it."""
+
+    __slots__ = ("connection",)
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    def one(self, sql: str, params: Sequence[Value] = ()) -> Row | None:
+        row: Row | None = self.connection.execute(sql, params).fetchone()
+        return row
+
+    def all(self, sql: str, params: Sequence[Value] = ()) -> list[Row]:
+        return self.connection.execute(sql, params).fetchall()
+
+    def value(self, sql: str, params: Sequence[Value] = ()) -> Any:
+        """The first column of the first row, or None."""
+        row = self.connection.execute(sql, params).fetchone()
+        return None if row is None else row[0]
+
+    def data_version(self) -> int:
+        """A number that changes when another connection has committed."""
+        return int(self.connection.execute("PRAGMA data_version").fetchone()[0])

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from socialpub.core import crypto, signed_urls
 from socialpub.core.clock import Clock, SystemClock, stamp
@@ -22,21 +22,21 @@ from socialpub.db.locks import ProcessLock
 from socialpub.db.secret_binding import bind_secret
 from socialpub.media.files import Files
 from socialpub.providers import registry
-from socialpub.providers.base import Provider
 from socialpub.providers.http import Http
+from socialpub.providers.protocol import Provider
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Doorbell(Protocol):
-    """Rings the worker. A ring may be lost: the sweep rings again."""
+class Wakeup(Protocol):
+    """Wakes the worker for a delivery. It may be lost: the reconciler wakes it again."""
 
     def ring(self, delivery_id: str) -> None: ...
 
 
-class NoDoorbell:
-    """For processes and tests that leave the ringing to the sweep."""
+class NoWakeup:
+    """For processes and tests that leave it to the reconciler."""
 
     def ring(self, delivery_id: str) -> None:
         pass
@@ -52,15 +52,10 @@ class Runtime:
     providers: dict[str, Provider]
     http: Http
     process: ProcessLock
-    doorbell: Doorbell = field(default_factory=NoDoorbell)
+    wakeup: Wakeup = field(default_factory=NoWakeup)
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when this process takes up nothing new."""
-    pulse: dict[str, float] = field(default_factory=dict)
-    """When this process last asked about a delivery, on the monotonic clock: the wall clock may jump."""
-    late_asks: dict[str, int] = field(default_factory=dict)
-    """How often this process has asked for what a network tells late, by delivery."""
-    unwritten: dict[str, Any] = field(default_factory=dict)
-    """By delivery and by profile: what a network answered and the disk did not take yet."""
+    _memories: dict[type, object] = field(default_factory=dict)
 
     @property
     def reader(self) -> Reader:
@@ -86,6 +81,14 @@ class Runtime:
     async def read_aside(self, fn: Callable[[Reader], T]) -> T:
         """Run a read that may take long on a thread of its own, so that it holds nobody up."""
         return await asyncio.to_thread(lambda: fn(self.db.reader))
+
+    def memory(self, kind: type[T]) -> T:
+        """The one object of this kind in this process, made at its first use: what a room remembers between calls and
+        no row holds. Whatever lies here may be lost with the process."""
+        found = self._memories.get(kind)
+        if found is None:
+            found = self._memories.setdefault(kind, kind())
+        return cast(T, found)
 
     def close(self) -> None:
         self.http.close()

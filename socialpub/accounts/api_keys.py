@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 from socialpub.core import crypto, ids
 from socialpub.core.clock import stamp
 from socialpub.core.errors import OperatorError
+from socialpub.db import profile_rows
 from socialpub.db.database import Reader, Row, Tx
+from socialpub.providers.registry import PROVIDERS
 
 if TYPE_CHECKING:
     from socialpub.runtime import Runtime
 
 SCOPES = ("read", "write")
-PROVIDERS = ("x", "tiktok", "pinterest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,7 @@ def _record_uses(rt: "Runtime", tx: Tx, uses: dict[str, datetime]) -> None:
 
 def _known_profile(tx: Tx, text: str) -> str:
     profile_id = ids.parse(text)
-    if profile_id is None or tx.one("SELECT 1 FROM profile WHERE id = ?", (profile_id,)) is None:
+    if profile_id is None or profile_rows.find(tx, profile_id) is None:
         raise OperatorError(f"There is no profile {text}.", "`socialpub admin list-profiles` shows the ids.")
     return profile_id
 

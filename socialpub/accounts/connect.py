@@ -1,34 +1,30 @@
-"""Consents: attempts to connect an account through the network's own page.
+"""Connecting an account: through the network's own consent page, or with tokens from elsewhere.
 
-A state belongs to one attempt, works once and for ten minutes, and nothing is saved before the network has said whose
-tokens came of it. Every way in which an attempt ends is written down, because whoever began it waits elsewhere.
+Nothing is saved before the network has said whose tokens these are. What becomes of an attempt through the consent page
+is written down (`consents.py`), because whoever began it waits elsewhere.
 """
 
 import contextlib
-import json
 import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from socialpub.accounts import profiles
+from socialpub.accounts import consents, identify, profiles, remedies, token_answer
 from socialpub.accounts.credentials import Credentials
-from socialpub.core import clock, crypto, ids, logging
+from socialpub.accounts.profiles import Connected
+from socialpub.core import ids, logging
 from socialpub.core.errors import NotFound, OperatorError, SocialpubError
 from socialpub.db import appliance_state
 from socialpub.db.database import Reader, Row, Tx
 from socialpub.db.models import Profile, ProfileStatus
-from socialpub.providers.answers import shown
-from socialpub.providers.base import Identity, Provider, Tokens
 from socialpub.providers.errors import ProviderError
+from socialpub.providers.oauth import Identity
+from socialpub.providers.protocol import Provider
+from socialpub.providers.responses import shortened
 from socialpub.runtime import Runtime
-
-LIFETIME = timedelta(minutes=10)
-LONGEST_EXCHANGE_SECONDS = 300.0
-"""An attempt whose browser came back longer ago than this was cut off: two calls with their deadlines take less."""
-KEPT = timedelta(days=1)
 
 _ERROR_CODE = re.compile(r"[a-z_]{1,40}")
 
@@ -47,25 +43,6 @@ class Begun:
     redirect_uri: str
     """The address that has to be registered with the app, letter by letter."""
     expires_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """An account is connected."""
-
-    profile_id: str
-    missing: tuple[str, ...]
-    """What this grant cannot do, as sentences."""
-    revived: bool
-    """The account was connected before: the same profile has new tokens."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """Nothing was saved."""
-
-    message: str
-    hint: str | None
 
 
 # --- beginning -------------------------------------------------------------------------------------------------------
@@ -96,32 +73,25 @@ def begin(rt: Runtime, provider_name: str, name: str | None = None, profile_id: 
         ids.new(int(rt.now().timestamp() * 1000)),
         provider.oauth.authorize_url(redirect_uri(rt, provider_name), state, verifier),
         redirect_uri(rt, provider_name),
-        rt.now() + LIFETIME,
+        rt.now() + consents.LIFETIME,
     )
-    rt.write(_open, begun, provider_name, state, verifier, name, profile_id)
+    rt.write(
+        consents.insert,
+        begun.id,
+        provider_name,
+        state,
+        verifier,
+        begun.redirect_uri,
+        begun.expires_at,
+        name,
+        profile_id,
+    )
     return begun
 
 
 def redirect_uri(rt: Runtime, provider_name: str) -> str:
     """Where the network sends the browser back to."""
     return f"{rt.settings.base_url}/oauth/{provider_name}/callback"
-
-
-def _open(
-    rt: Runtime, tx: Tx, begun: Begun, provider: str, state: str, verifier: str, name: str | None, expected: str | None
-) -> None:
-    tx.insert(
-        "consent",
-        id=begun.id,
-        state_hash=crypto.digest(state),
-        provider=provider,
-        verifier=rt.secrets.seal(verifier),
-        redirect_uri=begun.redirect_uri,
-        name=name,
-        expected_profile_id=expected,
-        created_at=tx.stamp,
-        expires_at=clock.stamp(begun.expires_at),
-    )
 
 
 def _must_fit(reader: Reader | Tx, provider: Provider, profile_id: str) -> Profile:
@@ -132,12 +102,12 @@ def _must_fit(reader: Reader | Tx, provider: Provider, profile_id: str) -> Profi
     if profile.provider != provider.name:
         raise OperatorError(
             f"The profile “{profile.name}” is no account of {provider.label}.",
-            f"Connect it with: {profiles.reconnect(profile.provider)} --profile {profile_id}",
+            f"Connect it with: {remedies.reconnect(profile.provider)} --profile {profile_id}",
         )
     if profile.status is ProfileStatus.DISCONNECTED:
         raise OperatorError(
             f"The profile “{profile.name}” was disconnected, which cannot be undone.",
-            f"Connect the account as a new profile: {profiles.reconnect(provider.name)}",
+            f"Connect the account as a new profile: {remedies.reconnect(provider.name)}",
         )
     return profile
 
@@ -145,7 +115,7 @@ def _must_fit(reader: Reader | Tx, provider: Provider, profile_id: str) -> Profi
 # --- the browser comes back ------------------------------------------------------------------------------------------
 
 
-def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id: str | None = None) -> Finished:
+def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id: str | None = None) -> Connected:
     """Make a profile of what the network's page answered; `query` as the browser brought it, decoded.
 
     With `consent_id` only that attempt is finished. Asks the network, so not from the event loop. Raises OperatorError,
@@ -155,7 +125,7 @@ def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id
     row = _find(rt.reader, provider, query)
     if consent_id not in (None, row["id"]):
         raise OperatorError("This answer belongs to another attempt.", "Use the address that this attempt ended at.")
-    rt.write(_take, row["id"])
+    rt.write(consents.take, row["id"])
     try:
         code = _code(provider, query)
         credentials, identity = _trade(rt, provider, code, row)
@@ -165,12 +135,12 @@ def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id
             _take_back(rt, provider, identity, credentials)
             raise
     except OperatorError as error:
-        rt.write(_fail, row["id"], error.message, error.hint)
+        rt.write(consents.fail, row["id"], error.message, error.hint)
         log.warning("an account could not be connected", provider=provider_name, why=error.message)
         raise
     except SocialpubError as error:
         with contextlib.suppress(SocialpubError):
-            rt.write(_fail, row["id"], error.detail, _again(provider))
+            rt.write(consents.fail, row["id"], error.detail, remedies.begin_again(provider.name))
         raise
     log.info("an account was connected", provider=provider_name, profile=finished.profile_id)
     return finished
@@ -179,52 +149,42 @@ def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id
 def _find(reader: Reader, provider: Provider, query: Mapping[str, str]) -> Row:
     """The attempt that this state belongs to."""
     state = query.get("state", "")
-    row = reader.one(
-        "SELECT * FROM consent WHERE state_hash = ? AND provider = ?", (crypto.digest(state), provider.name)
-    )
+    row = consents.find_by_state(reader, provider.name, state)
     if row is not None:
         return row
     if not state:
         # Anybody can make such a link: only what has the form of a code is repeated on a page of ours.
         error = query.get("error", "")
         said = f" It says: {error}." if _ERROR_CODE.fullmatch(error) else ""
-        raise UnknownState(f"{provider.label} did not say which attempt this belongs to.{said}", _again(provider))
-    raise UnknownState("This belongs to no attempt that is known here, or to one of long ago.", _again(provider))
-
-
-def _take(rt: Runtime, tx: Tx, consent_id: str) -> None:
-    """Spend the state: whatever becomes of this attempt, it has no second try. Raises OperatorError."""
-    row = tx.one("SELECT * FROM consent WHERE id = ?", (consent_id,))
-    assert row is not None
-    provider = rt.providers[row["provider"]]
-    if row["taken_at"] is not None:
-        if row["profile_id"] is not None:
-            message = "This answer has been used already: the account is connected."
-            raise OperatorError(message, "There is nothing to do.")
-        raise OperatorError("This answer has been used already.", _again(provider))
-    if row["finished_at"] is not None:
-        raise OperatorError("This attempt was given up.", _again(provider))
-    if row["expires_at"] <= tx.stamp:
-        raise OperatorError("This attempt was begun more than ten minutes ago.", _again(provider))
-    # The code challenge has been answered in this call; nobody needs the verifier a second time.
-    tx.update("consent", consent_id, taken_at=tx.stamp, verifier=b"")
+        raise UnknownState(
+            f"{provider.label} did not say which attempt this belongs to.{said}", remedies.begin_again(provider.name)
+        )
+    raise UnknownState(
+        "This belongs to no attempt that is known here, or to one of long ago.", remedies.begin_again(provider.name)
+    )
 
 
 def _code(provider: Provider, query: Mapping[str, str]) -> str:
     """What can be traded for tokens. Raises OperatorError with what came instead."""
     error = query.get("error")
     if error == "access_denied":
-        raise OperatorError(f"You did not give {provider.label}'s consent, so nothing was connected.", _again(provider))
+        raise OperatorError(
+            f"You did not give {provider.label}'s consent, so nothing was connected.",
+            remedies.begin_again(provider.name),
+        )
     if error:
-        said = f"{shown(error)}: {words}" if (words := shown(query.get("error_description"))) else shown(error)
+        words = shortened(query.get("error_description"))
+        said = f"{shortened(error)}: {words}" if words else shortened(error)
         raise OperatorError(
             f"{provider.label} gave no consent. It says: {said}",
             f"Check [providers.{provider.name}] and the app's page at {provider.label}, then begin again: "
-            f"{profiles.reconnect(provider.name)}",
+            f"{remedies.reconnect(provider.name)}",
         )
     code = query.get("code")
     if not code:
-        raise OperatorError(f"{provider.label} sent the browser back without a code.", _again(provider))
+        raise OperatorError(
+            f"{provider.label} sent the browser back without a code.", remedies.begin_again(provider.name)
+        )
     return code
 
 
@@ -235,35 +195,20 @@ def _trade(rt: Runtime, provider: Provider, code: str, row: Row) -> tuple[Creden
         tokens = provider.oauth.exchange(rt.http, code, row["redirect_uri"], rt.secrets.open(row["verifier"]))
     except ProviderError as error:
         raise OperatorError(
-            f"{provider.label} gave no tokens for this consent: {error.message}", profiles.remedy(provider, error)
+            f"{provider.label} gave no tokens for this consent: {error.message}",
+            remedies.after_failure(provider, error),
         ) from error
-    credentials = _credentials(tokens, asked_at)
-    profiles.check_grant(provider, credentials)
-    identity, credentials = profiles.identify(rt, provider, credentials)
+    credentials = token_answer.credentials(tokens, asked_at)
+    identify.check_grant(provider, credentials)
+    identity, credentials = identify.identify(rt, provider, credentials)
     return credentials, identity
-
-
-def _credentials(tokens: Tokens, asked_at: datetime) -> Credentials:
-    def ends(seconds: int | None) -> datetime | None:
-        return None if seconds is None else asked_at + timedelta(seconds=seconds)
-
-    return Credentials(
-        tokens.access_token,
-        tokens.refresh_token,
-        ends(tokens.expires_in_seconds),
-        ends(tokens.refresh_expires_in_seconds),
-        tokens.scopes,
-    )
 
 
 def _connect(
     rt: Runtime, tx: Tx, provider: Provider, consent_id: str, identity: Identity, credentials: Credentials
-) -> Finished:
+) -> Connected:
     """The profile and the end of the attempt in one transaction."""
-    row = tx.one("SELECT * FROM consent WHERE id = ?", (consent_id,))
-    assert row is not None
-    if row["finished_at"] is not None:
-        raise OperatorError("This attempt was given up.", _again(provider))
+    row = consents.check_open(tx, consent_id)
     if row["expected_profile_id"] is not None:
         expected = _must_fit(tx, provider, row["expected_profile_id"])
         if expected.account_id != identity.account_id:
@@ -272,18 +217,11 @@ def _connect(
             raise OperatorError(
                 f"This was to connect {wanted} again, but {provider.label} answered for {came}.",
                 f"Log in to {provider.label} as {wanted} (a private window helps), then begin again. "
-                f"To connect {came} as well: {profiles.reconnect(provider.name)}",
+                f"To connect {came} as well: {remedies.reconnect(provider.name)}",
             )
-    saved = profiles.save(rt, tx, provider, identity, credentials, row["name"])
-    tx.update(
-        "consent",
-        consent_id,
-        finished_at=tx.stamp,
-        profile_id=saved.profile_id,
-        revived=int(saved.revived),
-        missing=json.dumps(saved.missing, ensure_ascii=False),
-    )
-    return Finished(saved.profile_id, saved.missing, saved.revived)
+    connected = profiles.save(rt, tx, provider, identity, credentials, row["name"])
+    consents.succeed(tx, consent_id, connected)
+    return connected
 
 
 def _take_back(rt: Runtime, provider: Provider, identity: Identity, credentials: Credentials) -> None:
@@ -300,52 +238,8 @@ def _take_back(rt: Runtime, provider: Provider, identity: Identity, credentials:
         log.info("tokens that are not kept stay valid", provider=provider.name, why=error.message)
 
 
-def _fail(rt: Runtime, tx: Tx, consent_id: str, message: str, hint: str | None) -> None:
-    tx.execute(
-        "UPDATE consent SET finished_at = ?, error = ?, hint = ? WHERE id = ? AND finished_at IS NULL",
-        (tx.stamp, message, hint, consent_id),
-    )
-
-
 def _handle(username: str | None, otherwise: str) -> str:
     return f"@{username}" if username else f"“{otherwise}”"
-
-
-def _again(provider: Provider) -> str:
-    return f"Begin again: {profiles.reconnect(provider.name)}"
-
-
-# --- whoever began it ------------------------------------------------------------------------------------------------
-
-
-def outcome(rt: Runtime, consent_id: str) -> Finished | Failed | None:
-    """How the attempt ended; None while the browser may still come back."""
-    row = rt.reader.one("SELECT * FROM consent WHERE id = ?", (consent_id,))
-    if row is None:
-        return Failed("This attempt is not known any more.", None)
-    again = _again(rt.providers[row["provider"]])
-    if row["profile_id"] is not None:
-        return Finished(row["profile_id"], tuple(json.loads(row["missing"])), bool(row["revived"]))
-    if row["finished_at"] is not None:
-        return Failed(row["error"], row["hint"])
-    if row["taken_at"] is not None:
-        if clock.after(row["taken_at"], LONGEST_EXCHANGE_SECONDS) < rt.stamp():
-            return Failed("The appliance was interrupted while the account was being connected.", again)
-        return None
-    if row["expires_at"] <= rt.stamp():
-        return Failed("The browser did not come back within ten minutes.", again)
-    return None
-
-
-def give_up(rt: Runtime, tx: Tx, consent_id: str) -> None:
-    """Nobody waits any more: what the browser brings later connects nothing."""
-    _fail(rt, tx, consent_id, "The attempt was given up.", None)
-
-
-def clean(rt: Runtime, tx: Tx) -> int:
-    """Forget attempts of yesterday; how many."""
-    before = clock.stamp(tx.now - KEPT)
-    return tx.execute("DELETE FROM consent WHERE created_at < ?", (before,)).rowcount
 
 
 def read_answer(text: str) -> Mapping[str, str]:
@@ -361,3 +255,20 @@ def read_answer(text: str) -> Mapping[str, str]:
             "Copy the whole address from the browser's address bar, after you have given your consent.",
         )
     return found
+
+
+# --- tokens from elsewhere -------------------------------------------------------------------------------------------
+
+
+def import_account(rt: Runtime, provider_name: str, credentials: Credentials, name: str | None = None) -> Connected:
+    """Connect the account that these tokens belong to, or give new ones to the profile that it already is.
+
+    Asks the network, so not from the event loop. Raises OperatorError when the tokens are refused, when nothing could
+    be published with them, or when the network cannot be asked; then nothing is saved.
+    """
+    provider = rt.providers[provider_name]
+    if name is not None:
+        name = profiles.check_name(name)
+    identify.check_grant(provider, credentials)
+    identity, credentials = identify.identify(rt, provider, credentials)
+    return rt.write(profiles.save, provider, identity, credentials, name)

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from socialpub.accounts import profiles, tokens
+from socialpub.accounts import profiles, remedies, tokens
 from socialpub.core.errors import NotFound, OperatorError
-from socialpub.providers.base import Withdrawn
 from socialpub.providers.errors import AuthExpired, ProviderError
-from socialpub.providers.pinterest import Board, BoardSection, Pinterest
+from socialpub.providers.job import Withdrawn
+from socialpub.providers.pinterest.adapter import Pinterest
+from socialpub.providers.pinterest.boards import Board, BoardSection
 from socialpub.runtime import Runtime
 
 T = TypeVar("T")
@@ -40,11 +41,11 @@ def list_all(rt: Runtime, profile_id: str, with_sections: bool = False) -> list[
             return [Listed(board) for board in found]
         return [Listed(board, _sections(rt, provider, profile_id, board.id)) for board in found]
     except Withdrawn:
-        hint = f"Connect it as a new profile: {profiles.reconnect(provider.name)}"
+        hint = f"Connect it as a new profile: {remedies.reconnect(provider.name)}"
         raise OperatorError(f"The profile “{profile.name}” is disconnected.", hint) from None
     except ProviderError as error:
         message = f"{provider.label} did not tell the boards: {error.message}"
-        raise OperatorError(message, profiles.remedy(provider, error)) from error
+        raise OperatorError(message, remedies.after_failure(provider, error)) from error
 
 
 def _sections(rt: Runtime, provider: Pinterest, profile_id: str, board_id: str) -> tuple[BoardSection, ...]:

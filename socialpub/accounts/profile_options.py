@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from socialpub.core.errors import FieldError, InvalidRequest, NotFound
+from socialpub.db import profile_rows
 from socialpub.db.database import Tx
-from socialpub.providers.base import Options, Problem, Provider
+from socialpub.providers.content import Options, Problem
+from socialpub.providers.protocol import Provider
 from socialpub.runtime import Runtime
 
 
@@ -34,11 +36,11 @@ def set_options(rt: Runtime, tx: Tx, profile_id: str, given: Mapping[str, str]) 
     A value is read as JSON where that fits the option and as plain text where not. Raises NotFound, or InvalidRequest
     with every wrong key.
     """
-    row = tx.one("SELECT provider, options FROM profile WHERE id = ?", (profile_id,))
-    if row is None:
+    profile = profile_rows.find(tx, profile_id)
+    if profile is None:
         raise NotFound("There is no profile with this id.")
-    provider = rt.providers[row["provider"]]
-    stored: Options = json.loads(row["options"])
+    provider = rt.providers[profile.provider]
+    stored: Options = profile.options
     problems: list[Problem] = []
     for key, text in given.items():
         value, wrong = _read(provider, key, text)
@@ -51,7 +53,7 @@ def set_options(rt: Runtime, tx: Tx, profile_id: str, given: Mapping[str, str]) 
             " ".join(problem.message for problem in problems),
             [FieldError(problem.path, problem.message) for problem in problems],
         )
-    tx.update("profile", profile_id, options=json.dumps(options, ensure_ascii=False), updated_at=tx.stamp)
+    profile_rows.update(tx, profile_id, options=json.dumps(options, ensure_ascii=False), updated_at=tx.stamp)
     return options
 
 

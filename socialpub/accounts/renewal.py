@@ -7,13 +7,13 @@ A paused copy renews nothing: what it spends, the original would miss.
 from collections.abc import Collection
 from datetime import datetime, timedelta
 
-from socialpub.accounts import cooldowns, profiles, tokens
+from socialpub.accounts import cooldowns, remedies, tokens
 from socialpub.core import clock, logging
-from socialpub.db import appliance_state
+from socialpub.db import appliance_state, profile_rows
 from socialpub.db.database import Row, Tx
 from socialpub.db.models import ProfileStatus
-from socialpub.providers.base import Withdrawn
-from socialpub.providers.errors import ProviderError, RateLimited, Rejected
+from socialpub.providers.errors import ProviderError, Rejected, Throttled
+from socialpub.providers.job import Withdrawn
 from socialpub.runtime import Runtime
 
 SOON = timedelta(days=7)
@@ -47,7 +47,7 @@ def keep_alive(rt: Runtime, held: Collection[str] = ()) -> str | None:
         # The profile says so itself by now.
         log.warning("an account must be connected again", profile=profile_id, why=refused.message)
     except ProviderError as error:
-        named = error.retry_after_seconds if isinstance(error, RateLimited) else None
+        named = error.retry_after_seconds if isinstance(error, Throttled) else None
         rt.write(_ask_later, profile_id, max(RETRY_SECONDS, named or 0.0), error.message)
         log.warning("idle tokens could not be renewed", profile=profile_id, why=error.message)
     else:
@@ -57,12 +57,7 @@ def keep_alive(rt: Runtime, held: Collection[str] = ()) -> str | None:
 
 def _next(rt: Runtime, held: Collection[str]) -> str | None:
     resting = cooldowns.profiles(rt.reader, (cooldowns.ANY_ENDPOINT, ENDPOINT), rt.stamp())
-    rows = rt.reader.all(
-        """SELECT id, provider, coalesce(renewed_at, created_at) AS renewed_at, access_expires_at, refresh_expires_at
-            FROM profile WHERE status = ? AND refresh_token IS NOT NULL ORDER BY 3, id""",
-        (ProfileStatus.ACTIVE.value,),
-    )
-    for row in rows:
+    for row in profile_rows.renewable(rt.reader):
         if row["provider"] not in held and row["id"] not in resting and _must_be_renewed(rt, row, rt.now()):
             return str(row["id"])
     return None
@@ -95,13 +90,8 @@ def _ask_later(rt: Runtime, tx: Tx, profile_id: str, seconds: float, reason: str
 
 def warn(rt: Runtime) -> int:
     """Log every account that needs its owner soon, each once a day; how many were told."""
-    rows = rt.reader.all(
-        """SELECT id, name, provider, status, reason, expires_at, refresh_token IS NOT NULL AS renewable FROM profile
-            WHERE status <> ? AND (warned_at IS NULL OR warned_at <= ?) ORDER BY created_at, id""",
-        (ProfileStatus.DISCONNECTED.value, clock.stamp(rt.now() - DAY)),
-    )
     told = 0
-    for row in rows:
+    for row in profile_rows.not_warned_since(rt.reader, clock.stamp(rt.now() - DAY)):
         said = warning(row, rt.now())
         if said is not None:
             log.warning(said, profile=row["id"], name=row["name"], provider=row["provider"])
@@ -115,9 +105,9 @@ def warning(row: Row, now: datetime) -> str | None:
 
     `row` has provider, status, reason, expires_at, renewable.
     """
-    remedy = f"Connect the account again: {profiles.reconnect(row['provider'])}"
+    remedy = f"Connect the account again: {remedies.reconnect(row['provider'])}"
     if row["status"] == ProfileStatus.REAUTH_REQUIRED:
-        return f"{row['reason']} Run: {profiles.reconnect(row['provider'])}" if row["reason"] else remedy
+        return f"{row['reason']} Run: {remedies.reconnect(row['provider'])}" if row["reason"] else remedy
     if row["status"] != ProfileStatus.ACTIVE or not _within(row["expires_at"], SOON, now):
         return None
     what = "Its refresh token" if row["renewable"] else "It has no refresh token, and its access token"
@@ -127,4 +117,4 @@ def warning(row: Row, now: datetime) -> str | None:
 
 
 def _note_warning(rt: Runtime, tx: Tx, profile_id: str) -> None:
-    tx.execute("UPDATE profile SET warned_at = ? WHERE id = ?", (tx.stamp, profile_id))
+    profile_rows.update(tx, profile_id, warned_at=tx.stamp)

@@ -10,10 +10,9 @@ from datetime import timedelta
 from socialpub.accounts import cooldowns, profiles, tokens
 from socialpub.core import clock, logging
 from socialpub.core.errors import OperatorError, SocialpubError
-from socialpub.db import appliance_state
+from socialpub.db import appliance_state, profile_rows
 from socialpub.db.database import Tx
-from socialpub.db.models import ProfileStatus
-from socialpub.providers.errors import AppRefused, NotSent, ProviderError, RateLimited, Unavailable
+from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, ProviderError, Throttled
 from socialpub.runtime import Runtime
 
 log = logging.get_logger("socialpub.revocation")
@@ -72,14 +71,9 @@ def _due(rt: Runtime) -> list[tuple[str, timedelta]]:
     """Disconnected profiles with tokens whose turn it is, and how long ago they were disconnected."""
     now = rt.now()
     paused = appliance_state.paused_at(rt.reader) is not None
-    rows = rt.reader.all(
-        """SELECT id, disconnected_at FROM profile
-            WHERE status = ? AND (access_token IS NOT NULL OR refresh_token IS NOT NULL)""",
-        (ProfileStatus.DISCONNECTED.value,),
-    )
     resting = cooldowns.profiles(rt.reader, (ENDPOINT,), clock.stamp(now))
     found = []
-    for row in rows:
+    for row in profile_rows.disconnected_with_tokens(rt.reader):
         since = now - clock.parse(row["disconnected_at"])
         if not (paused or row["id"] in resting) or since >= ERASED_AFTER:
             found.append((row["id"], since))
@@ -90,7 +84,7 @@ def _end(rt: Runtime, profile_id: str, since: timedelta, ask: bool) -> bool:
     try:
         if ask:
             _revoke(rt, profile_id)
-    except (NotSent, Unavailable, RateLimited, AppRefused) as error:
+    except (NotSent, NoAnswer, Throttled, AppRefused) as error:
         if since < ERASED_AFTER:
             rt.write(_ask_later, profile_id, _patience(since, error), error.message)
             return False
@@ -116,7 +110,7 @@ def _revoke(rt: Runtime, profile_id: str) -> None:
 def _patience(since: timedelta, error: ProviderError) -> float:
     """As long again as it has lasted so far: few calls to a network that is away for the whole hour."""
     seconds = min(max(since.total_seconds(), FIRST_RETRY_SECONDS), LONGEST_RETRY_SECONDS)
-    named = error.retry_after_seconds if isinstance(error, RateLimited) else None
+    named = error.retry_after_seconds if isinstance(error, Throttled) else None
     return max(seconds, named or 0.0)
 
 
@@ -125,8 +119,8 @@ def _ask_later(rt: Runtime, tx: Tx, profile_id: str, seconds: float, reason: str
 
 
 def _erase(rt: Runtime, tx: Tx, profile_id: str) -> None:
-    tx.update(
-        "profile",
+    profile_rows.update(
+        tx,
         profile_id,
         access_token=None,
         refresh_token=None,

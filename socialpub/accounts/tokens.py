@@ -5,17 +5,19 @@ an answer that refuses the refresh token itself makes the owner connect again: a
 costs an account.
 """
 
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
-from socialpub.accounts import profiles
+from socialpub.accounts import profiles, token_answer
 from socialpub.core import clock
-from socialpub.db import appliance_state
+from socialpub.db import appliance_state, profile_rows
 from socialpub.db.database import Tx
 from socialpub.db.locks import FileLock
 from socialpub.db.models import Profile, ProfileStatus
-from socialpub.providers.base import Provider, Withdrawn
-from socialpub.providers.base import Tokens as Answer
-from socialpub.providers.errors import AppRefused, NotSent, Rejected, Unavailable
+from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, Rejected
+from socialpub.providers.job import Withdrawn
+from socialpub.providers.oauth import Tokens
+from socialpub.providers.protocol import Provider
 from socialpub.runtime import Runtime
 
 
@@ -27,6 +29,13 @@ class NotRenewed(NotSent):
     """The token endpoint gave no usable answer; the tokens are kept and tried again later."""
 
 
+@dataclass(slots=True)
+class PendingGrants:
+    """What networks answered and the disk did not take yet: the former profile, the answer, when it was asked for."""
+
+    of_profile: dict[str, tuple[Profile, Tokens, datetime]] = field(default_factory=dict)
+
+
 def fresh(rt: Runtime, profile_id: str) -> str:
     """The access token to use now, refreshed when it is about to run out.
 
@@ -36,7 +45,7 @@ def fresh(rt: Runtime, profile_id: str) -> str:
     """
     profile = _usable(rt, profile_id)
     token = _access(rt, profile)
-    renew = profile_id in rt.unwritten or _runs_out(rt, profile)
+    renew = profile_id in rt.memory(PendingGrants).of_profile or _runs_out(rt, profile)
     return _renew(rt, profile_id, spent=token) if renew else token
 
 
@@ -97,23 +106,24 @@ def _renew(rt: Runtime, profile_id: str, spent: str) -> str:
             return _give_up(rt, profile, Rejected(f"{reason} Connect the account again.", reauth=True))
         if appliance_state.paused_at(rt.reader):
             raise Paused("Publishing is paused; no token is refreshed meanwhile.")
-        kept = rt.unwritten.get(profile_id)
+        pending = rt.memory(PendingGrants).of_profile
+        kept = pending.get(profile_id)
         if kept is None or _grant(kept[0]) != _grant(profile):
-            asked_at = rt.stamp()
+            asked_at = rt.now()
             try:
                 answer = _ask(rt, provider, profile_id, rt.secrets.open(profile.refresh_token))
             except Rejected as refused:
                 return _give_up(rt, profile, refused)
             # The old refresh token is spent: what the disk does not take now is written at the next try.
-            kept = rt.unwritten[profile_id] = (profile, answer, asked_at)
+            kept = pending[profile_id] = (profile, answer, asked_at)
         rt.write(_store, provider, *kept)
-        rt.unwritten.pop(profile_id, None)
+        pending.pop(profile_id, None)
         # What was stored counts: an import may have brought another grant, the new one may lack every scope, and a
         # profile that was disconnected meanwhile keeps the pair only for its revocation.
         return _access(rt, _usable(rt, profile_id))
 
 
-def _ask(rt: Runtime, provider: Provider, profile_id: str, refresh_token: str) -> Answer:
+def _ask(rt: Runtime, provider: Provider, profile_id: str, refresh_token: str) -> Tokens:
     """The answer; what goes wrong is told as what it means for the post that wants the token: nothing was sent yet.
 
     `Rejected` from here always means that the owner must consent again.
@@ -121,11 +131,11 @@ def _ask(rt: Runtime, provider: Provider, profile_id: str, refresh_token: str) -
     try:
         try:
             answer = provider.oauth.refresh(rt.http, refresh_token)
-        except Unavailable:
+        except NoAnswer:
             _usable(rt, profile_id)  # it may have taken a minute: nothing is sent for a profile disconnected meanwhile
             # It may have been spent or not. The same token once more tells: a new pair, or that the owner must consent.
             answer = provider.oauth.refresh(rt.http, refresh_token)
-    except Unavailable as error:
+    except NoAnswer as error:
         raise NotRenewed(f"The access token could not be renewed: {error.message}", code=error.code) from error
     except Rejected as refused:
         if refused.reauth:
@@ -156,33 +166,19 @@ def _grant(profile: Profile) -> tuple[bytes | None, bytes | None]:
     return profile.access_token, profile.refresh_token
 
 
-def _store(rt: Runtime, tx: Tx, provider: Provider, profile: Profile, answer: Answer, asked_at: str) -> None:
+def _store(rt: Runtime, tx: Tx, provider: Provider, profile: Profile, answer: Tokens, asked_at: datetime) -> None:
     """Keep the new pair, all of it or nothing. What the network left out keeps its old value."""
     known = profiles.find(tx, profile.id)
     if known is None or _grant(known) != _grant(profile):
         return  # an import was faster; its grant stands
-    refresh_token = rt.secrets.seal(answer.refresh_token) if answer.refresh_token else known.refresh_token
-    access_ends = _ends(asked_at, answer.expires_in_seconds)
-    refresh_ends = _ends(asked_at, answer.refresh_expires_in_seconds) or known.refresh_expires_at
-    scopes = answer.scopes or known.scopes
-    tx.update(
-        "profile",
-        profile.id,
-        access_token=rt.secrets.seal(answer.access_token),
-        refresh_token=refresh_token,
-        access_expires_at=access_ends,
-        refresh_expires_at=refresh_ends,
-        scopes=" ".join(sorted(scopes)),
-        renewed_at=tx.stamp,
-        updated_at=tx.stamp,
-    )
+    grant = token_answer.credentials(answer, asked_at, previous=token_answer.stored(rt.secrets, known))
+    columns = token_answer.columns(rt.secrets, grant, tx.stamp)
+    if known.status is not ProfileStatus.ACTIVE:
+        del columns["expires_at"]  # a profile that is disconnected keeps the pair only for its revocation
+    profile_rows.update(tx, profile.id, **columns)
+    scopes = grant.scopes or frozenset()
     if known.status is not ProfileStatus.ACTIVE:
         return
-    tx.update("profile", profile.id, expires_at=profiles.owner_acts_by(True, access_ends, refresh_ends))
     if not provider.oauth.can_publish(scopes):
         missing = " ".join(provider.oauth.missing_scopes(scopes))
         profiles.require_reauth(rt, tx, profile.id, f"Nothing can be published with the new grant: {missing}")
-
-
-def _ends(asked_at: str, seconds: int | None) -> str | None:
-    return None if seconds is None else clock.after(asked_at, seconds)

@@ -47,11 +47,11 @@ class Appliance:
 
     @contextmanager
     def start(self, role: str) -> Iterator["Runtime"]:
-        """The parts, for a process that stays: with the doorbell, and the log as it is configured."""
+        """The parts, for a process that stays: with the wake-up, and the log as it is configured."""
 
         from socialpub import runtime
         from socialpub.core import logging
-        from socialpub.worker.wakeup import HueyDoorbell
+        from socialpub.worker.wakeup import HueyWakeup
 
         settings = self.settings()
         logging.configure(settings.logging)
@@ -59,11 +59,11 @@ class Appliance:
             logging.get_logger("socialpub.cli.appliance").warning(note)
         rt = runtime.build(settings, role=role, **self.parts)
         try:
-            doorbell = rt.doorbell = HueyDoorbell(settings.queue_file, settings.run_dir)
+            wakeup = rt.wakeup = HueyWakeup(settings.queue_file, settings.run_dir)
             try:
                 yield rt
             finally:
-                doorbell.close()
+                wakeup.close()
         finally:
             rt.close()
 

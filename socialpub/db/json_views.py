@@ -116,7 +116,7 @@ def post(reader: Reader, post_id: str) -> bytes | None:
 
 
 @dataclass(frozen=True, slots=True)
-class PostQuery:
+class PostFilter:
     """Which posts, newest first. `audiences` None: every one. Stamps are inclusive; pages start at 0."""
 
     audiences: tuple[int, ...] | None = None
@@ -136,7 +136,7 @@ class PostQuery:
         return self.windowed or self.page * self.per_page > 2000 or len(self.audiences or ()) > 50
 
 
-def posts(reader: Reader, query: PostQuery) -> bytes:
+def posts(reader: Reader, query: PostFilter) -> bytes:
     """The page as a JSON array."""
     if query.audiences == ():
         return b"[]"
@@ -144,7 +144,7 @@ def posts(reader: Reader, query: PostQuery) -> bytes:
     return _array(reader, f"SELECT {_POST} AS j FROM {page}", params)
 
 
-def count_posts(reader: Reader, query: PostQuery) -> int:
+def count_posts(reader: Reader, query: PostFilter) -> int:
     """All that match, on every page: a sum of counters, unless a window of time asks for counting."""
     if query.audiences == ():
         return 0
@@ -163,7 +163,7 @@ def count_posts(reader: Reader, query: PostQuery) -> int:
     return int(counted or 0)
 
 
-def _page(query: PostQuery) -> tuple[str, list[Value]]:
+def _page(query: PostFilter) -> tuple[str, list[Value]]:
     """What follows FROM to have the posts of the page as `p`, in their order."""
     last = query.page * query.per_page
     newest = "ORDER BY created_at DESC, id DESC"
@@ -179,7 +179,7 @@ def _page(query: PostQuery) -> tuple[str, list[Value]]:
         # The newest of each audience come straight from its index; together they hold the newest of all.
         parts, params = [], []
         for audience in audiences:
-            where, some = _where(PostQuery((audience,), query.status))
+            where, some = _where(PostFilter((audience,), query.status))
             limit = f"LIMIT {last + query.per_page}"
             parts.append(f"SELECT * FROM (SELECT id, created_at FROM post WHERE {where} {newest} {limit})")
             params += some
@@ -192,7 +192,7 @@ _MOST_PARTS = 200
 """SQLite takes 500 terms in one compound statement; beyond this many a plain search is as good."""
 
 
-def _where(query: PostQuery) -> tuple[str, list[Value]]:
+def _where(query: PostFilter) -> tuple[str, list[Value]]:
     conditions, params = ["1"], []
     if query.audiences is not None:
         conditions.append(f"audience_id IN ({_marks(query.audiences)})")

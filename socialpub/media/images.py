@@ -1,7 +1,7 @@
-"""Pictures, looked at by decoding them: every frame, under the limits on pixels.
+"""Images, decoded frame by frame, under the limits on pixels.
 
-Runs in a child process; Pillow is imported here and nowhere above. Sizes are checked before memory is taken for them,
-so that a picture of a few bytes cannot ask for gigabytes.
+Runs in a child process, and loads Pillow. Sizes are checked before memory is taken for them, so that an image of a few
+bytes cannot ask for gigabytes.
 """
 
 import contextlib
@@ -9,13 +9,21 @@ import struct
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+# The plugins are those of the accepted types: one that is missing must fail here, not at a file.
+from PIL import (
+    GifImagePlugin,
+    Image,
+    JpegImagePlugin,  # noqa: F401
+    MpoImagePlugin,  # noqa: F401
+    PngImagePlugin,  # noqa: F401
+    UnidentifiedImageError,
+    WebPImagePlugin,  # noqa: F401
+)
 
 from socialpub.media import polyglots
-from socialpub.media.inspect import Limits, Refused, differs
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
+from socialpub.media.types import MediaLimits, MediaRejected, type_mismatch
 
 FORMATS = {"image/jpeg": "JPEG", "image/png": "PNG", "image/webp": "WEBP", "image/gif": "GIF"}
 """Pillow's name for each accepted type; no other decoder is ever tried."""
@@ -30,29 +38,29 @@ ORIENTATION = 0x0112
 """The EXIF tag that says how a picture must be turned to stand upright: 1 to 8."""
 
 
-def look(path: Path, mime_type: str, found: str, limits: Limits) -> dict[str, Any]:
-    """The facts of a picture (see `Facts`). Raises `Refused`."""
+def inspect_image(path: Path, mime_type: str, found: str, limits: MediaLimits) -> dict[str, Any]:
+    """The facts of an image (see `Facts`). Raises `MediaRejected`."""
     data = path.read_bytes()
-    if not _signed(data, mime_type):
-        raise differs(found, mime_type)
+    if not _has_signature(data, mime_type):
+        raise type_mismatch(found, mime_type)
     try:
-        other = polyglots.hidden_in_picture(data, mime_type)
+        other = polyglots.hidden_in_image(data, mime_type)
     except polyglots.Broken as broken:
-        raise Refused(f"The {FORMATS[mime_type]} picture {broken}.") from None
+        raise MediaRejected(f"The {FORMATS[mime_type]} picture {broken}.") from None
     if other is not None:
-        raise Refused(f"The file was declared as {mime_type}, but it is also {other}; send the picture alone.")
+        raise MediaRejected(f"The file was declared as {mime_type}, but it is also {other}; send the picture alone.")
     del data
-    with opened(path, mime_type, limits.image_pixels) as picture:
+    with open_image(path, mime_type, limits.image_pixels) as picture:
         return _facts(picture, mime_type, limits)
 
 
-def _signed(data: bytes, mime_type: str) -> bool:
+def _has_signature(data: bytes, mime_type: str) -> bool:
     if mime_type == "image/webp":
         return data[:4] == b"RIFF" and data[8:12] == b"WEBP"
     return data.startswith(_SIGNATURES[mime_type])
 
 
-def _facts(picture: "Image", mime_type: str, limits: Limits) -> dict[str, Any]:
+def _facts(picture: Image.Image, mime_type: str, limits: MediaLimits) -> dict[str, Any]:
     # Only the first picture of a multi-picture JPEG is ever shown; messengers cut the others off and leave their index.
     frames = 1 if mime_type == "image/jpeg" else int(getattr(picture, "n_frames", 1))
     _check_total(picture.width * picture.height * frames, frames, limits)
@@ -73,15 +81,15 @@ def _facts(picture: "Image", mime_type: str, limits: Limits) -> dict[str, Any]:
     return {"width": width, "height": height, **facts}
 
 
-def _check_total(pixels: int, frames: int, limits: Limits) -> None:
+def _check_total(pixels: int, frames: int, limits: MediaLimits) -> None:
     if pixels > limits.image_total_pixels:
-        raise Refused(
+        raise MediaRejected(
             f"The picture's {frames} frames have {pixels} pixels or more together; "
             f"at most {limits.image_total_pixels} are accepted."
         )
 
 
-def orientation(picture: "Image") -> int:
+def orientation(picture: Image.Image) -> int:
     """1 to 8; 1 when the picture stands upright or does not say."""
     try:
         value = picture.getexif().get(ORIENTATION, 1)
@@ -91,10 +99,8 @@ def orientation(picture: "Image") -> int:
 
 
 @contextlib.contextmanager
-def opened(path: Path, mime_type: str, most_pixels: int) -> Iterator["Image"]:
-    """The picture in Pillow, its pixels not decoded yet; whatever the decoder says against it is a `Refused`."""
-    from PIL import GifImagePlugin, Image
-
+def open_image(path: Path, mime_type: str, most_pixels: int) -> Iterator[Image.Image]:
+    """The picture in Pillow, its pixels not decoded yet; whatever the decoder says against it is a `MediaRejected`."""
     before = Image.MAX_IMAGE_PIXELS, GifImagePlugin.LOADING_STRATEGY
     Image.MAX_IMAGE_PIXELS = most_pixels
     # Frames in their palette take a quarter of the memory.
@@ -106,7 +112,7 @@ def opened(path: Path, mime_type: str, most_pixels: int) -> Iterator["Image"]:
             with Image.open(file, formats=[FORMATS[mime_type]]) as picture:
                 yield picture
     except (Image.DecompressionBombWarning, Image.DecompressionBombError):
-        raise Refused(f"The picture has more than {most_pixels} pixels in one frame.") from None
+        raise MediaRejected(f"The picture has more than {most_pixels} pixels in one frame.") from None
     except OSError as error:
         if error.errno is not None:
             raise
@@ -117,9 +123,7 @@ def opened(path: Path, mime_type: str, most_pixels: int) -> Iterator["Image"]:
         Image.MAX_IMAGE_PIXELS, GifImagePlugin.LOADING_STRATEGY = before
 
 
-def _undecodable(mime_type: str, error: Exception) -> Refused:
-    from PIL import UnidentifiedImageError
-
+def _undecodable(mime_type: str, error: Exception) -> MediaRejected:
     # That message would name the file's place on our disk.
-    told = "" if isinstance(error, UnidentifiedImageError) or not str(error) else f" ({error})"
-    return Refused(f"The file was declared as {mime_type}, but does not decode as such{told}.")
+    detail = "" if isinstance(error, UnidentifiedImageError) or not str(error) else f" ({error})"
+    return MediaRejected(f"The file was declared as {mime_type}, but does not decode as such{detail}.")

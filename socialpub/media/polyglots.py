@@ -1,6 +1,6 @@
-"""Files that are two things at once: where a picture or film ends, and what else hides before or behind that.
+"""Files that are two things at once: where an image or video ends, and what else hides before or behind that.
 
-The rule: bytes behind the end are tolerated, as phones put a lot there (a second picture, a short film, a trailer
+The rule: bytes behind the end are tolerated, as phones put a lot there (a second picture, a short video, a trailer
 of their maker), unless another format that something would open or run can be read out of them: an archive, a
 document, a page, a script, a program. Before the end, in comments and metadata, only pages, scripts and a PDF header
 are looked for; compressed pixels do not spell those out by chance.
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 _PAGE_OR_SCRIPT = re.compile(rb"<(?i:\?php|script[\s>/]|html[\s>]|!doctype\s+html)")
-# Long enough that megabytes of compressed film behind a picture do not hold them by chance. Each begins with a fixed
+# Long enough that megabytes of compressed video behind a picture do not hold them by chance. Each begins with a fixed
 # text of its own: one expression for all of them would be ten times slower.
 _BEHIND_THE_END = tuple(
     (re.compile(pattern), label)
@@ -44,8 +44,8 @@ _AT_THE_START_BEHIND_THE_END = (
     (re.compile(rb"MZ|\xca\xfe\xba\xbe|[\xce\xcf]\xfa\xed\xfe"), "a program"),
 )
 
-# A GIF or JPEG whose length fields spell "/*" or "=" is a JavaScript comment or assignment to a browser that is
-# told so: https://portswigger.net/research/bypassing-csp-using-polyglot-jpegs
+# A GIF or JPEG whose length fields spell "/*" or "=" is a JavaScript comment or assignment to a browser that reads it
+# as a script: https://portswigger.net/research/bypassing-csp-using-polyglot-jpegs
 _GIF_AS_SCRIPT = re.compile(rb"GIF8[79]a(?:/\*|=[ -~])")
 _AFTER_A_COMMENT = re.compile(rb"\*/[\t\n\r -~]{6}")
 
@@ -59,7 +59,7 @@ class Broken(Exception):
     """The file ends too early or its parts do not add up; the message is half a sentence."""
 
 
-def hidden_in_picture(data: bytes, mime_type: str) -> str | None:
+def hidden_in_image(data: bytes, mime_type: str) -> str | None:
     """What else the picture is ("a ZIP archive"), or None. Raises `Broken` for a picture that was cut off."""
     end = _END[mime_type](data)
     if _GIF_AS_SCRIPT.match(data) or (data[4:6] == b"/*" and _AFTER_A_COMMENT.search(data)):
@@ -67,8 +67,8 @@ def hidden_in_picture(data: bytes, mime_type: str) -> str | None:
     return _behind(data[end:]) or _archive(io.BytesIO(data)) or _within(data)
 
 
-def hidden_in_film(path: Path, end: int) -> str | None:
-    """What else the film is; `end` is where its container ends (bytes)."""
+def hidden_in_video(path: Path, end: int) -> str | None:
+    """What else the video is; `end` is where its container ends (bytes)."""
     with path.open("rb") as file:
         head = file.read(4096)
         file.seek(end)

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Protocol
 
+from socialpub.core.durable_files import flush_folder
 from socialpub.core.errors import OperatorError
 
 FIRST = "socialpub-copy.json"
@@ -144,15 +145,6 @@ def put_in_place(source: Path, target: Path) -> None:
 
 
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
-
-
-def flush_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 # --- inside ----------------------------------------------------------------------------------------------------------

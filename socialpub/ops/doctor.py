@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-from socialpub.accounts import profiles
+from socialpub.accounts import remedies
 from socialpub.accounts.renewal import SOON
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Unavailable
@@ -18,8 +18,8 @@ from socialpub.db.database import Tx
 from socialpub.ops import health, offline_checks
 from socialpub.ops.finding import Finding, note, ok, problem
 from socialpub.providers.errors import NotSent, ProviderError
-from socialpub.providers.http import Answer
-from socialpub.publishing import deliveries, holds
+from socialpub.providers.responses import HttpResponse
+from socialpub.publishing import holds, scheduling
 from socialpub.runtime import Runtime
 
 SKEW = timedelta(minutes=2)
@@ -105,7 +105,7 @@ def _look_at_worker(rt: Runtime) -> Iterator[Finding]:
         yield problem("worker", f"The worker has not shown itself for {age:.0f} seconds.", start)
     else:
         yield ok("worker", f"It showed itself {max(age, 0):.0f} seconds ago.")
-    late = 0 if paused else deliveries.overdue(rt.reader, rt.stamp())
+    late = 0 if paused else scheduling.overdue(rt.reader, rt.stamp())
     if late:
         was = "1 delivery is" if late == 1 else f"{late} deliveries are"
         yield problem("worker", f"{was} overdue by more than two minutes.", "Look at the worker's log, and restart it.")
@@ -123,7 +123,7 @@ def _look_at_holds(rt: Runtime) -> Iterator[Finding]:
 
 def _look_at_profiles(rt: Runtime) -> Iterator[Finding]:
     for row in rt.reader.all("SELECT * FROM profile WHERE status <> 'disconnected' ORDER BY created_at, id"):
-        who, remedy = f"{row['name']} ({rt.providers[row['provider']].label})", profiles.reconnect(row["provider"])
+        who, remedy = f"{row['name']} ({rt.providers[row['provider']].label})", remedies.reconnect(row["provider"])
         ends = row["expires_at"]
         if row["status"] == "reauthRequired":
             why = (row["reason"] or "its tokens are refused").rstrip(".")
@@ -139,8 +139,7 @@ def _look_at_networks(rt: Runtime) -> Iterator[Finding]:
     used = {row[0] for row in rt.reader.all("SELECT DISTINCT provider FROM profile WHERE status <> 'disconnected'")}
     for name, provider in rt.providers.items():
         section = getattr(rt.settings.providers, name)
-        # X knows apps without a secret; the notes on the configuration tell of those that lack one.
-        missing = [key for key in section.missing_keys() if name != "x" or key != "client_secret"]
+        missing = section.missing_keys()
         if missing and name in used:
             keys = " and ".join(missing)
             message = f"{provider.label} has profiles, but its app's {keys} is empty: no token can be renewed."
@@ -164,7 +163,7 @@ def _ask(rt: Runtime, label: str, api_url: str, used: bool) -> Iterator[Finding]
         yield from _compare_clocks(rt, label, answer)
 
 
-def _compare_clocks(rt: Runtime, label: str, answer: Answer) -> Iterator[Finding]:
+def _compare_clocks(rt: Runtime, label: str, answer: HttpResponse) -> Iterator[Finding]:
     try:
         theirs = parsedate_to_datetime(answer.headers.get("date", ""))
     except ValueError:

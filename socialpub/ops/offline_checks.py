@@ -100,7 +100,7 @@ def _look_at_secret(settings: Settings) -> Iterator[Finding]:
 
 def _look_at_libmagic() -> Finding:
     try:
-        name = inspect.name_of(Path(__file__))
+        name = inspect.detect_type(Path(__file__))
     except Exception as error:
         return problem("libmagic", f"File types cannot be recognised: {error}.", "Install again with: make setup")
     return ok("libmagic", f"Works (it calls its own source {name}).")

@@ -132,7 +132,7 @@ class Body:
         self.close()
 
 
-class Stream(httpx2.AsyncByteStream):
+class BodyStream(httpx2.AsyncByteStream):
     """A `Body` as the client wants it."""
 
     def __init__(self, pieces: AsyncIterator[bytes]) -> None:

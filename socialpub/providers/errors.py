@@ -2,13 +2,13 @@
 
     ProviderError
       NotSent          nothing left this machine: try again
-      Unavailable      it left, no usable answer: it may have happened
-      RateLimited      told when to return
+      NoAnswer         it left, no usable answer: it may have happened
+      Throttled        told when to return
       AuthExpired      refresh, then ask the owner to reconnect
       Rejected         answered and refused
       AppRefused       answered and refused for the whole app: no post of this network would fare better
 
-They speak about the call; outcomes (`base.py`) speak about the post. Messages are safe to show: no token, no query
+They speak about the call; outcomes (`outcomes.py`) speak about the post. Messages are safe to show: no token, no query
 string, no body.
 """
 
@@ -27,11 +27,11 @@ class NotSent(ProviderError):
     """Nothing left this machine (name not found, connection refused): the call certainly did not happen."""
 
 
-class Unavailable(ProviderError):
+class NoAnswer(ProviderError):
     """It left and no usable answer came (5xx, time-out, cut, unreadable): it may have happened."""
 
 
-class RateLimited(ProviderError):
+class Throttled(ProviderError):
     """Refused for now (429). `retry_after_seconds` is what the network named, never shortened; None: it named none."""
 
     def __init__(

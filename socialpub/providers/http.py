@@ -8,66 +8,23 @@ only raised when nothing did.
 import asyncio
 import base64
 import concurrent.futures
-import json as json_format
-import socket
-import ssl
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
-import anyio
 import httpx2
 
-from socialpub.providers.bodies import Base64File, Body, FileBody, FilePart, Multipart, Stream, build
-from socialpub.providers.errors import NotSent, ProviderError, Unavailable
-
-__all__ = ["Answer", "Base64File", "FileBody", "FilePart", "Http"]
+from socialpub.providers.bodies import Body, BodyStream, FileBody, Multipart, build
+from socialpub.providers.errors import NoAnswer, NotSent, ProviderError
+from socialpub.providers.http_failures import BROKEN, NOTHING_LEFT, reason
+from socialpub.providers.responses import HttpResponse
 
 MAX_DEADLINE_SECONDS = 120.0
 MAX_ANSWER_BYTES = 4 * 1024 * 1024
 CONNECT_SECONDS = 15.0
 KEEP_ALIVE_SECONDS = 5.0
 """Short: a reused connection that died unnoticed makes a call ambiguous that would have been a plain `NotSent`."""
-
-NOTHING_LEFT = (
-    httpx2.ConnectError,
-    httpx2.ConnectTimeout,
-    httpx2.PoolTimeout,
-    httpx2.ProxyError,
-    httpx2.UnsupportedProtocol,
-    httpx2.InvalidURL,
-)
-"""What httpx2 raises before the first byte of a request: names, connections, TLS (httpcore2 reports a failed handshake
-as ConnectError), a full pool, a proxy that opens no tunnel. Read in the source of 2.16; every other exception may come
-after bytes have left."""
-
-BROKEN = (
-    httpx2.HTTPError,
-    httpx2.StreamError,
-    anyio.BrokenResourceError,
-    anyio.ClosedResourceError,
-    anyio.EndOfStream,
-    OSError,
-)
-"""Everything else that a connection may end with; httpcore2 lets some of ssl's and anyio's own errors through."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What came back, whole. Header names are lower case."""
-
-    status: int
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes = field(default=b"", repr=False)
-
-    def json(self) -> Any:
-        """The body as JSON, whole numbers exact. Raises `Unavailable` when it is none."""
-        try:
-            return json_format.loads(self.body)
-        except (ValueError, RecursionError):
-            raise Unavailable(f"The answer (HTTP {self.status}) could not be read.") from None
 
 
 class Http:
@@ -106,14 +63,14 @@ class Http:
         content: bytes | FileBody | None = None,
         deadline_seconds: float = 60.0,
         gate: Callable[[], None] | None = None,
-    ) -> Answer:
+    ) -> HttpResponse:
         """Hold one conversation and wait for its end. Not from an event loop: it blocks the calling thread.
 
         `token` is sent as Bearer, `auth` (id, secret) as Basic. `gate` is asked just before sending and stops the call
         by raising. The deadline covers everything (two minutes at most); a body with a file is judged by its progress
         while it is sent, and the deadline begins with its last byte.
 
-        Raises `NotSent` (nothing left), `Unavailable` (no usable answer, it may have happened), FileNotFoundError (a
+        Raises `NotSent` (nothing left), `NoAnswer` (no usable answer, it may have happened), FileNotFoundError (a
         file of the body is gone; nothing left). An answer of any status is returned.
         """
         body = build(json=json, form=form, multipart=multipart, content=content)
@@ -133,7 +90,7 @@ class Http:
             try:
                 return future.result()
             except concurrent.futures.CancelledError:
-                raise Unavailable("The call was cut off because the appliance is stopping.") from None
+                raise NoAnswer("The call was cut off because the appliance is stopping.") from None
             except BaseException:
                 future.cancel()
                 raise
@@ -155,8 +112,8 @@ class Http:
         loop.close()
 
     def _submit(
-        self, work: Callable[[httpx2.AsyncClient], Coroutine[Any, Any, Answer]]
-    ) -> "concurrent.futures.Future[Answer]":
+        self, work: Callable[[httpx2.AsyncClient], Coroutine[Any, Any, HttpResponse]]
+    ) -> "concurrent.futures.Future[HttpResponse]":
         with self._lock:
             if self._closed:
                 raise NotSent("Nothing is sent any more: the appliance is stopping.")
@@ -191,7 +148,7 @@ class Http:
         params: Mapping[str, str] | None,
         body: Body | None,
         deadline_seconds: float,
-    ) -> Answer:
+    ) -> HttpResponse:
         watch = _Watch()
         by_progress = body is not None and body.has_file
         try:
@@ -214,18 +171,18 @@ class Http:
                     content = await _read(response, host)
                 finally:
                     await response.aclose()
-                return Answer(response.status_code, dict(response.headers.items()), content)
+                return HttpResponse(response.status_code, dict(response.headers.items()), content)
         except ProviderError:
             raise
         except NOTHING_LEFT as error:
             host = "" if isinstance(error, httpx2.InvalidURL) else host
-            raise NotSent(f"{host or 'The address'} could not be reached: {_reason(error)}.") from error
+            raise NotSent(f"{host or 'The address'} could not be reached: {reason(error)}.") from error
         except TimeoutError as error:
             if watch.nothing_left:
                 raise NotSent(f"{host} could not be reached: no connection in time.") from error
-            raise Unavailable(f"{host} did not answer in time.") from error
+            raise NoAnswer(f"{host} did not answer in time.") from error
         except BROKEN as error:
-            raise Unavailable(f"The connection to {host} broke: {_reason(error)}.") from error
+            raise NoAnswer(f"The connection to {host} broke: {reason(error)}.") from error
 
 
 class _Watch:
@@ -262,7 +219,7 @@ def _attach(
         if stall_seconds is not None:
             limit.reschedule(clock() + deadline_seconds)
 
-    request.stream = Stream(body.stream(moved, ended))
+    request.stream = BodyStream(body.stream(moved, ended))
     request.headers["content-length"] = str(body.length_bytes)
     if body.content_type is not None:
         request.headers.setdefault("content-type", body.content_type)
@@ -273,7 +230,7 @@ async def _read(response: httpx2.Response, host: str) -> bytes:
     async for piece in response.aiter_bytes():
         content += piece
         if len(content) > MAX_ANSWER_BYTES:
-            raise Unavailable(f"{host} answered with more than {MAX_ANSWER_BYTES} bytes.")
+            raise NoAnswer(f"{host} answered with more than {MAX_ANSWER_BYTES} bytes.")
     return bytes(content)
 
 
@@ -284,33 +241,3 @@ async def _wind_down(client: httpx2.AsyncClient) -> None:
     await asyncio.gather(*others, return_exceptions=True)
     await client.aclose()
     await asyncio.get_running_loop().shutdown_asyncgens()
-
-
-def _reason(error: BaseException) -> str:
-    """The kind of failure in a few words; never its own text, which may hold an address."""
-    for kind, words in _PLAIN:
-        if isinstance(error, kind):
-            return words
-    cause: BaseException | None = error
-    while cause is not None:
-        for kind, words in _CAUSES:
-            if isinstance(cause, kind):
-                return words
-        cause = cause.__cause__ or cause.__context__
-    return "no connection" if isinstance(error, httpx2.ConnectError) else "it was cut"
-
-
-_PLAIN: tuple[tuple[type[BaseException], str], ...] = (
-    (httpx2.InvalidURL, "it is not a valid URL"),
-    (httpx2.UnsupportedProtocol, "only http and https are spoken"),
-    (httpx2.ProxyError, "the proxy refused"),
-    (httpx2.TimeoutException, "no answer in time"),
-    (httpx2.ProtocolError, "it ended before the answer was whole"),
-)
-
-_CAUSES: tuple[tuple[type[BaseException], str], ...] = (
-    (socket.gaierror, "its name was not found"),
-    (ConnectionRefusedError, "the connection was refused"),
-    (ssl.SSLCertVerificationError, "its certificate is not valid"),
-    (ssl.SSLError, "no secure connection"),
-)

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from socialpub.providers.base import Options, Problem, nearest
+from socialpub.core.spelling import nearest
+from socialpub.providers.content import Options, Problem, utf16_units
 
 
-class Shape(StrEnum):
+class OptionType(StrEnum):
     """What a value must look like; JSON types only, and `"5"` is not 5."""
 
     BOOLEAN = "boolean"
@@ -31,11 +32,11 @@ class Shape(StrEnum):
 class Option:
     """One key. Its snake_case spelling is accepted too, and so is every name in `aliases`.
 
-    `hint` is added to the message when the value is wrong; `check` may find more wrong with a value of the right shape
+    `hint` is added to the message when the value is wrong; `check` may find more wrong with a value of the right type
     and answers with the rest of the sentence "<key> …", or None."""
 
     name: str
-    shape: Shape
+    type: OptionType
     values: tuple[str, ...] = ()
     minimum: int = 0
     maximum: int | None = None
@@ -97,17 +98,12 @@ def merge(table: Table, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Op
     return {**kept, **own}
 
 
-def utf16_units(text: str) -> int:
-    """How long networks that count UTF-16 code units find a text: characters beyond the basic plane count twice."""
-    return len(text) + sum(character > "\uffff" for character in text)
-
-
 def _find(table: Table, key: str) -> Option | None:
     return next((option for option in table if key in option.spellings), None)
 
 
 def _unknown(table: Table, key: str) -> str:
-    close = _close(key, (spelling for option in table for spelling in (*sorted(option.spellings), option.name)))
+    close = _close(key, (spelling for option in table for spelling in (option.name, *sorted(option.spellings))))
     shown = key if len(key) <= 60 else key[:59] + "…"
     if close:
         return f"{shown} is not a known option; did you mean {close}?"
@@ -116,17 +112,17 @@ def _unknown(table: Table, key: str) -> str:
 
 def _wrong(option: Option, value: Any) -> str | None:
     """The rest of the sentence "<key> …" when the value does not fit."""
-    match option.shape:
-        case Shape.BOOLEAN:
+    match option.type:
+        case OptionType.BOOLEAN:
             fault = None if isinstance(value, bool) else f"must be true or false, not {_show(value)}"
-        case Shape.INTEGER:
+        case OptionType.INTEGER:
             fault = _wrong_integer(option, value)
-        case Shape.TEXT:
+        case OptionType.TEXT:
             fault = _wrong_text(option, value)
-        case Shape.DIGITS:
+        case OptionType.DIGITS:
             digits = isinstance(value, str) and re.fullmatch(r"[0-9]+", value) is not None
             fault = None if digits else f"must be a string of digits, not {_show(value)}"
-        case Shape.CHOICE:
+        case OptionType.CHOICE:
             fault = None if value in option.values else _not_among(option.values, value)
     return fault or (option.check(value) if option.check else None)
 

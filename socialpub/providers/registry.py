@@ -1,16 +1,22 @@
-"""The networks that there are, each built from its section of the configuration.
+"""The networks that there are, in the order in which they are shown.
 
-A network that is not in here does not exist for the rest of the house.
+A network that is not in here does not exist for the rest of socialpub.
 """
 
 from socialpub.core.settings.sections import ProvidersSection
-from socialpub.providers.base import Provider
-from socialpub.providers.pinterest import Pinterest
-from socialpub.providers.tiktok import TikTok
-from socialpub.providers.x import X
+from socialpub.providers.pinterest.adapter import Pinterest
+from socialpub.providers.protocol import Provider
+from socialpub.providers.tiktok.adapter import TikTok
+from socialpub.providers.x.adapter import X
+
+NETWORKS: tuple[type[X] | type[TikTok] | type[Pinterest], ...] = (X, TikTok, Pinterest)
+
+PROVIDERS = tuple(network.name for network in NETWORKS)
+"""Their names in the API."""
+LABELS = {network.name: network.label for network in NETWORKS}
+"""Their names as people write them."""
 
 
 def build(sections: ProvidersSection) -> dict[str, Provider]:
-    """Every network by its name in the API."""
-    networks: tuple[Provider, ...] = (X(sections.x), TikTok(sections.tiktok), Pinterest(sections.pinterest))
-    return {network.name: network for network in networks}
+    """Every network by its name in the API, from its section of the configuration."""
+    return {network.name: network(getattr(sections, network.name)) for network in NETWORKS}

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from socialpub.db.database import Tx
+from socialpub.db.models import Delivery
 
 
 class Outcome(StrEnum):
@@ -29,20 +30,19 @@ class Attempt:
     next_at: str | None = None
 
 
-def record(tx: Tx, delivery_id: str, attempt: Attempt) -> None:
+def record(tx: Tx, delivery: Delivery, attempt: Attempt) -> None:
     """Write an attempt down. Runs of one step that go on (chunks, polls) extend the row of the first."""
-    last = tx.one("SELECT n, step, outcome FROM attempt WHERE delivery_id = ? ORDER BY n DESC LIMIT 1", (delivery_id,))
-    told = (tx.stamp, attempt.outcome, attempt.message, attempt.code, attempt.request_id, attempt.next_at)
+    last = tx.one("SELECT n, step, outcome FROM attempt WHERE delivery_id = ? ORDER BY n DESC LIMIT 1", (delivery.id,))
+    values = (tx.stamp, attempt.outcome, attempt.message, attempt.code, attempt.request_id, attempt.next_at)
     if last is not None and last["step"] == attempt.step and last["outcome"] == Outcome.WAITING:
         tx.execute(
             """UPDATE attempt SET ended_at = ?, outcome = ?, message = ?, provider_code = ?,
                 request_id = ifnull(?, request_id), next_at = ? WHERE n = ?""",
-            (*told, last["n"]),
+            (*values, last["n"]),
         )
         return
     tx.execute(
         """INSERT INTO attempt (delivery_id, profile_id, provider, step, started_at, ended_at, outcome, message,
-                provider_code, request_id, next_at)
-            SELECT id, profile_id, provider, ?, ?, ?, ?, ?, ?, ?, ? FROM delivery WHERE id = ?""",
-        (attempt.step, attempt.started_at, *told, delivery_id),
+                provider_code, request_id, next_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        (delivery.id, delivery.profile_id, delivery.provider, attempt.step, attempt.started_at, *values),
     )

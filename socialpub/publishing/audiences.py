@@ -31,6 +31,12 @@ def count(tx: Tx, audience: int, status: str, change: int) -> None:
     )
 
 
+def count_posts(reader: Reader) -> list[tuple[str, int]]:
+    """How many posts there are in each status."""
+    rows = reader.all("SELECT status, sum(posts) FROM audience_count GROUP BY status ORDER BY status")
+    return [(row[0], row[1]) for row in rows]
+
+
 def visible(
     reader: Reader,
     caller: Caller,
@@ -69,9 +75,9 @@ def _marks(values: Collection[str]) -> str:
     return ",".join("?" * len(values))
 
 
-def sees(reader: Reader, caller: Caller, audience: int) -> bool:
+def sees(store: Reader | Tx, caller: Caller, audience: int) -> bool:
     """Whether the key sees every member of this audience."""
     if not caller.limited:
         return True
-    members = reader.all("SELECT provider, profile_id FROM audience_member WHERE audience_id = ?", (audience,))
+    members = store.all("SELECT provider, profile_id FROM audience_member WHERE audience_id = ?", (audience,))
     return all(caller.sees(provider, profile) for provider, profile in members)

@@ -7,15 +7,16 @@ network has a way to tell (`fill_in`), more and more seldom, for two days.
 import json
 import sqlite3
 from bisect import bisect_right
+from dataclasses import dataclass, field
 from typing import Any
 
 from socialpub.accounts import profiles, tokens
 from socialpub.core.clock import after, parse
 from socialpub.core.errors import OperatorError, SocialpubError
-from socialpub.db import appliance_state
+from socialpub.db import appliance_state, delivery_rows, post_rows
 from socialpub.db.database import Row, Tx
-from socialpub.providers.base import Job, Published, Withdrawn
 from socialpub.providers.errors import ProviderError
+from socialpub.providers.job import Job, Withdrawn
 from socialpub.publishing import posts
 from socialpub.runtime import Runtime
 
@@ -23,25 +24,29 @@ ASK_AFTER_SECONDS = (60.0, 300.0, 900.0, 3600.0, 4 * 3600.0, 12 * 3600.0, 24 * 3
 """Ages of the post at which its network is asked; after a restart the last one passed is asked again."""
 
 
+@dataclass(slots=True)
+class BackfillCounts:
+    """How many of the ages this process has asked at, by delivery."""
+
+    of_delivery: dict[str, int] = field(default_factory=dict)
+
+
 def ask(rt: Runtime) -> int:
     """Ask for what is missing and due; how many were filled in. Asks the networks, so not from the event loop."""
     if appliance_state.paused_at(rt.reader):
         return 0
     able = [name for name, provider in rt.providers.items() if hasattr(provider, "fill_in")]
-    rows = rt.reader.all(
-        f"""SELECT id, post_id, profile_id, provider, published_at, options, memo FROM delivery
-            WHERE state = 'published' AND provider_post_id IS NULL AND published_at > ?
-                AND provider IN ({",".join("?" * len(able))}) ORDER BY published_at""",
-        (after(rt.stamp(), -ASK_AFTER_SECONDS[-1] - 3600), *able),
-    )
+    since = after(rt.stamp(), -ASK_AFTER_SECONDS[-1] - 3600)
+    rows = delivery_rows.published_without_id(rt.reader, since, able)
     return sum(_ask(rt, row) for row in rows if _is_due(rt, row))
 
 
 def _is_due(rt: Runtime, row: Row) -> bool:
     """Whether another of the ages has passed since this process last asked."""
     passed = bisect_right(ASK_AFTER_SECONDS, (rt.now() - parse(row["published_at"])).total_seconds())
-    known = rt.late_asks.get(row["id"], 0)
-    rt.late_asks[row["id"]] = passed
+    counts = rt.memory(BackfillCounts).of_delivery
+    known = counts.get(row["id"], 0)
+    counts[row["id"]] = passed
     return passed > known
 
 
@@ -68,23 +73,17 @@ def _ask(rt: Runtime, row: Row) -> bool:
         return False  # nothing depends on it; the next age asks again
     if told is None or told.post_id is None:
         return False
-    rt.write(_fill_in, row["id"], told)
-    rt.late_asks.pop(row["id"], None)
+    rt.write(_fill_in, row["id"], row["post_id"], told.post_id, told.url)
+    rt.memory(BackfillCounts).of_delivery.pop(row["id"], None)
     return True
 
 
-def _fill_in(rt: Runtime, tx: Tx, delivery_id: str, told: Published) -> None:
+def _fill_in(rt: Runtime, tx: Tx, delivery_id: str, post_id: str, provider_post_id: str, url: str | None) -> None:
     try:
-        tx.execute(
-            """UPDATE delivery SET provider_post_id = ?, url = ifnull(url, ?)
-                WHERE id = ? AND state = 'published' AND provider_post_id IS NULL""",
-            (told.post_id, told.url, delivery_id),
-        )
+        delivery_rows.fill_in(tx, delivery_id, provider_post_id, url)
     except sqlite3.IntegrityError:
         return  # another delivery holds this id: what is not certain is not said
-    tx.execute(
-        "UPDATE post SET updated_at = ? WHERE id = (SELECT post_id FROM delivery WHERE id = ?)", (tx.stamp, delivery_id)
-    )
+    post_rows.update(tx, post_id, updated_at=tx.stamp)
 
 
 def _no_fitting(*_: object) -> Any:

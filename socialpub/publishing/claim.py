@@ -1,7 +1,7 @@
 """Taking a delivery up: who may start what, decided in the write that starts it."""
 
 from socialpub.core.clock import after, parse
-from socialpub.db import appliance_state
+from socialpub.db import appliance_state, delivery_rows
 from socialpub.db.database import Tx
 from socialpub.db.models import Delivery, State
 from socialpub.publishing import attempts, deliveries, equal_content, holds, post_status, posts, scheduling
@@ -20,11 +20,10 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, opening: Opening | None) -> Del
     The caller has it in hand (`ProcessLock.take`), so a row that runs under this process's own name was left behind
     by a thread. When the next step is the commit, the row says so from here on.
     """
-    row = tx.one(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE id = ?", (delivery_id,))
-    if row is None or appliance_state.paused_at(tx):
+    delivery = delivery_rows.find(tx, delivery_id)
+    if delivery is None or delivery.state.final or appliance_state.paused_at(tx):
         return None
-    delivery = Delivery.of(row)
-    if delivery.state.final or _lane_is_busy(tx, delivery):
+    if scheduling.lane_is_busy(tx, delivery):
         return None
     if delivery.state is State.RUNNING:
         if delivery.held_by != rt.process.name and rt.process.is_alive(delivery.held_by or ""):
@@ -50,7 +49,7 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, opening: Opening | None) -> Del
     delivery.held_by = rt.process.name
     delivery.run_at = tx.stamp
     deliveries.announce(tx, delivery)
-    deliveries.store(tx, delivery)
+    delivery_rows.store(tx, delivery)
     return delivery
 
 
@@ -59,29 +58,20 @@ def _still_fits(rt: Runtime, tx: Tx, delivery: Delivery, opening: Opening) -> bo
     return opening.options == delivery.options and opening.content == posts.content(rt, tx, delivery.post_id)
 
 
-def _lane_is_busy(tx: Tx, delivery: Delivery) -> bool:
-    others = tx.all(
-        "SELECT owner FROM delivery WHERE profile_id = ? AND state = 'running' AND id <> ?",
-        (delivery.profile_id, delivery.id),
-    )
-    # What a dead owner left comes first: it may be past its commit.
-    return bool(others)
-
-
 def _take_over(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
     """The owner died in the middle of a step."""
     if delivery.commits_next and delivery.past_commit:
-        deliveries.leave_a_gap(rt, tx, delivery)
+        scheduling.keep_distance(rt, tx, delivery)
         deliveries.read_back(delivery, "the worker ended while the call was on its way")
         told, message = Told.UNKNOWN, "The worker ended while the call was on its way; the account is read back."
     else:
         told, message = Told.RETRYING, "The worker ended in the middle of this step; it runs again."
     step = delivery.plan[delivery.step][0] if delivery.plan else "start"
-    attempts.record(tx, delivery.id, Attempt(step, delivery.run_at, told, message))
+    attempts.record(tx, delivery, Attempt(step, delivery.run_at, told, message))
     delivery.state = State.QUEUED
     delivery.held_by = None
     delivery.run_at = tx.stamp
-    deliveries.store(tx, delivery)
+    delivery_rows.store(tx, delivery)
 
 
 def _ended_by_patience(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
@@ -98,7 +88,7 @@ def _ended_by_patience(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
             tx, delivery, State.FAILED, f"{message} Create the post again if it should still go out.", Run(tx.stamp)
         )
         return True
-    if deliveries.patient_until(rt, delivery) >= tx.now:
+    if scheduling.patient_until(rt, delivery) >= tx.now:
         return False
     patience = deliveries.hours(publishing.give_up_after)
     since = "the first start" if delivery.started_at else "its time"
@@ -111,8 +101,8 @@ def _must_wait(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
     rests = scheduling.cooldown_of(tx, delivery)
     if rests is not None:
         until, reason = rests
-        if parse(until) > deliveries.patient_until(rt, delivery):
-            deliveries.give_up(tx, delivery, Run(tx.stamp), deliveries.too_long(until, reason))
+        if parse(until) > scheduling.patient_until(rt, delivery):
+            deliveries.give_up(tx, delivery, Run(tx.stamp), scheduling.too_long(until, reason))
         else:
             _put_off(tx, delivery, until, reason)
     elif equal_content.comes_first(tx, delivery):
@@ -127,5 +117,5 @@ def _must_wait(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
 
 def _put_off(tx: Tx, delivery: Delivery, until: str, reason: str) -> None:
     attempt = Attempt(delivery.step_name, tx.stamp, Told.WAITING, reason, next_at=until)
-    attempts.record(tx, delivery.id, attempt)
-    tx.update("delivery", delivery.id, run_at=until)
+    attempts.record(tx, delivery, attempt)
+    delivery_rows.update(tx, delivery.id, run_at=until)

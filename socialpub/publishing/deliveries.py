@@ -6,17 +6,13 @@ is sent, and what became of it is written down, or read back from the account; i
 blindly. Taking up is in `claims.py`, writing down in `settlement.py`; here is what both, and the owner, do to a row.
 """
 
-import json
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
-from socialpub.accounts import cooldowns
-from socialpub.core import durations
-from socialpub.core.clock import after, parse, stamp
-from socialpub.db import appliance_state
-from socialpub.db.database import Reader, Tx
+from socialpub.core.clock import after, stamp
+from socialpub.db import appliance_state, delivery_rows
+from socialpub.db.database import Tx
 from socialpub.db.models import Delivery, State
-from socialpub.publishing import attempts, holds, log_entries, post_status, scheduling
+from socialpub.publishing import attempts, holds, log_entries, post_status
 from socialpub.publishing.attempts import Attempt
 from socialpub.publishing.attempts import Outcome as Told
 from socialpub.publishing.results import Run
@@ -29,25 +25,18 @@ none of them shows is absent."""
 MOST_COMMITS = 2
 """The commit and, when the account shows for certain that it did not happen, one more."""
 
-LONGEST_STEP_SECONDS = 1800.0
-"""A call that sends a file is judged by its progress alone: 150 MB over a slow line take their time."""
-
 OUTCOME_UNKNOWN = "Outcome unknown: "
 STOPPED = "Stopped by the owner."
 
 
 def stop(tx: Tx, post_id: str) -> None:
     """Fail what is not past its commit; what may be public already is still read back, but never sent again."""
-    rows = tx.all(
-        f"SELECT {Delivery.COLUMNS} FROM delivery WHERE post_id = ? AND state IN ('queued', 'running')",
-        (post_id,),
-    )
     # What was due in a restored copy may have been sent by its original; that is found out when it is resumed.
     unclear = appliance_state.restored_from(tx) is not None
-    for delivery in map(Delivery.of, rows):
+    for delivery in delivery_rows.open_of_post(tx, post_id):
         if delivery.past_commit or (unclear and delivery.due_at <= tx.stamp):
             delivery.progress.stopped = True
-            tx.update("delivery", delivery.id, progress=_json(delivery.progress.as_dict()))
+            delivery_rows.update(tx, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
         else:
             fail(tx, delivery, State.FAILED, STOPPED, Run(tx.stamp))
 
@@ -61,26 +50,7 @@ def resume(rt: Runtime, tx: Tx) -> int:
     """Let deliveries start again; how many posts are too late by now and will not be sent."""
     appliance_state.remove(tx, appliance_state.PAUSED_AT)
     holds.probe_all(tx)
-    oldest = stamp(tx.now - rt.settings.publishing.max_lateness)
-    row = tx.one(
-        """SELECT count(DISTINCT post_id) FROM delivery WHERE state = 'queued' AND started_at IS NULL
-            AND run_at <= due_at AND due_at < ?""",
-        (oldest,),
-    )
-    return int(row[0]) if row else 0
-
-
-def overdue(reader: Reader, now: str, seconds: float = 120.0) -> int:
-    """How many deliveries should have been taken up that long ago and were not, or run longer than any step takes
-    (a suspended worker keeps its lane). Holds are told separately."""
-    return int(
-        reader.value(
-            """SELECT (SELECT count(*) FROM delivery WHERE state = 'queued' AND run_at < ?
-                    AND provider NOT IN (SELECT provider FROM hold))
-                + (SELECT count(*) FROM delivery WHERE state = 'running' AND run_at < ?)""",
-            (after(now, -seconds), after(now, -LONGEST_STEP_SECONDS)),
-        )
-    )
+    return delivery_rows.count_posts_due_before(tx, stamp(tx.now - rt.settings.publishing.max_lateness))
 
 
 # --- what claiming and settling share ---------------------------------------------------------------------------
@@ -91,29 +61,13 @@ def announce(tx: Tx, delivery: Delivery) -> None:
         delivery.committed_at = tx.stamp
 
 
-def store(tx: Tx, delivery: Delivery) -> None:
-    tx.update(
-        "delivery",
-        delivery.id,
-        state=delivery.state,
-        run_at=delivery.run_at,
-        started_at=delivery.started_at,
-        owner=delivery.held_by,
-        plan=None if delivery.plan is None else _json(delivery.plan),
-        step=delivery.step,
-        memo=_json(delivery.memo),
-        progress=_json(delivery.progress.as_dict()),
-        committed_at=delivery.committed_at,
-    )
-
-
 def requeue(rt: Runtime, tx: Tx, delivery: Delivery, seconds: float, *, ring: bool = True) -> None:
     delivery.state = State.QUEUED
     delivery.held_by = None
     delivery.run_at = after(tx.stamp, seconds) if seconds else tx.stamp
-    store(tx, delivery)
+    delivery_rows.store(tx, delivery)
     if ring and not seconds:
-        tx.after_commit(rt.doorbell.ring, delivery.id)
+        tx.after_commit(rt.wakeup.ring, delivery.id)
 
 
 def read_back(delivery: Delivery, why: str) -> None:
@@ -126,30 +80,12 @@ def read_back(delivery: Delivery, why: str) -> None:
     progress.since = progress.since or delivery.committed_at
 
 
-def leave_a_gap(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
-    """Something was, or may have been, made public just now: the profile's next post keeps its distance."""
-    gap = rt.settings.publishing.min_gap
-    if gap:
-        reason = f"Two posts of one profile are at least {durations.write(gap)} apart (publishing.min_gap)."
-        cooldowns.begin(tx, delivery.profile_id, scheduling.COMMITS, after(tx.stamp, gap.total_seconds()), reason)
-
-
 def stopped(tx: Tx, delivery: Delivery) -> bool:
     """End a stopped delivery whose commit certainly did not happen."""
     if not delivery.progress.stopped or delivery.past_commit:
         return False
     fail(tx, delivery, State.FAILED, STOPPED, Run(tx.stamp))
     return True
-
-
-def patient_until(rt: Runtime, delivery: Delivery) -> datetime:
-    """When `give_up_after` is over."""
-    return parse(delivery.started_at or delivery.due_at) + rt.settings.publishing.give_up_after
-
-
-def too_long(until: str, reason: str) -> str:
-    """Why to give up at once, for `give_up`."""
-    return f"would have to wait until {until}, longer than its patience: {reason.rstrip('.')}"
 
 
 def give_up(tx: Tx, delivery: Delivery, run: Run, why: str, code: str | None = None) -> None:
@@ -168,15 +104,15 @@ def fail(
     told: Told = Told.REFUSED,
     code: str | None = None,
 ) -> None:
-    tx.update(
-        "delivery",
+    delivery_rows.update(
+        tx,
         delivery.id,
         state=state,
         failed_at=tx.stamp,
         error_message=message,
         owner=None,
         started_at=delivery.started_at,
-        progress=_json(delivery.progress.as_dict()),
+        progress=delivery_rows.as_json(delivery.progress.as_dict()),
     )
     tell(tx, delivery, run, told, message, code)
     log_entries.record(tx, delivery.id, "failed")
@@ -197,7 +133,7 @@ def tell(
 ) -> None:
     name = delivery.step_name if not step else (delivery.plan or [("start", "")])[delivery.step + step][0]
     attempts.record(
-        tx, delivery.id, Attempt(name, run.started_at, told, message, code or run.code, run.request_id, next_at)
+        tx, delivery, Attempt(name, run.started_at, told, message, code or run.code, run.request_id, next_at)
     )
 
 
@@ -209,7 +145,3 @@ def unknown_message(delivery: Delivery, hint: str) -> str:
 def hours(span: timedelta) -> str:
     hours = span.total_seconds() / 3600
     return f"{hours:g} hours" if hours != 1 else "1 hour"
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

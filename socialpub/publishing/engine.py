@@ -6,34 +6,21 @@ the call, outcomes about the post; the table between the two (design: "The deliv
 
 import json
 import sqlite3
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from socialpub.accounts import cooldowns, profiles, tokens
+from socialpub.accounts import cooldowns, profiles, remedies, tokens
 from socialpub.core import logging, signed_urls
 from socialpub.core.clock import parse
 from socialpub.core.errors import OperatorError, Unavailable
+from socialpub.db import delivery_rows
 from socialpub.db.models import Delivery, Profile, ProfileStatus, Progress, State
-from socialpub.providers.base import (
-    Account,
-    CannotTell,
-    Content,
-    Done,
-    Held,
-    ImageLimits,
-    Job,
-    Look,
-    MediaFile,
-    Provider,
-    Published,
-    Refused,
-    Seen,
-    Unfit,
-    Unknown,
-    Withdrawn,
-)
-from socialpub.providers.errors import AppRefused, AuthExpired, NotSent, ProviderError, RateLimited, Rejected
-from socialpub.providers.errors import Unavailable as NoAnswer
+from socialpub.providers.content import Account, Content, ImageLimits, MediaFile
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
+from socialpub.providers.job import CallTrace, Job, Unfit, Withdrawn
+from socialpub.providers.outcomes import Again, CannotTell, Done, Held, Look, Published, Refused, Unknown
+from socialpub.providers.protocol import Provider
 from socialpub.publishing import claim, deliveries, posts, renditions, scheduling, settle
 from socialpub.publishing.results import Limited, Missing, Opening, Result, Retry, Run, Undecidable
 from socialpub.runtime import Runtime
@@ -44,10 +31,21 @@ SLICE_SECONDS = 10.0
 log = logging.get_logger("socialpub.publisher")
 
 
+@dataclass(slots=True)
+class EngineMemory:
+    """What this process knows of deliveries beside their rows."""
+
+    last_contact: dict[str, float] = field(default_factory=dict)
+    """When it last asked a network about a delivery, on the monotonic clock: the wall clock may jump."""
+
+    pending_writes: dict[str, tuple[Delivery, Result, Run]] = field(default_factory=dict)
+    """What a network answered and the disk did not take yet."""
+
+
 def work(rt: Runtime, delivery_id: str) -> None:
     """Take up everything due in the lane of this delivery, oldest first, until it is quiet, somebody else has it, or
     others should have their turn. Raises Unavailable when the database takes no claim."""
-    profile_id = rt.reader.value("SELECT profile_id FROM delivery WHERE id = ?", (delivery_id,))
+    profile_id = delivery_rows.lane_of(rt.reader, delivery_id)
     passed: set[str] = set()
     began = rt.clock.monotonic()
     while profile_id is not None and not rt.stopping.is_set():
@@ -55,7 +53,7 @@ def work(rt: Runtime, delivery_id: str) -> None:
         if candidate is None or candidate.id in passed:
             return
         if rt.clock.monotonic() - began >= SLICE_SECONDS:
-            rt.doorbell.ring(candidate.id)
+            rt.wakeup.ring(candidate.id)
             return
         passed.add(candidate.id)
         if not rt.process.take(candidate.id):
@@ -68,8 +66,9 @@ def work(rt: Runtime, delivery_id: str) -> None:
 
 def _take_up(rt: Runtime, candidate: Delivery) -> None:
     delivery: Delivery | None
-    if candidate.id in rt.unwritten:
-        delivery = _settle(rt, *rt.unwritten[candidate.id])
+    pending = rt.memory(EngineMemory).pending_writes.get(candidate.id)
+    if pending is not None:
+        delivery = _settle(rt, *pending)
     else:
         opening = None if candidate.plan or candidate.progress.reading_back else open_(rt, candidate)
         delivery = rt.write(claim.claim, candidate.id, opening)
@@ -99,35 +98,33 @@ def open_(rt: Runtime, delivery: Delivery) -> Opening:
 def advance(rt: Runtime, delivery: Delivery) -> Delivery | None:
     """Run the next step of a claimed delivery and settle it. The delivery again when it goes on at once."""
     with logging.bind(post_id=delivery.post_id, delivery_id=delivery.id, provider=delivery.provider):
-        started_at, step, seen = rt.stamp(), delivery.step_name, Seen()
+        started_at, step, seen = rt.stamp(), delivery.step_name, CallTrace()
         result = _run(rt, delivery, seen)
         run = Run(started_at, seen.code, seen.request_id, seen.answered, seen.message)
         following = _settle(rt, delivery, result, run)
         _log(rt, delivery, step, result, run)
-    if following is None:
-        state = rt.reader.value("SELECT state FROM delivery WHERE id = ?", (delivery.id,))
-        if State(state).final:
-            renditions.forget(rt, delivery.id)
-            rt.pulse.pop(delivery.id, None)
+    if following is None and not delivery_rows.is_open(rt.reader, delivery.id):
+        renditions.forget(rt, delivery.id)
+        rt.memory(EngineMemory).last_contact.pop(delivery.id, None)
     return following
 
 
 def _settle(rt: Runtime, delivery: Delivery, result: Result, run: Run) -> Delivery | None:
-    """Write down how it ended. What the disk does not take is kept, and written when the sweep rings for it again."""
+    """Write down how it ended. What the disk does not take is kept, and written when the delivery is taken up again."""
     try:
         following = rt.write(settle.settle, delivery, result, run)
     except (Unavailable, sqlite3.OperationalError) as error:
-        rt.unwritten[delivery.id] = (delivery, result, run)
+        rt.memory(EngineMemory).pending_writes[delivery.id] = (delivery, result, run)
         log.error("the end of a step could not be written down yet", reason=str(error))
         return None
     except Exception:
         log.error("a step could not be settled", exc_info=True, step=delivery.step_name)
         following = rt.write(settle.settle, delivery, _failed_here(delivery), run)
-    rt.unwritten.pop(delivery.id, None)
+    rt.memory(EngineMemory).pending_writes.pop(delivery.id, None)
     return following
 
 
-def _run(rt: Runtime, delivery: Delivery, seen: Seen) -> Result:
+def _run(rt: Runtime, delivery: Delivery, seen: CallTrace) -> Result:
     profile = _profile(rt, delivery)
     unusable = _unusable(profile)
     if unusable is not None:
@@ -165,7 +162,7 @@ def _failed_here(delivery: Delivery) -> Result:
     return Retry("socialpub failed unexpectedly; its log says why.")
 
 
-def _converse(rt: Runtime, delivery: Delivery, profile: Profile, token: str, seen: Seen) -> Result:
+def _converse(rt: Runtime, delivery: Delivery, profile: Profile, token: str, seen: CallTrace) -> Result:
     provider = rt.providers[delivery.provider]
     content = posts.content(rt, rt.reader, delivery.post_id)
     if delivery.step_kind == "prepare" and not delivery.progress.reading_back:
@@ -173,34 +170,34 @@ def _converse(rt: Runtime, delivery: Delivery, profile: Profile, token: str, see
             media.path.stat()
     job = _job(rt, delivery, provider, posts.account_of(profile), content, token, seen)
     if not delivery.progress.reading_back:
-        rt.pulse[delivery.id] = rt.clock.monotonic()
-        return provider.run(delivery.step_name, job)
+        rt.memory(EngineMemory).last_contact[delivery.id] = rt.clock.monotonic()
+        outcome = provider.run(delivery.step_name, job)
+        return outcome.after(job.times(outcome.reason)) if isinstance(outcome, Again) else outcome
     match provider.recover(job):
         case CannotTell(hint):
             return Undecidable(hint)
         case Done() as arrived:
             return arrived
         case Look(candidates, whole):
-            rt.pulse[delivery.id] = rt.clock.monotonic()
-            return next((post for post in candidates if not _is_taken(rt, delivery, post)), Missing(whole))
+            rt.memory(EngineMemory).last_contact[delivery.id] = rt.clock.monotonic()
+            for post in candidates:
+                if not delivery_rows.is_outcome_of_another(rt.reader, delivery, post.post_id):
+                    return post
+            return Missing(whole)
 
 
 def _job(
-    rt: Runtime, delivery: Delivery, provider: Provider, account: Account, content: Content, token: str, seen: Seen
+    rt: Runtime, delivery: Delivery, provider: Provider, account: Account, content: Content, token: str, seen: CallTrace
 ) -> Job:
     began = rt.clock.monotonic()
     asked = False
 
     def gate() -> None:
         """Nothing is sent for a profile disconnected, or a post stopped, meanwhile."""
-        row = rt.reader.one(
-            """SELECT d.state, d.owner, d.progress, p.status FROM delivery d JOIN profile p ON p.id = d.profile_id
-                WHERE d.id = ?""",
-            (delivery.id,),
-        )
-        if row is None or row["status"] == ProfileStatus.DISCONNECTED:
+        row = delivery_rows.state_of(rt.reader, delivery.id)
+        if row is None or row["profile_status"] == ProfileStatus.DISCONNECTED:
             raise Withdrawn("The profile was disconnected.")
-        if (row["state"], row["owner"]) != (State.RUNNING, rt.process.name):
+        if (row["state"], row["held_by"]) != (State.RUNNING, rt.process.name):
             raise Withdrawn("The post was stopped.")
         if delivery.commits_next and not asked and Progress(**json.loads(row["progress"])).stopped:
             raise Withdrawn(deliveries.STOPPED)  # announced, but the call has not left yet
@@ -232,7 +229,8 @@ def _job(
         public_url=lambda media: _public_url(rt, media),
         seal=lambda text: rt.secrets.seal(text).decode(),
         open=lambda sealed: rt.secrets.open(sealed.encode()),
-        seen=seen,
+        times_back=delivery.progress.again,
+        trace=seen,
     )
 
 
@@ -251,7 +249,7 @@ def _meaning(delivery: Delivery, error: ProviderError) -> Result:
     match error:
         case NotSent():
             return Retry(error.message, error.code)
-        case RateLimited():
+        case Throttled():
             # Under the step's name, which every delivery of the profile shares; the network's own says no more.
             endpoint = cooldowns.endpoint_of(delivery.step_name)
             return Limited(error.retry_after_seconds, endpoint, error.message, error.code)
@@ -270,7 +268,7 @@ def _meaning(delivery: Delivery, error: ProviderError) -> Result:
 
 
 def _reconnect(delivery: Delivery, error: ProviderError) -> Result:
-    how = profiles.reconnect(delivery.provider)
+    how = remedies.reconnect(delivery.provider)
     message = f"{error.message.rstrip('.')}. Connect the account again (`{how}`), then create the post again."
     if delivery.progress.reading_back:
         return Undecidable(message)
@@ -287,18 +285,18 @@ def _turned_away(delivery: Delivery, message: str, code: str | None = None) -> R
 def _unusable(profile: Profile) -> str | None:
     match profile.status:
         case ProfileStatus.DISCONNECTED:
-            how = profiles.reconnect(profile.provider)
+            how = remedies.reconnect(profile.provider)
             return f"The profile was disconnected. Connect the account again (`{how}`) and create the post anew."
         case ProfileStatus.REAUTH_REQUIRED:
             why = (profile.reason or "the network refuses its tokens").rstrip(".")
-            return f"The account must be connected again (`{profiles.reconnect(profile.provider)}`): {why}."
+            return f"The account must be connected again (`{remedies.reconnect(profile.provider)}`): {why}."
         case _:
             return None
 
 
 def _too_early(rt: Runtime, delivery: Delivery) -> Result | None:
     """The wall clock may jump; a post counts as absent only when the pauses between the looks really passed."""
-    last = rt.pulse.get(delivery.id)
+    last = rt.memory(EngineMemory).last_contact.get(delivery.id)
     pause = deliveries.LOOK_AFTER_SECONDS[min(delivery.progress.looks, len(deliveries.LOOK_AFTER_SECONDS) - 1)]
     remaining = 0.0 if last is None else pause - (rt.clock.monotonic() - last)
     if remaining > 0.5:
@@ -306,23 +304,13 @@ def _too_early(rt: Runtime, delivery: Delivery) -> Result | None:
     return None
 
 
-def _is_taken(rt: Runtime, delivery: Delivery, post: Published) -> bool:
-    """Whether this post at the network is the outcome of another delivery."""
-    return bool(
-        rt.reader.value(
-            "SELECT 1 FROM delivery WHERE provider = ? AND account_id = ? AND provider_post_id = ? AND id <> ?",
-            (delivery.provider, delivery.account_id, post.post_id, delivery.id),
-        )
-    )
-
-
 # --- inside ----------------------------------------------------------------------------------------------------------
 
 
 def _profile(rt: Runtime, delivery: Delivery) -> Profile:
-    row = rt.reader.one(f"SELECT {Profile.COLUMNS} FROM profile WHERE id = ?", (delivery.profile_id,))
-    assert row is not None
-    return Profile.of(row)
+    profile = profiles.find(rt.reader, delivery.profile_id)
+    assert profile is not None
+    return profile
 
 
 def _name_of(rt: Runtime, delivery: Delivery, missing: FileNotFoundError) -> str:
@@ -358,5 +346,5 @@ def _log(rt: Runtime, delivery: Delivery, step: str, result: Result, run: Run) -
 
 
 def _waits_until(rt: Runtime, delivery: Delivery) -> datetime | None:
-    run_at = rt.reader.value("SELECT run_at FROM delivery WHERE id = ? AND state = 'queued'", (delivery.id,))
+    run_at = delivery_rows.queued_until(rt.reader, delivery.id)
     return None if run_at is None else parse(run_at)

@@ -4,6 +4,7 @@ import hashlib
 import re
 import unicodedata
 
+from socialpub.db import delivery_rows
 from socialpub.db.database import Tx
 from socialpub.db.models import Delivery
 
@@ -28,12 +29,7 @@ def comes_first(tx: Tx, delivery: Delivery) -> bool:
     Nothing of equal content is sent while one is past its commit, and of several unknowns the oldest is read back
     first.
     """
-    others = tx.all(
-        """SELECT committed_at, id FROM delivery WHERE profile_id = ? AND content_key = ? AND id <> ?
-            AND committed_at IS NOT NULL AND state IN ('queued', 'running')""",
-        (delivery.profile_id, delivery.content_key, delivery.id),
-    )
+    others = delivery_rows.equal_past_commit(tx, delivery)
     if delivery.progress.reading_back:
-        mine = (delivery.committed_at or "", delivery.id)
-        return any((row["committed_at"], row["id"]) < mine for row in others)
+        return any(other < (delivery.committed_at or "", delivery.id) for other in others)
     return delivery.commits_next and bool(others)

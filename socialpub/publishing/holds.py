@@ -55,6 +55,11 @@ def list_all(store: Reader | Tx) -> list[Row]:
     return store.all("SELECT provider, reason, code, since, probe_at FROM hold ORDER BY provider")
 
 
+def closed(store: Reader | Tx, now: str) -> frozenset[str]:
+    """The names of the held networks whose next probe is not due yet."""
+    return frozenset(row["provider"] for row in list_all(store) if row["probe_at"] > now)
+
+
 def held(store: Reader | Tx) -> frozenset[str]:
     """The names of the networks that refuse this app."""
     return frozenset(row["provider"] for row in list_all(store))

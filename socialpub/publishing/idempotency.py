@@ -119,7 +119,7 @@ def forget(rt: "Runtime", tx: Tx, ticket: Ticket) -> None:
 
 
 def clean(rt: "Runtime", tx: Tx) -> int:
-    """Remove what is older than a day; how many. For the sweep, about hourly."""
+    """Remove what is older than a day; how many. For the reconciler, about hourly."""
     return tx.execute("DELETE FROM idempotency WHERE created_at <= ?", (stamp(tx.now - KEPT_FOR),)).rowcount
 
 

@@ -14,10 +14,10 @@ from socialpub.accounts.api_keys import Caller
 from socialpub.core import ids
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, FieldError, InvalidRequest, NotFound
-from socialpub.db import appliance_state
+from socialpub.db import appliance_state, delivery_rows, post_rows, profile_rows
 from socialpub.db.database import Reader, Row, Tx
 from socialpub.db.models import PostStatus, Profile, ProfileStatus, State
-from socialpub.providers.base import Account, Content, MediaFile, Problem
+from socialpub.providers.content import Account, Content, MediaFile, Problem
 from socialpub.publishing import audiences, deliveries, equal_content, log_entries, post_status
 from socialpub.runtime import Runtime
 
@@ -50,6 +50,16 @@ class Change:
     options: Mapping[str, Mapping[str, Any]] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedDelivery:
+    """What a network would say about a draft: what it refuses, and what is worth knowing although nothing is wrong."""
+
+    profile_id: str
+    provider: str
+    problems: list[Problem]
+    notes: list[str]
+
+
 # --- accepting -------------------------------------------------------------------------------------------------------
 
 
@@ -60,8 +70,8 @@ def create(rt: Runtime, tx: Tx, draft: Draft, caller: Caller) -> str:
     status = PostStatus.SCHEDULED if draft.scheduled_at else PostStatus.PENDING
     scheduled_at = stamp(draft.scheduled_at) if draft.scheduled_at else None
     audience = audiences.number(tx, [(profile.id, profile.provider) for profile in targets])
-    tx.insert(
-        "post",
+    post_rows.insert(
+        tx,
         id=post_id,
         status=status,
         body=draft.body,
@@ -76,8 +86,8 @@ def create(rt: Runtime, tx: Tx, draft: Draft, caller: Caller) -> str:
     for position, profile in enumerate(targets):
         options = _merged(rt, profile, draft.options)
         delivery_id = ids.new(int(tx.now.timestamp() * 1000))
-        tx.insert(
-            "delivery",
+        delivery_rows.insert(
+            tx,
             id=delivery_id,
             post_id=post_id,
             position=position,
@@ -86,7 +96,7 @@ def create(rt: Runtime, tx: Tx, draft: Draft, caller: Caller) -> str:
             profile_name=profile.name,
             account_id=profile.account_id,
             state=State.QUEUED,
-            options=_json(options),
+            options=delivery_rows.as_json(options),
             scheduled_at=scheduled_at,
             due_at=scheduled_at or tx.stamp,
             run_at=scheduled_at or tx.stamp,
@@ -94,30 +104,23 @@ def create(rt: Runtime, tx: Tx, draft: Draft, caller: Caller) -> str:
         )
         log_entries.record(tx, delivery_id, "pending")
         if not draft.scheduled_at:
-            tx.after_commit(rt.doorbell.ring, delivery_id)
+            tx.after_commit(rt.wakeup.ring, delivery_id)
     return post_id
 
 
-def validate(rt: Runtime, reader: Reader, draft: Draft, caller: Caller) -> list[dict[str, Any]]:
+def validate(rt: Runtime, reader: Reader, draft: Draft, caller: Caller) -> list[CheckedDelivery]:
     """What each network would refuse about this draft; the same checks run just before sending. Stores nothing.
 
     Raises InvalidRequest where `create` would.
     """
-    found = []
+    checked = []
     for profile in _targets(reader, draft, caller, rt.now()):
         content = Content(draft.body or "", _files(rt, reader, [(m.artifact_id, m.alt) for m in draft.media]))
         problems = check(rt, profile, content, _merged(rt, profile, draft.options))
-        entry: dict[str, Any] = {
-            "profileId": profile.id,
-            "provider": profile.provider,
-            "problems": [{"path": list(problem.path), "message": problem.message} for problem in problems],
-        }
         provider = rt.providers[profile.provider]
         notes = provider.notes(content, provider.read_options(_merged(rt, profile, draft.options))[0])
-        if notes:
-            entry["notes"] = notes
-        found.append(entry)
-    return found
+        checked.append(CheckedDelivery(profile.id, profile.provider, problems, notes))
+    return checked
 
 
 def check(rt: Runtime, profile: Profile, content: Content, given: Mapping[str, Any]) -> list[Problem]:
@@ -142,31 +145,30 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
         raise Conflict("Only a scheduled post whose time is still to come can be changed.")
     body = change.body if "body" in change.given else post["body"]
     if "media" in change.given:
-        tx.execute("DELETE FROM media WHERE post_id = ?", (post_id,))
+        post_rows.delete_media(tx, post_id)
         _insert_media(tx, post_id, change.media)
-    media = tx.all("SELECT id FROM media WHERE post_id = ?", (post_id,))
-    content_key = equal_content.key(body, len(media))
+    content_key = equal_content.key(body, len(post_rows.media_of(tx, post_id)))
     scheduled_at = post["scheduled_at"]
     if "scheduled_at" in change.given:
         scheduled_at = stamp(change.scheduled_at) if change.scheduled_at else None
     due_at = scheduled_at or tx.stamp
-    for delivery in tx.all("SELECT id, profile_id, options FROM delivery WHERE post_id = ?", (post_id,)):
+    for delivery in delivery_rows.of_post(tx, post_id):
         options = json.loads(delivery["options"])
         if "options" in change.given:
             options = _merged(rt, _profile(tx, delivery["profile_id"]), change.options)
-        tx.update(
-            "delivery",
+        delivery_rows.update(
+            tx,
             delivery["id"],
-            options=_json(options),
+            options=delivery_rows.as_json(options),
             scheduled_at=scheduled_at,
             due_at=due_at,
             run_at=due_at,
             content_key=content_key,
         )
         if scheduled_at is None:
-            tx.after_commit(rt.doorbell.ring, delivery["id"])
+            tx.after_commit(rt.wakeup.ring, delivery["id"])
     status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
-    tx.update("post", post_id, body=body, scheduled_at=scheduled_at)
+    post_rows.update(tx, post_id, body=body, scheduled_at=scheduled_at)
     post_status.move(tx, post_id, status)
 
 
@@ -188,28 +190,26 @@ def stop(rt: Runtime, tx: Tx, post_id: str) -> dict[str, str]:
 
     A scheduled post is canceled as a whole. Raises NotFound.
     """
-    post = tx.one("SELECT * FROM post WHERE id = ?", (post_id,))
+    post = post_rows.find(tx, post_id)
     if post is None:
         raise NotFound("No post has this id.")
     if post["status"] == PostStatus.SCHEDULED and not _may_be_out(tx, post):
         _cancel(tx, post_id)
     else:
         deliveries.stop(tx, post_id)
-    rows = tx.all("SELECT id, state FROM delivery WHERE post_id = ? ORDER BY position", (post_id,))
-    return {row["id"]: row["state"] for row in rows}
+    return {row["id"]: row["state"] for row in delivery_rows.of_post(tx, post_id)}
 
 
 def visible(reader: Reader, caller: Caller, post_id: str) -> bool:
     """Whether there is such a post for this key."""
-    row = reader.one("SELECT audience_id FROM post WHERE id = ?", (post_id,))
-    return row is not None and audiences.sees(reader, caller, row[0])
+    post = post_rows.find(reader, post_id)
+    return post is not None and audiences.sees(reader, caller, post["audience_id"])
 
 
 def content(rt: Runtime, store: Reader | Tx, post_id: str) -> Content:
     """What there is to publish. Paths of media may point at files that are gone."""
-    post = store.one("SELECT body FROM post WHERE id = ?", (post_id,))
-    media = store.all("SELECT artifact_id, alt FROM media WHERE post_id = ? ORDER BY position", (post_id,))
-    return Content((post and post["body"]) or "", _files(rt, store, [(row[0], row[1]) for row in media]))
+    post = post_rows.find(store, post_id)
+    return Content((post and post["body"]) or "", _files(rt, store, post_rows.media_of(store, post_id)))
 
 
 # --- inside ----------------------------------------------------------------------------------------------------------
@@ -222,15 +222,15 @@ def _targets(store: Reader | Tx, draft: Draft, caller: Caller, now: datetime) ->
         errors.append(FieldError(("post", "scheduledAt"), "must be in the future; leave it out to publish now"))
     targets = []
     for index, profile_id in enumerate(draft.profiles):
-        row = store.one(f"SELECT {Profile.COLUMNS} FROM profile WHERE id = ?", (profile_id,))
-        if row is None or not caller.sees(row["provider"], row["id"]):
+        profile = profile_rows.find(store, profile_id)
+        if profile is None or not caller.sees(profile.provider, profile.id):
             errors.append(FieldError(("profiles", index), "is not the id of a profile; take ids from GET /profiles"))
-        elif row["status"] == ProfileStatus.DISCONNECTED:
+        elif profile.status is ProfileStatus.DISCONNECTED:
             errors.append(
                 FieldError(("profiles", index), "is disconnected; connect the account again and use its new id")
             )
         else:
-            targets.append(Profile.of(row))
+            targets.append(profile)
     selected = {profile.provider for profile in targets}
     if len(targets) == len(draft.profiles):
         errors += _foreign_options(draft.options, selected)
@@ -272,22 +272,17 @@ def _check_change(tx: Tx, post: Row, change: Change) -> None:
         if not change.media and not body:
             errors.append(FieldError(("media",), "can be emptied only when a body remains"))
     if "options" in change.given:
-        rows = tx.all("SELECT DISTINCT provider FROM delivery WHERE post_id = ?", (post["id"],))
-        errors += _foreign_options(change.options, {row[0] for row in rows})
+        selected = {row["provider"] for row in delivery_rows.of_post(tx, post["id"])}
+        errors += _foreign_options(change.options, selected)
     if errors:
         raise InvalidRequest("The post cannot be changed like this.", errors)
 
 
 def _visible(tx: Tx, post_id: str, caller: Caller) -> Row:
-    post = tx.one("SELECT * FROM post WHERE id = ?", (post_id,))
-    if post is None or not _sees_all(tx, caller, post["audience_id"]):
+    post = post_rows.find(tx, post_id)
+    if post is None or not audiences.sees(tx, caller, post["audience_id"]):
         raise NotFound("No post has this id.")
     return post
-
-
-def _sees_all(tx: Tx, caller: Caller, audience: int) -> bool:
-    members = tx.all("SELECT provider, profile_id FROM audience_member WHERE audience_id = ?", (audience,))
-    return all(caller.sees(provider, profile) for provider, profile in members)
 
 
 def _may_be_out(tx: Tx, post: Row) -> bool:
@@ -296,17 +291,17 @@ def _may_be_out(tx: Tx, post: Row) -> bool:
 
 
 def _cancel(tx: Tx, post_id: str) -> None:
-    for row in tx.all("SELECT id FROM delivery WHERE post_id = ?", (post_id,)):
-        tx.update("delivery", row["id"], state=State.CANCELED)
+    for row in delivery_rows.of_post(tx, post_id):
+        delivery_rows.update(tx, row["id"], state=State.CANCELED)
         log_entries.record(tx, row["id"], "canceled")
-    tx.update("post", post_id, canceled_at=tx.stamp)
+    post_rows.update(tx, post_id, canceled_at=tx.stamp)
     post_status.move(tx, post_id, PostStatus.CANCELED)
 
 
 def _profile(tx: Tx, profile_id: str) -> Profile:
-    row = tx.one(f"SELECT {Profile.COLUMNS} FROM profile WHERE id = ?", (profile_id,))
-    assert row is not None
-    return Profile.of(row)
+    profile = profile_rows.find(tx, profile_id)
+    assert profile is not None
+    return profile
 
 
 def _merged(rt: Runtime, profile: Profile, options: Mapping[str, Mapping[str, Any]] | None) -> dict[str, Any]:
@@ -317,7 +312,7 @@ def _merged(rt: Runtime, profile: Profile, options: Mapping[str, Mapping[str, An
 def _insert_media(tx: Tx, post_id: str, media: Sequence[DraftMedia]) -> None:
     at_ms = int(tx.now.timestamp() * 1000)
     rows = [(ids.new(at_ms), post_id, at, item.artifact_id, item.alt) for at, item in enumerate(media)]
-    tx.many("INSERT INTO media (id, post_id, position, artifact_id, alt) VALUES (?, ?, ?, ?, ?)", rows)
+    post_rows.insert_media(tx, rows)
 
 
 def _files(rt: Runtime, store: Reader | Tx, media: Sequence[tuple[str, str | None]]) -> tuple[MediaFile, ...]:
@@ -334,7 +329,3 @@ def _files(rt: Runtime, store: Reader | Tx, media: Sequence[tuple[str, str | Non
             MediaFile(position, row["kind"], row["mime_type"], row["size_bytes"], path, row["file_name"], alt, facts)
         )
     return tuple(files)
-
-
-def _json(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from socialpub.core.errors import Unavailable
-from socialpub.media import decoder_process
-from socialpub.media.resize import CannotFit
-from socialpub.providers.base import ImageLimits, MediaFile, Unfit
+from socialpub.db import delivery_rows
+from socialpub.media import decoder_client
+from socialpub.media.types import CannotFit
+from socialpub.providers.content import ImageLimits, MediaFile
+from socialpub.providers.job import Unfit
 from socialpub.runtime import Runtime
 
 FITTED = "fitted"
@@ -64,7 +66,7 @@ def clean(rt: Runtime) -> int:
     """Remove what was made for deliveries that ended without their worker; how many."""
     removed = 0
     for folder in rt.files.path(FITTED).glob("*"):
-        if rt.reader.value("SELECT 1 FROM delivery WHERE id = ? AND state IN ('queued', 'running')", (folder.name,)):
+        if delivery_rows.is_open(rt.reader, folder.name):
             continue
         shutil.rmtree(folder, ignore_errors=True)
         removed += 1
@@ -73,7 +75,7 @@ def clean(rt: Runtime) -> int:
 
 def _fit(media: MediaFile, target: Path, limits: ImageLimits) -> dict[str, Any]:
     try:
-        return decoder_process.fit(
+        return decoder_client.fit(
             media.path,
             target,
             limits.types,
@@ -84,7 +86,7 @@ def _fit(media: MediaFile, target: Path, limits: ImageLimits) -> dict[str, Any]:
         )
     except CannotFit as error:
         raise Unfit(f"{media.file_name}: {error.reason}") from None
-    except decoder_process.ExaminerFailed as error:
+    except decoder_client.DecoderFailed as error:
         raise Unavailable("The picture could not be made to fit just now.") from error
 
 

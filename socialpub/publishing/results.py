@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from socialpub.providers.base import Content, Outcome
+from socialpub.providers.content import Content
+from socialpub.providers.outcomes import Outcome
 
 
 @dataclass(frozen=True, slots=True)

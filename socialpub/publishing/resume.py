@@ -7,7 +7,7 @@ is there it is published; if it is not, or nobody can tell, its message says so.
 from dataclasses import dataclass
 
 from socialpub.core.clock import after
-from socialpub.db import appliance_state
+from socialpub.db import appliance_state, delivery_rows
 from socialpub.db.database import Tx
 from socialpub.db.models import Delivery, State
 from socialpub.publishing import attempts, deliveries, post_status
@@ -33,7 +33,7 @@ def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
     copied_at = appliance_state.restored_from(tx)
     read_back = 0
     if copied_at is not None:
-        for delivery in _due(tx):
+        for delivery in delivery_rows.open_due_by(tx, tx.stamp):
             if not nothing_was_sent:
                 _have_read_back(tx, delivery, copied_at)
                 read_back += 1
@@ -41,13 +41,6 @@ def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
                 _begin_anew(tx, delivery)
         appliance_state.remove(tx, appliance_state.RESTORED_FROM)
     return Resumed(deliveries.resume(rt, tx), read_back, copied_at is not None)
-
-
-def _due(tx: Tx) -> list[Delivery]:
-    rows = tx.all(
-        f"SELECT {Delivery.COLUMNS} FROM delivery WHERE state IN ('queued', 'running') AND due_at <= ?", (tx.stamp,)
-    )
-    return [Delivery.of(row) for row in rows]
 
 
 def _have_read_back(tx: Tx, delivery: Delivery, copied_at: str) -> None:
@@ -66,9 +59,9 @@ def _have_read_back(tx: Tx, delivery: Delivery, copied_at: str) -> None:
         delivery.run_at = after(tx.stamp, deliveries.LOOK_AFTER_SECONDS[0])
         told = f"{MAYBE_SENT[0].upper()}{MAYBE_SENT[1:]}: the account is read back."
         attempts.record(
-            tx, delivery.id, Attempt(delivery.step_name, tx.stamp, Told.WAITING, told, next_at=delivery.run_at)
+            tx, delivery, Attempt(delivery.step_name, tx.stamp, Told.WAITING, told, next_at=delivery.run_at)
         )
-    deliveries.store(tx, delivery)
+    delivery_rows.store(tx, delivery)
     post_status.begin(tx, delivery.post_id)
 
 
@@ -91,4 +84,4 @@ def _begin_anew(tx: Tx, delivery: Delivery) -> None:
     delivery.progress.tries, delivery.progress.again = 0, {}
     delivery.state, delivery.held_by = State.QUEUED, None
     delivery.run_at = tx.stamp
-    deliveries.store(tx, delivery)
+    delivery_rows.store(tx, delivery)

@@ -3,10 +3,23 @@
 What may start is decided inside the claim, so that no answer can be out of date when it is acted on.
 """
 
+from datetime import datetime
+
 from socialpub.accounts import cooldowns
+from socialpub.core import durations
+from socialpub.core.clock import after, parse
+from socialpub.db import delivery_rows
 from socialpub.db.database import Reader, Tx
 from socialpub.db.locks import ProcessLock
 from socialpub.db.models import Delivery
+from socialpub.publishing import holds
+from socialpub.runtime import Runtime
+
+OVERDUE_SECONDS = 120.0
+"""A delivery that is due for so long shows that the worker does not work."""
+
+LONGEST_STEP_SECONDS = 1800.0
+"""A call that sends a file is judged by its progress alone: 150 MB over a slow line take their time."""
 
 COMMITS = "commit"
 """As an endpoint of cooldowns: whatever call makes a post of this profile public."""
@@ -14,39 +27,36 @@ COMMITS = "commit"
 
 def next_due(reader: Reader, profile_id: str, now: str, process: ProcessLock) -> Delivery | None:
     """What of this lane comes next: what nobody works on any more, else the oldest due one. None while one runs."""
-    row = reader.one(
-        f"SELECT {Delivery.COLUMNS} FROM delivery WHERE profile_id = ? AND state = 'running'", (profile_id,)
-    )
-    if row is None:
-        row = reader.one(
-            f"""SELECT {Delivery.COLUMNS} FROM delivery WHERE profile_id = ? AND state = 'queued' AND run_at <= ?
-                ORDER BY due_at, id LIMIT 1""",
-            (profile_id, now),
-        )
-    elif process.works_on(row["owner"], row["id"]):
+    running = delivery_rows.running_in(reader, profile_id)
+    if not running:
+        return delivery_rows.oldest_due(reader, profile_id, now)
+    if process.works_on(running[0]["held_by"], running[0]["id"]):
         return None
-    return None if row is None else Delivery.of(row)
+    return delivery_rows.find(reader, running[0]["id"])
 
 
 def due_lanes(reader: Reader, now: str, process: ProcessLock) -> list[str]:
     """One delivery of each profile that has something due or orphaned, the longest waiting first."""
-    orphans = [
-        row["id"] for row in reader.all("SELECT id, owner FROM delivery WHERE state = 'running'")
-        if not process.works_on(row["owner"], row["id"])
-    ]  # fmt: skip
-    due = reader.all(
-        """SELECT min(id), min(run_at) FROM delivery WHERE state = 'queued' AND run_at <= ?
-            AND provider NOT IN (SELECT provider FROM hold WHERE probe_at > ?)
-            GROUP BY profile_id ORDER BY 2""",
-        (now, now),
-    )
-    return orphans + [row[0] for row in due]
+    orphans = [row["id"] for row in delivery_rows.running(reader) if not process.works_on(row["held_by"], row["id"])]
+    return orphans + delivery_rows.due_per_lane(reader, now, without=holds.closed(reader, now))
 
 
 def next_run_at(reader: Reader, now: str) -> str | None:
     """When the next delivery that is not due yet will be."""
-    at: str | None = reader.value("SELECT min(run_at) FROM delivery WHERE state = 'queued' AND run_at > ?", (now,))
-    return at
+    return delivery_rows.next_run_at(reader, now)
+
+
+def overdue(reader: Reader, now: str, seconds: float = OVERDUE_SECONDS) -> int:
+    """How many deliveries should have been taken up that long ago and were not, or run longer than any step takes
+    (a suspended worker keeps its lane). Holds are reported separately."""
+    return delivery_rows.count_overdue(
+        reader, after(now, -seconds), after(now, -LONGEST_STEP_SECONDS), without=holds.held(reader)
+    )
+
+
+def lane_is_busy(tx: Tx, delivery: Delivery) -> bool:
+    """Whether another delivery of the lane runs. One whose process died comes first, too: it may be past its commit."""
+    return any(row["id"] != delivery.id for row in delivery_rows.running_in(tx, delivery.profile_id))
 
 
 def cooldown_of(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
@@ -55,3 +65,24 @@ def cooldown_of(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
     commits = COMMITS if delivery.commits_next or delivery.started_at is None else cooldowns.ANY_ENDPOINT
     endpoints = (cooldowns.endpoint_of(delivery.step_name), commits)
     return cooldowns.until(tx, delivery.profile_id, endpoints, tx.stamp)
+
+
+# --- how long --------------------------------------------------------------------------------------------------------
+
+
+def patient_until(rt: Runtime, delivery: Delivery) -> datetime:
+    """When `give_up_after` is over."""
+    return parse(delivery.started_at or delivery.due_at) + rt.settings.publishing.give_up_after
+
+
+def too_long(until: str, reason: str) -> str:
+    """Why to give up at once, for `deliveries.give_up`."""
+    return f"would have to wait until {until}, longer than its patience: {reason.rstrip('.')}"
+
+
+def keep_distance(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
+    """Something was, or may have been, made public just now: the profile's next post waits `min_gap`."""
+    gap = rt.settings.publishing.min_gap
+    if gap:
+        reason = f"Two posts of one profile are at least {durations.write(gap)} apart (publishing.min_gap)."
+        cooldowns.begin(tx, delivery.profile_id, COMMITS, after(tx.stamp, gap.total_seconds()), reason)

@@ -11,10 +11,10 @@ from typing import Any
 from socialpub.accounts import cooldowns
 from socialpub.core import logging
 from socialpub.core.clock import after, parse
-from socialpub.db import appliance_state
+from socialpub.db import appliance_state, delivery_rows, profile_rows
 from socialpub.db.database import Tx
 from socialpub.db.models import Delivery, Progress, State
-from socialpub.providers.base import Again, Done, Held, More, Published, Refused, Unknown, Wait
+from socialpub.providers.outcomes import Again, Done, Held, More, Published, Refused, Unknown, Wait
 from socialpub.publishing import deliveries, equal_content, holds, log_entries, post_status, scheduling
 from socialpub.publishing.attempts import Outcome as Told
 from socialpub.publishing.deliveries import LOOK_AFTER_SECONDS, MOST_COMMITS, OUTCOME_UNKNOWN, STOPPED
@@ -34,16 +34,16 @@ log = logging.get_logger("socialpub.settlement")
 
 def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) -> Delivery | None:
     """Write down what became of a step. The delivery again when it goes on at once, else None."""
-    row = tx.one("SELECT state, owner, progress FROM delivery WHERE id = ?", (delivery.id,))
+    row = delivery_rows.state_of(tx, delivery.id)
     if row is None or State(row["state"]).final:
         return None
-    if (row["state"], row["owner"]) != (State.RUNNING, rt.process.name) and not isinstance(result, Published):
+    if (row["state"], row["held_by"]) != (State.RUNNING, rt.process.name) and not isinstance(result, Published):
         return None  # the row was taken meanwhile; only a post that is certainly up still counts
     delivery = _copy(delivery)
     delivery.progress.stopped = Progress(**json.loads(row["progress"])).stopped
     committing = delivery.commits_next
     if committing and isinstance(result, Done | Published | Unknown):
-        deliveries.leave_a_gap(rt, tx, delivery)
+        scheduling.keep_distance(rt, tx, delivery)
     match result:
         case Done(memo):
             _advance(delivery, memo)
@@ -151,7 +151,7 @@ def _go_on(rt: Runtime, tx: Tx, delivery: Delivery) -> Delivery | None:
         return None
     delivery.run_at = tx.stamp
     deliveries.announce(tx, delivery)
-    deliveries.store(tx, delivery)
+    delivery_rows.store(tx, delivery)
     return delivery
 
 
@@ -161,12 +161,8 @@ def _go_back(rt: Runtime, tx: Tx, delivery: Delivery, again: Again, run: Run) ->
         message = deliveries.unknown_message(delivery, hint)
         deliveries.fail(tx, delivery, State.UNCONFIRMED, message, run, Told.UNKNOWN)
         return
-    count = delivery.progress.again.get(again.reason, 0) + 1
-    if count > again.limit:
-        _refuse(tx, delivery, Refused(again.reason), run, True)
-        return
     deliveries.tell(tx, delivery, run, Told.RETRYING, again.reason, next_at=after(tx.stamp, again.seconds))
-    delivery.progress.again[again.reason] = count
+    delivery.progress.again[again.reason] = delivery.progress.again.get(again.reason, 0) + 1
     delivery.memo = again.memo
     delivery.step = [name for name, _ in delivery.plan or ()].index(again.step)
     delivery.committed_at = None
@@ -186,8 +182,8 @@ def _wait(
 ) -> None:
     """Ask again in `seconds`; a wait that would outlast the patience ends the delivery at once."""
     until = after(tx.stamp, seconds)
-    if parse(until) > deliveries.patient_until(rt, delivery):
-        deliveries.give_up(tx, delivery, run, deliveries.too_long(until, message), code)
+    if parse(until) > scheduling.patient_until(rt, delivery):
+        deliveries.give_up(tx, delivery, run, scheduling.too_long(until, message), code)
         return
     if deliveries.stopped(tx, delivery):
         return
@@ -197,8 +193,8 @@ def _wait(
 
 def _publish(rt: Runtime, tx: Tx, delivery: Delivery, post: Published, run: Run) -> None:
     try:
-        tx.update(
-            "delivery",
+        delivery_rows.update(
+            tx,
             delivery.id,
             state=State.PUBLISHED,
             published_at=tx.stamp,
@@ -211,18 +207,14 @@ def _publish(rt: Runtime, tx: Tx, delivery: Delivery, post: Published, run: Run)
         deliveries.fail(tx, delivery, State.UNCONFIRMED, OUTCOME_UNKNOWN + hint, run, Told.UNKNOWN)
         return
     deliveries.tell(tx, delivery, run, Told.PUBLISHED, " ".join(delivery.memo.get("notes", ())) or None)
-    tx.execute("UPDATE profile SET posts_count = posts_count + 1 WHERE id = ?", (delivery.profile_id,))
+    profile_rows.count_post(tx, delivery.profile_id)
     log_entries.record(tx, delivery.id, "published")
     post_status.settle_if_resolved(tx, delivery.post_id)
 
 
 def _refuse(tx: Tx, delivery: Delivery, refused: Refused, run: Run, committing: bool) -> None:
     if refused.reauth:
-        tx.execute(
-            """UPDATE profile SET status = 'reauthRequired', reason = ?, updated_at = ?
-                WHERE id = ? AND status = 'active'""",
-            (refused.message, tx.stamp, delivery.profile_id),
-        )
+        profile_rows.require_reauth(tx, delivery.profile_id, refused.message)
     if refused.rest_seconds:
         until = after(tx.stamp, refused.rest_seconds)
         cooldowns.begin(tx, delivery.profile_id, cooldowns.ANY_ENDPOINT, until, refused.message)

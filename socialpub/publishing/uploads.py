@@ -10,17 +10,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import orjson
-
-from socialpub.core import ids, logging, signed_urls
+from socialpub.core import ids, logging
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, FieldError, Forbidden, InvalidRequest, Unavailable
 from socialpub.core.settings.loader import Settings
 from socialpub.db.database import Row, Tx
 from socialpub.db.models import ArtifactStatus
-from socialpub.media import decoder_process, inspect
-from socialpub.media.files import Incoming
-from socialpub.media.inspect import Facts, Limits, Refused
+from socialpub.media import decoder_client
+from socialpub.media.incoming import IncomingFile
+from socialpub.media.types import ACCEPTED_TYPES, Facts, MediaLimits, MediaRejected, canonical_type, kind_of
 from socialpub.runtime import Runtime
 
 log = logging.get_logger("socialpub.artifacts")
@@ -29,10 +27,10 @@ _ROUNDS = 5
 """So often `complete` begins again because another PUT arrived while it was looking."""
 
 
-def limits(settings: Settings) -> Limits:
+def limits(settings: Settings) -> MediaLimits:
     """What one file may measure here."""
     uploads = settings.uploads
-    return Limits(
+    return MediaLimits(
         uploads.max_image_bytes, uploads.max_image_pixels, uploads.max_image_total_pixels, uploads.max_video_bytes
     )
 
@@ -40,7 +38,7 @@ def limits(settings: Settings) -> Limits:
 def most_bytes(settings: Settings, mime_type: str) -> int:
     """How large a file of this accepted type may be."""
     uploads = settings.uploads
-    return uploads.max_image_bytes if inspect.kind_of(mime_type) == "image" else uploads.max_video_bytes
+    return uploads.max_image_bytes if kind_of(mime_type) == "image" else uploads.max_video_bytes
 
 
 # --- reserving -------------------------------------------------------------------------------------------------------
@@ -49,10 +47,10 @@ def most_bytes(settings: Settings, mime_type: str) -> int:
 def reserve(rt: Runtime, tx: Tx, file_name: str, mime_type: str, size_bytes: int) -> str:
     """Make room for one file; the artifact's id. Raises InvalidRequest."""
     errors = []
-    if inspect.canonical(mime_type) is None:
+    if canonical_type(mime_type) is None:
         errors.append(FieldError(("mimeType",), unaccepted(mime_type)))
     elif size_bytes > (most := most_bytes(rt.settings, mime_type)):
-        kind = inspect.kind_of(mime_type)
+        kind = kind_of(mime_type)
         errors.append(
             FieldError(("fileSize",), f"{kind}s may have at most {most} bytes here; this one has {size_bytes}")
         )
@@ -73,19 +71,7 @@ def reserve(rt: Runtime, tx: Tx, file_name: str, mime_type: str, size_bytes: int
 
 def unaccepted(mime_type: str) -> str:
     """The sentence for a media type that cannot be uploaded."""
-    return f"{mime_type[:100]} is not accepted; accepted are {', '.join(inspect.ACCEPTED)}"
-
-
-def reservation(rt: Runtime, artifact_id: str, mime_type: str) -> bytes:
-    """A reservation as the API shows it (spec 2.5), with an upload URL signed now."""
-    declared_type = mime_type.strip().lower()
-    return orjson.dumps(
-        {
-            "artifactId": artifact_id,
-            "uploadUrl": signed_urls.upload_url(rt.settings, rt.secrets, artifact_id, declared_type, rt.clock.now()),
-            "requiredHeaders": signed_urls.required_headers(declared_type),
-        }
-    )
+    return f"{mime_type[:100]} is not accepted; accepted are {', '.join(ACCEPTED_TYPES)}"
 
 
 def find(rt: Runtime, artifact_id: str) -> Row | None:
@@ -112,7 +98,7 @@ def check_open(status: str) -> None:
         raise Conflict("The upload was rejected. Reserve another one.")
 
 
-def arrive(rt: Runtime, tx: Tx, artifact_id: str, incoming: Incoming, storage_key: str) -> str | None:
+def arrive(rt: Runtime, tx: Tx, artifact_id: str, incoming: IncomingFile, storage_key: str) -> str | None:
     """A PUT arrived whole and lies on the disk: from now on it counts. The storage key that it replaces, if any,
     is the caller's to remove. Raises Conflict, Forbidden."""
     row = tx.one("SELECT status, generation, storage_key FROM artifact WHERE id = ?", (artifact_id,))
@@ -136,8 +122,20 @@ def arrive(rt: Runtime, tx: Tx, artifact_id: str, incoming: Incoming, storage_ke
 # --- examining -------------------------------------------------------------------------------------------------------
 
 
-async def complete(rt: Runtime, artifact_id: str) -> bytes:
-    """Examine what arrived and settle what it is; the artifact as the API shows it (spec 2.6).
+@dataclass(frozen=True, slots=True)
+class VerifiedArtifact:
+    """An artifact that can be used, its bytes still there."""
+
+    id: str
+    storage_key: str
+    verified_at: str
+    kind: str
+    mime_type: str
+    size_bytes: int
+
+
+async def complete(rt: Runtime, artifact_id: str) -> VerifiedArtifact:
+    """Examine what arrived and settle what it is.
 
     Raises InvalidRequest when there is nothing to examine or it was rejected, Unavailable when it cannot be examined
     now. No transaction is open while the child looks; a verdict on bytes that were replaced meanwhile is dropped.
@@ -147,18 +145,18 @@ async def complete(rt: Runtime, artifact_id: str) -> bytes:
         if row is None:
             raise _failing("is not the id of an upload; take it from POST /uploads (reservations end after a day)")
         if row["status"] == ArtifactStatus.VERIFIED:
-            return _show(rt, row)
+            return _verified(row)
         if row["status"] == ArtifactStatus.REJECTED:
             raise _failing(f"was rejected: {row['reason']} Reserve another upload")
         if row["storage_key"] is None:
             raise _failing("its bytes have not arrived; send them with one PUT to uploadUrl first")
         try:
             facts = await _examine(rt, row)
-        except Refused as refused:
-            if await rt.write_soon(_reject, artifact_id, row["stored_generation"], refused.reason):
+        except MediaRejected as rejected:
+            if await rt.write_soon(_reject, artifact_id, row["stored_generation"], rejected.reason):
                 await asyncio.to_thread(rt.files.remove, row["storage_key"])
             continue
-        except (FileNotFoundError, decoder_process.ExaminerFailed) as error:
+        except (FileNotFoundError, decoder_client.DecoderFailed) as error:
             now = find(rt, artifact_id)
             if now is not None and now["stored_generation"] != row["stored_generation"]:
                 continue
@@ -173,8 +171,8 @@ async def complete(rt: Runtime, artifact_id: str) -> bytes:
 async def _examine(rt: Runtime, row: Row) -> Facts:
     path = rt.files.path(row["storage_key"])
     if path.stat().st_size != row["declared_bytes"]:
-        raise Refused(f"The file has {path.stat().st_size} bytes; {row['declared_bytes']} were declared.")
-    return await decoder_process.examine_async(path, row["declared_type"], limits(rt.settings))
+        raise MediaRejected(f"The file has {path.stat().st_size} bytes; {row['declared_bytes']} were declared.")
+    return await decoder_client.inspect_file_async(path, row["declared_type"], limits(rt.settings))
 
 
 def _verify(rt: Runtime, tx: Tx, artifact_id: str, generation: int, facts: Facts) -> None:
@@ -209,19 +207,11 @@ def _failing(message: str) -> InvalidRequest:
     return InvalidRequest.at("artifactId", message=message)
 
 
-def _show(rt: Runtime, row: Row) -> bytes:
+def _verified(row: Row) -> VerifiedArtifact:
     if row["removed_at"] is not None:
         raise _failing("its bytes were removed after its posts had settled; upload the file again")
-    return orjson.dumps(
-        {
-            "artifactId": row["id"],
-            "storageKey": row["storage_key"],
-            "url": signed_urls.media_url(rt.settings, rt.secrets, row["storage_key"], rt.clock.now()),
-            "createdAt": row["verified_at"],
-            "kind": row["kind"],
-            "mimeType": row["mime_type"],
-            "sizeBytes": row["size_bytes"],
-        }
+    return VerifiedArtifact(
+        row["id"], row["storage_key"], row["verified_at"], row["kind"], row["mime_type"], row["size_bytes"]
     )
 
 
@@ -237,7 +227,7 @@ class Examined:
     declared_type: str
     storage_key: str
     facts: Facts
-    incoming: Incoming
+    incoming: IncomingFile
 
 
 def adopt(rt: Runtime, tx: Tx, files: Sequence[Examined]) -> None:
@@ -297,7 +287,7 @@ def clean(rt: Runtime) -> int:
         settled = stamp(now - keep)
         gone = "UPDATE artifact SET removed_at = ?, storage_key = NULL WHERE id = ?"
         removed += _clean(rt, _EMPTIED, (settled, settled), gone, rt.stamp())
-    return removed + rt.files.sweep(lambda keys: _recorded(rt, keys))
+    return removed + rt.files.remove_orphans(lambda keys: _recorded(rt, keys))
 
 
 def _clean(rt: Runtime, condition: str, times: tuple[str, ...], change: str, *values: str) -> int:

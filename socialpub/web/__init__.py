@@ -1,1 +1,1 @@
-"""The doors for browsers, and the process that opens all of them."""
+"""Everything that speaks HTTP: API, storage, pages, and the process that serves them."""

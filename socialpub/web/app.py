@@ -6,22 +6,19 @@ Whatever goes wrong below ends here as a problem; nothing leaves without its req
 import asyncio
 import contextlib
 import sqlite3
-from collections import Counter
 from collections.abc import MutableMapping
 from typing import Any
 
 from starlette.routing import Router
 
-from socialpub.accounts.api_keys import LastUses
 from socialpub.core import logging
 from socialpub.core.errors import InternalError, NotFound, SocialpubError, Unavailable
 from socialpub.publishing import idempotency
 from socialpub.runtime import Runtime
 from socialpub.web import problems
-from socialpub.web.long_poll import Waiting
-from socialpub.web.rate_limit import Rates
 from socialpub.web.request import ClientGone, Receive, Request, Send
 from socialpub.web.routes import routes, verification_routes
+from socialpub.web.state import WebState
 
 log = logging.get_logger("socialpub.requests")
 
@@ -29,41 +26,32 @@ FLUSH_SECONDS = 60.0
 
 
 class App:
-    """What all requests of one web process share."""
+    """The ASGI callable of one web process."""
 
     def __init__(self, rt: Runtime) -> None:
-        self.rt = rt
-        self.waiting = Waiting(rt)
-        self.rates = Rates(rt.settings.rate_limit, rt.clock)
-        self.last_uses = LastUses(rt)
-        self.answered: Counter[tuple[str, int]] = Counter()
-        """How many answers of each method and status there were, for the metrics."""
-        self.readiness: tuple[float, list[str]] | None = None
-        """When readiness was last asked (monotonic), and the reasons against it."""
-        self.closed = False
-        """Set when the database goes away: what still arrives is told to come back."""
-        own = verification_routes(rt.settings.providers.tiktok.verification_file)
-        self._router = Router(routes=[*own, *routes()], default=_unknown, redirect_slashes=False)
+        self.state = WebState(rt)
+        first = verification_routes(rt.settings.providers.tiktok.verification_file)
+        self._router = Router(routes=[*first, *routes()], default=_not_found, redirect_slashes=False)
         self._flushing: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             await self._answer(scope, receive, send)
         elif scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._run_lifespan(receive, send)
         else:
             await send({"type": "websocket.close"})
 
     async def _answer(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        request = Request(self, scope, receive, send)
+        request = Request(self.state, scope, receive, send)
         scope["request"] = request
         try:
-            if self.closed:
+            if self.state.closed:
                 raise Unavailable("The appliance is being stopped. Try again in a moment.")
             if request.method == "GET":
                 await self._router(scope, receive, send)
             else:
-                # What other rooms write on the way of a change carries its id; a read does not pay for that.
+                # Log lines that a change writes elsewhere carry its id; a read writes none that would need it.
                 with logging.bind(request_id=request.id.decode()):
                     await self._router(scope, receive, send)
         except ClientGone:
@@ -75,11 +63,28 @@ class App:
                 raise
             await request.answer(problems.answer(problem, request))
         finally:
-            # The two hold each other; let go, they are freed at once and not by the collector.
+            # Scope and request refer to each other; parted, they are freed at once and not by the collector.
             del scope["request"]
-        _note(self, request)
+        self._record(request)
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    def _record(self, request: Request) -> None:
+        """Count the answer and log it: reads that succeeded only at the level debug."""
+        self.state.answers[request.method, request.status] += 1
+        is_plain_read = request.method in ("GET", "HEAD") and request.status < 400
+        level: logging.Level = "debug" if is_plain_read else "info"
+        if log.wants(level):
+            fields: dict[str, object] = {
+                "method": request.method,
+                "path": request.path,
+                "status": request.status,
+                "milliseconds": round((self.state.rt.clock.monotonic() - request.started_at) * 1000, 1),
+                "request_id": request.id.decode(),
+            }
+            if request.caller is not None:
+                fields["key"] = request.caller.key_id
+            log.write(level, "request", **fields)
+
+    async def _run_lifespan(self, receive: Receive, send: Send) -> None:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
@@ -91,11 +96,11 @@ class App:
                 return
 
     async def close(self) -> None:
-        """Write down what was only in memory; whoever still asks is told to come back."""
+        """Write down what was only in memory; requests that still arrive are answered with 503."""
         if self._flushing is not None:
             self._flushing.cancel()
         await self._flush()
-        self.closed = True
+        self.state.closed = True
 
     async def _flush_forever(self) -> None:
         while True:
@@ -103,9 +108,9 @@ class App:
             await self._flush()
 
     async def _flush(self) -> None:
-        # When a key was last used is worth a line in a list, not a failure.
+        # When a key was last used is worth a line in a list, but no failure.
         with contextlib.suppress(SocialpubError):
-            await self.last_uses.flush()
+            await self.state.last_uses.flush()
 
 
 def create_app(rt: Runtime) -> App:
@@ -114,12 +119,12 @@ def create_app(rt: Runtime) -> App:
     return App(rt)
 
 
-async def _unknown(_scope: object, _receive: object, _send: object) -> None:
+async def _not_found(_scope: object, _receive: object, _send: object) -> None:
     raise NotFound("There is nothing at this address.")
 
 
 def _as_problem(error: Exception, request: Request) -> SocialpubError:
-    """What the caller is told; the cause goes to the log."""
+    """The failure as the caller sees it; the cause goes to the log."""
     if isinstance(error, SocialpubError) and error.status < 500:
         return error
     fields = {"method": request.method, "path": request.path, "request_id": request.id.decode()}
@@ -131,22 +136,4 @@ def _as_problem(error: Exception, request: Request) -> SocialpubError:
         log.error("the database cannot be read", exc_info=error, **fields)
         return Unavailable("The database cannot be read at the moment. Try again.")
     log.error("a request failed", exc_info=error, **fields)
-    return InternalError("Something went wrong here. The log line with this request's id says what.")
-
-
-def _note(app: App, request: Request) -> None:
-    """Count the answer and write its line: reads that succeeded only for those who want every line."""
-    app.answered[request.method, request.status] += 1
-    plain = request.method in ("GET", "HEAD") and request.status < 400
-    level: logging.Level = "debug" if plain else "info"
-    if log.wants(level):
-        fields: dict[str, object] = {
-            "method": request.method,
-            "path": request.path,
-            "status": request.status,
-            "milliseconds": round((app.rt.clock.monotonic() - request.started_at) * 1000, 1),
-            "request_id": request.id.decode(),
-        }
-        if request.caller is not None:
-            fields["key"] = request.caller.key_id
-        log.write(level, "request", **fields)
+    return InternalError("Something went wrong here. Look for this request's id in the log; the line says what.")

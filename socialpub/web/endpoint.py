@@ -1,14 +1,16 @@
 """`endpoint`: what happens to every request before its handler, in the order that the contract names.
 
-401, 429, 403, 415, the 404 of a path resource, 400, then the handler with its 409. A handler gets a caller that may, a
-resource that is there and a body that has the right shape, and returns an `Answer`.
+401, 429, 403, 415, the 404 of a path resource, 400, then the handler with its 409. A handler gets a caller who may call
+it, a resource that is there and a body that has the right shape, and returns an `Answer`.
 """
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
 
-from socialpub.accounts import api_keys
+from socialpub.accounts.api_keys import Caller
 from socialpub.core import ids
 from socialpub.core.errors import (
     FieldError,
@@ -16,27 +18,45 @@ from socialpub.core.errors import (
     InvalidRequest,
     MethodNotAllowed,
     NotFound,
-    Unauthorized,
     UnsupportedMediaType,
 )
 from socialpub.publishing import idempotency
 from socialpub.runtime import Runtime
-from socialpub.web import json_body as bodies
-from socialpub.web.idempotent import Show, once
-from socialpub.web.request import JSON, Answer, ClientGone, Request, created
+from socialpub.web import idempotent, json_body
+from socialpub.web.answer import JSON, Answer
+from socialpub.web.authentication import authenticate
+from socialpub.web.idempotent import Replay
+from socialpub.web.request import Request
 from socialpub.web.shapes import REFUSED, Query, Shape, read_query
 
-if TYPE_CHECKING:
-    from socialpub.accounts.api_keys import Caller
-
-__all__ = ["Answer", "ClientGone", "Endpoint", "Methods", "Request", "created", "endpoint"]
-
 Handler = Callable[..., Awaitable[Answer | None]]
-Resource = Callable[[Runtime, "Caller", dict[str, str]], bool]
-Also = Callable[[Runtime, "Caller", Any, Sequence[FieldError]], list[FieldError]]
-Multipart = Callable[[Runtime, "Caller", Request], Awaitable[Answer | None]]
+Resource = Callable[[Runtime, Caller, dict[str, str]], bool]
+RowCheck = Callable[[Runtime, Caller, Any, Sequence[FieldError]], list[FieldError]]
 
 MULTIPART = b"multipart/form-data"
+
+
+class ReceivedForm(Protocol):
+    """A form that has arrived; files of it that nobody keeps are gone after the `with`."""
+
+    @property
+    def payload(self) -> bytes: ...
+
+    @property
+    def fingerprints(self) -> Sequence[tuple[str, str, str]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FormBody:
+    """The body of an endpoint when it comes as a multipart form instead of as JSON.
+
+    `read(rt, request)` receives the form, or returns None when it has refused it itself; `shape` is that of the form's
+    payload; `handler(rt, caller, request, form)` takes the place of the endpoint's own.
+    """
+
+    read: Callable[[Runtime, Request], Awaitable[AbstractContextManager[ReceivedForm] | None]]
+    shape: type[Shape]
+    handler: Handler
 
 
 class Endpoint:
@@ -48,110 +68,143 @@ class Endpoint:
         *,
         scope: str | None,
         resource: Resource | None,
-        late: bool,
         body: type[Shape] | None,
+        form: FormBody | None,
         query: type[Query] | None,
-        multipart: Multipart | None,
-        also: Also | None,
-        replay: Show | None,
+        check_rows: RowCheck | None,
+        replay: Replay | None,
     ) -> None:
         self.handler = handler
         self.scope = scope
         self.resource = resource
-        self.late = late
         self.body = body
+        self.form = form
         self.query = query
-        self.multipart = multipart
-        self.also = also
+        self.check_rows = check_rows
         self.replay = replay
         self.__name__: str = getattr(handler, "__name__", "endpoint")
         self.__doc__ = handler.__doc__
 
     async def __call__(self, request: Request) -> Answer | None:
-        rt = request.app.rt
+        rt = request.state.rt
         if self.scope is None:
             return await self.handler(rt, None, request)
         caller = request.caller = authenticate(request)
         if self.scope == "write" and caller.scope != "write":
             raise Forbidden("This key may only read. Use one with the scope write.")
-        as_form = False
-        if self.body is not None:
-            as_form = self._is_form(request)
+        is_form = self.body is not None and self._is_form(request)
         if request.path_params:
             _check_ids(request.path_params)
-        # A handler that finds out by itself is asked to, unless a limited key or a bad query has to be told before.
-        sure = self.late and not caller.limited and not request.query_string
-        if self.resource is not None and not sure and not self.resource(rt, caller, request.path_params):
+        if self.resource is not None and not self.resource(rt, caller, request.path_params):
             raise NotFound("Nothing here has this id, or it is outside of this key's scope.")
         if self.query is not None:
             request.query = read_query(self.query, request.query_string)
         if self.body is None:
             return await self.handler(rt, caller, request)
-        if as_form:
-            assert self.multipart is not None
-            return await self.multipart(rt, caller, request)
-        try:
-            value = bodies.parse(await request.read())
-        except bodies.NotUnicode as error:
-            self._check(rt, request, error.value, error.errors)
-            raise
-        if self.replay is None:
-            self._check(rt, request, value)
-            return await self.handler(rt, caller, request)
-        return await once(
-            rt,
-            request,
-            fingerprint=lambda: idempotency.fingerprint(request.path, value),
-            check=lambda: self._check(rt, request, value),
-            work=lambda: self.handler(rt, caller, request),
-            show=self.replay,
+        if is_form:
+            return await self._handle_form(rt, caller, request)
+        return await self._handle_body(
+            rt, caller, request, self.body, await request.read(), lambda: self.handler(rt, caller, request)
         )
 
-    def _check(self, rt: Runtime, request: Request, value: Any, known: Sequence[FieldError] = ()) -> None:
+    async def _handle_form(self, rt: Runtime, caller: Caller, request: Request) -> Answer | None:
+        assert self.form is not None
+        handler, shape = self.form.handler, self.form.shape
+        received = await self.form.read(rt, request)
+        if received is None:
+            return None
+        with received as form:
+            return await self._handle_body(
+                rt, caller, request, shape, form.payload, lambda: handler(rt, caller, request, form), form
+            )
+
+    async def _handle_body(
+        self,
+        rt: Runtime,
+        caller: Caller,
+        request: Request,
+        shape: type[Shape],
+        body: bytes,
+        work: Callable[[], Awaitable[Answer | None]],
+        form: ReceivedForm | None = None,
+    ) -> Answer | None:
+        errors: Sequence[FieldError] = ()
+        try:
+            value = json_body.parse(body)
+        except json_body.NotUnicode as error:
+            value, errors = error.value, error.errors
+
+        def check() -> None:
+            # Looking at the files of a form is costly: whatever the rows refuse is found out before. Without a form the
+            # write itself finds it out, and asking twice would only cost time.
+            self._check(rt, caller, request, shape, value, errors, always_check_rows=form is not None)
+
+        if errors:
+            check()
+        if self.replay is None:
+            check()
+            return await work()
+        parts = () if form is None else form.fingerprints
+        return await idempotent.run(
+            rt,
+            request,
+            fingerprint=lambda: idempotency.fingerprint(request.path, value, parts),
+            check=check,
+            work=work,
+            replay=self.replay,
+        )
+
+    def _check(
+        self,
+        rt: Runtime,
+        caller: Caller,
+        request: Request,
+        shape: type[Shape],
+        value: Any,
+        known: Sequence[FieldError],
+        *,
+        always_check_rows: bool,
+    ) -> None:
         """Read the body's shape. Raises InvalidRequest with everything that is wrong, `known` before the rest."""
-        assert self.body is not None
         errors = list(known)
         try:
-            request.body = self.body.read(value)
+            request.body = shape.read(value)
         except InvalidRequest as error:
-            told = {one.path for one in known}
-            errors += [one for one in error.errors if one.path not in told]
+            known_paths = {item.path for item in known}
+            errors += [item for item in error.errors if item.path not in known_paths]
+        if self.check_rows is not None and (errors or always_check_rows):
+            errors += self.check_rows(rt, caller, value, errors)
         if errors:
-            if self.also is not None:
-                assert request.caller is not None
-                errors += self.also(rt, request.caller, value, errors)
             raise InvalidRequest(REFUSED, errors)
 
     def _is_form(self, request: Request) -> bool:
-        kind = request.content_type
-        if kind == JSON:
+        content_type = request.content_type
+        if content_type == JSON:
             return False
-        if kind == MULTIPART and self.multipart is not None:
+        if content_type == MULTIPART and self.form is not None:
             return True
-        accepted = "application/json or multipart/form-data" if self.multipart else "application/json"
-        raise UnsupportedMediaType(f"Send the body as {accepted}, and say so in Content-Type.")
+        accepted = "application/json or multipart/form-data" if self.form else "application/json"
+        raise UnsupportedMediaType(f"Send the body as {accepted}, and name that type in Content-Type.")
 
 
 def endpoint(
     *,
     scope: str | None = "read",
     resource: Resource | None = None,
-    late: bool = False,
     body: type[Shape] | None = None,
+    form: FormBody | None = None,
     query: type[Query] | None = None,
-    multipart: Multipart | None = None,
-    also: Also | None = None,
-    replay: Show | None = None,
+    check_rows: RowCheck | None = None,
+    replay: Replay | None = None,
 ) -> Callable[[Handler], Endpoint]:
     """Make `async def name(rt, caller, request) -> Answer` an endpoint.
 
-    `scope`: `read`, `write`, or None where no key is asked for (`caller` is None then, and the body is left unread).
-    `resource(rt, caller, path_params)` tells whether what the path names is there for this caller; `late` says that
-    the handler finds that out itself where nothing else can fail before. `body` and `query` are shapes; the handler
-    finds them in `request.body` and `request.query`. `multipart(rt, caller, request)` takes over when the body comes as
-    a form. When the shape of a body fails, `also(rt, caller, value, errors)` may add what else is wrong with it.
-    `replay` makes the endpoint heed an Idempotency-Key: it shows again what was kept. A handler that returns None has
-    answered itself (`request.start`).
+    `scope`: `read`, `write`, or None where no key is needed (`caller` is None then, and the body is left unread).
+    `resource(rt, caller, path_params)` returns whether what the path names is there for this caller. `body` and `query`
+    are shapes; the handler finds them in `request.body` and `request.query`. `form` takes the body when it comes as a
+    form. When the shape of a body fails, `check_rows(rt, caller, value, errors)` returns what the rows and the clock
+    refuse about the rest of it. `replay` makes the endpoint obey an Idempotency-Key: it answers again with what was
+    kept. A handler that returns None has answered itself (`request.start`).
     """
 
     def make(handler: Handler) -> Endpoint:
@@ -159,11 +212,10 @@ def endpoint(
             handler,
             scope=scope,
             resource=resource,
-            late=late,
             body=body,
+            form=form,
             query=query,
-            multipart=multipart,
-            also=also,
+            check_rows=check_rows,
             replay=replay,
         )
 
@@ -175,42 +227,20 @@ class Methods:
 
     def __init__(self, **by_method: Endpoint) -> None:
         self.by_method = by_method
-        self._answering = dict(by_method)
+        self._endpoints = dict(by_method)
         if "GET" in by_method:
-            self._answering.setdefault("HEAD", by_method["GET"])
-        self.allow = ", ".join(sorted(self._answering))
+            self._endpoints.setdefault("HEAD", by_method["GET"])
+        self.allow = ", ".join(sorted(self._endpoints))
 
     async def __call__(self, scope: Any, _receive: Any, _send: Any) -> None:
         request: Request = scope["request"]
-        found = self._answering.get(request.method)
+        found = self._endpoints.get(request.method)
         if found is None:
-            raise MethodNotAllowed(f"This address knows {self.allow}.", headers=(("allow", self.allow),))
+            raise MethodNotAllowed(f"This address supports {self.allow}.", headers=(("allow", self.allow),))
         request.path_params = scope["path_params"]
         answer = await found(request)
         if answer is not None:
             await request.answer(answer)
-
-
-def authenticate(request: Request) -> "Caller":
-    """Who calls. Raises Unauthorized and RateLimited."""
-    app = request.app
-    header = request.headers.get(b"authorization")
-    if header is None:
-        raise _unauthorized("Send an API key: Authorization: Bearer <API_KEY>.")
-    scheme, _, token = header.partition(b" ")
-    caller = None
-    if scheme.lower() == b"bearer":
-        caller = api_keys.authenticate(app.rt.reader, token.strip().decode("latin-1"), app.rt.clock.now())
-    if caller is None:
-        app.rates.count_failure(request.client_address)
-        raise _unauthorized("This API key is not known, has expired or was revoked.")
-    app.last_uses.note(caller.key_id)
-    request.rate_headers = app.rates.count(caller.key_id)
-    return caller
-
-
-def _unauthorized(detail: str) -> Unauthorized:
-    return Unauthorized(detail, headers=(("www-authenticate", "Bearer"),))
 
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -222,5 +252,5 @@ def _check_ids(path_params: dict[str, str]) -> None:
             continue
         known = ids.parse(text)
         if known is None:
-            raise NotFound("Nothing here has this id: it is no UUID.")
+            raise NotFound("Nothing here has this id: it is not a UUID.")
         path_params[name] = known

@@ -10,11 +10,11 @@ from socialpub.core.errors import FieldError, InvalidRequest
 
 
 class NotUnicode(InvalidRequest):
-    """Some of the text is half of a surrogate pair; `errors` names the fields. `value` is the body with a mark in its
-    place, in which whatever else is wrong can be found as well."""
+    """Some of the text is half of a surrogate pair; `errors` names the fields. `value` is the body with U+FFFD in their
+    place, so that whatever else is wrong with it can be found as well."""
 
     def __init__(self, errors: Sequence[FieldError], value: Any) -> None:
-        super().__init__("The body holds text that is no valid Unicode.", errors)
+        super().__init__("The body holds text that is not valid Unicode.", errors)
         self.value = value
 
 
@@ -23,28 +23,28 @@ def parse(body: bytes) -> Any:
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        _explain(body, error)
+        _raise_reason(body, error)
 
 
-def _explain(body: bytes, error: orjson.JSONDecodeError) -> NoReturn:
+def _raise_reason(body: bytes, error: orjson.JSONDecodeError) -> NoReturn:
     if not body.strip():
         raise InvalidRequest.at(message="The body is empty; a JSON object is needed.")
-    # The standard library reads lone surrogates ("\ud800"): they are the one fault of a single field.
+    # The standard library reads lone surrogates ("\ud800"): they are the one fault that belongs to a single field.
     try:
-        value = json.loads(body, parse_constant=_refuse)
-        found = [
-            FieldError(path, "is no valid Unicode text: it holds half of a surrogate pair")
+        value = json.loads(body, parse_constant=_refuse_constant)
+        errors = [
+            FieldError(path, "is not valid Unicode: it holds half of a surrogate pair")
             for path in _lone_surrogates(value, ())
         ]
-        marked = _marked(value)
+        replaced = _with_surrogates_replaced(value)
     except (ValueError, RecursionError):
-        found = []
-    if found:
-        raise NotUnicode(found, marked) from None
+        errors = []
+    if errors:
+        raise NotUnicode(errors, replaced) from None
     raise InvalidRequest.at(message=f"The body is not valid JSON: {error}.") from None
 
 
-def _refuse(constant: str) -> NoReturn:
+def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(constant)
 
 
@@ -64,14 +64,14 @@ def _lone_surrogates(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[
                 yield path
 
 
-def _marked(value: Any) -> Any:
+def _with_surrogates_replaced(value: Any) -> Any:
     """The same with U+FFFD for every half of a surrogate pair."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
-        return [_marked(item) for item in value]
+        return [_with_surrogates_replaced(item) for item in value]
     if isinstance(value, dict):
-        return {_marked(key): _marked(item) for key, item in value.items()}
+        return {_with_surrogates_replaced(key): _with_surrogates_replaced(item) for key, item in value.items()}
     return value
 
 

@@ -1,21 +1,20 @@
 """`?wait=`: answered as soon as a post is settled or canceled (contract section 4).
 
 However many callers wait, there is one poller per web process, and only while somebody waits. It reads a number that
-changes with every commit of another process, and asks one question for all watched posts when it did.
+changes with every commit of another process, and looks all watched posts up in one query when it did.
 """
 
 import asyncio
 
-from socialpub.db.database import Reader
-from socialpub.db.models import PostStatus
+from socialpub.db import post_rows
 from socialpub.runtime import Runtime
 
 POLL_SECONDS = 0.05
-_AT_ONCE = 500
-_FINAL = (PostStatus.SETTLED, PostStatus.CANCELED)
 
 
-class Waiting:
+class LongPoll:
+    """Everybody who waits for a post to become final."""
+
     def __init__(self, rt: Runtime) -> None:
         self._rt = rt
         self._waiters: dict[str, set[asyncio.Future[None]]] = {}
@@ -24,7 +23,7 @@ class Waiting:
 
     async def until_final(self, post_id: str, seconds: float) -> None:
         """Return once the post is settled or canceled, after `seconds`, or when the appliance stops."""
-        if self._stopped or _final(self._rt.reader, [post_id]):
+        if self._stopped or post_rows.final_among(self._rt.reader, [post_id]):
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.setdefault(post_id, set()).add(future)
@@ -49,12 +48,12 @@ class Waiting:
 
     async def _poll(self) -> None:
         reader = self._rt.reader
-        seen: int | None = None
+        last_version: int | None = None
         while self._waiters:
             version = reader.data_version()
-            if version != seen:
-                seen = version
-                for post_id in _final(reader, list(self._waiters)):
+            if version != last_version:
+                last_version = version
+                for post_id in post_rows.final_among(reader, list(self._waiters)):
                     self._wake(post_id)
             await asyncio.sleep(POLL_SECONDS)
 
@@ -62,17 +61,3 @@ class Waiting:
         for future in self._waiters.get(post_id, ()):
             if not future.done():
                 future.set_result(None)
-
-
-def _final(reader: Reader, post_ids: list[str]) -> list[str]:
-    """Those of these posts that change no more."""
-    found: list[str] = []
-    for start in range(0, len(post_ids), _AT_ONCE):
-        some = post_ids[start : start + _AT_ONCE]
-        marks = ",".join("?" * len(some))
-        rows = reader.all(
-            f"SELECT id FROM post WHERE status IN (?, ?) AND id IN ({marks})",
-            [*_FINAL, *some],
-        )
-        found += [row[0] for row in rows]
-    return found

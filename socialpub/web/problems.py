@@ -1,4 +1,4 @@
-"""Every failure as a problem (RFC 7807): exactly the fields of the specification's section 7, in every corner.
+"""Every failure as a problem (RFC 7807): exactly the fields of the specification's section 7, wherever it happens.
 
 A problem never shows a stack trace, a path of this machine or a secret: `detail` is written for the caller, the cause
 goes to the log.
@@ -7,13 +7,15 @@ goes to the log.
 import orjson
 
 from socialpub.core.errors import SocialpubError
-from socialpub.web.request import Answer, Header, Request
+from socialpub.web.answer import Answer, Header
+from socialpub.web.pages import pages
+from socialpub.web.request import Request
 
 PROBLEM_JSON = b"application/problem+json"
 
 
 def render(error: SocialpubError, base_url: str) -> Answer:
-    """The answer that tells this failure."""
+    """This failure as an answer."""
     problem: dict[str, object] = {
         "type": f"{base_url}/problems/{error.slug}",
         "title": error.title,
@@ -31,9 +33,7 @@ def render(error: SocialpubError, base_url: str) -> Answer:
 
 def answer(error: SocialpubError, request: Request) -> Answer:
     """The failure of this request: a problem, or a page for a browser that is outside of the API."""
-    told = render(error, request.app.rt.settings.base_url)
+    problem = render(error, request.state.rt.settings.base_url)
     if request.accepts_html() and not request.path.startswith(("/api/", "/storage/")):
-        from socialpub.web.pages import pages
-
-        return Answer(told.status, pages.failure(error), (*told.headers, *pages.HEADERS), pages.HTML)
-    return told
+        return Answer(problem.status, pages.failure(error), (*problem.headers, *pages.HEADERS), pages.HTML)
+    return problem

@@ -1,39 +1,30 @@
-"""One request and its answer, as the doors see them.
+"""One request: what came in, and the way back to the caller.
 
 Slim on purpose: a request that only reads costs a few dozen microseconds, and an object for every header, URL and
-query would be most of that. Headers are read once; the body only when somebody asks.
+query would be most of that. Headers are read once; the body only when a handler reads it.
 """
 
 import itertools
 import re
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
-from socialpub.core import logging
+from socialpub.accounts.api_keys import Caller
 from socialpub.core.errors import PayloadTooLarge
-
-if TYPE_CHECKING:
-    from socialpub.accounts.api_keys import Caller
-    from socialpub.publishing.idempotency import Ticket
-    from socialpub.web.app import App
+from socialpub.publishing.idempotency import Ticket
+from socialpub.web.answer import JSON, Answer, Header
+from socialpub.web.state import WebState
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-Header = tuple[bytes, bytes]
 
-JSON = b"application/json"
 MOST_BODY_BYTES = 1 << 20
 """A JSON body larger than this is a 413 (contract 1.7)."""
 
-CLOSE: Header = (b"connection", b"close")
-"""On an answer given before the whole body has arrived: the rest is not read."""
-
-log = logging.get_logger("socialpub.requests")
-
 _QUALITY = re.compile(rb"([a-z0-9.+-]+/[a-z0-9.+-]+)\s*(?:;\s*q=([0-9.]+))?")
-_GIVEN_ID = re.compile(rb"[\x20-\x7e]{1,128}")
+_OWN_ID = re.compile(rb"[\x20-\x7e]{1,128}")
 _numbers = itertools.count(1)
 _process = secrets.token_hex(6).encode()
 
@@ -41,21 +32,6 @@ _process = secrets.token_hex(6).encode()
 def new_id() -> bytes:
     """The id of a request that brought none."""
     return b"%s-%x" % (_process, next(_numbers))
-
-
-class Answer(NamedTuple):
-    """A whole answer. `headers` come on top of those that every answer has."""
-
-    status: int
-    body: bytes = b""
-    headers: tuple[Header, ...] = ()
-    content_type: bytes = JSON
-
-
-def created(data: bytes, where: str | None = None) -> Answer:
-    """201 with `data` as the resource, and where it lives."""
-    headers = () if where is None else ((b"location", where.encode()),)
-    return Answer(201, b'{"data":' + data + b"}", headers)
 
 
 class ClientGone(Exception):
@@ -68,7 +44,6 @@ class Request:
     __slots__ = (
         "_receive",
         "_send",
-        "app",
         "body",
         "caller",
         "headers",
@@ -81,24 +56,25 @@ class Request:
         "rate_headers",
         "scope",
         "started_at",
+        "state",
         "status",
         "ticket",
     )
 
-    def __init__(self, app: "App", scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        self.app = app
+    def __init__(self, state: WebState, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        self.state = state
         self.scope = scope
         self._receive = receive
         self._send = send
         self.method: str = scope["method"]
         self.path: str = scope["path"]
-        """As the proxy hands it on: without the path of base_url. Percent-escapes are decoded."""
+        """As the proxy passes it on: without the path of base_url. Percent-escapes are decoded."""
         self.query_string: bytes = scope["query_string"]
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         """Names in lower case; of a repeated header the last."""
-        given = self.headers.get(b"x-request-id")
-        if given is not None and _GIVEN_ID.fullmatch(given):
-            self.id = given
+        own_id = self.headers.get(b"x-request-id")
+        if own_id is not None and _OWN_ID.fullmatch(own_id):
+            self.id = own_id
         else:
             self.id = new_id()
         self.path_params: dict[str, str] = {}
@@ -109,8 +85,8 @@ class Request:
         """The announced Idempotency-Key of this request, when it has one."""
         self.rate_headers: tuple[Header, ...] = ()
         self.status = 0
-        """What was answered; 0 as long as nothing was."""
-        self.started_at = app.rt.clock.monotonic()
+        """The status of the answer; 0 as long as there is none."""
+        self.started_at = state.rt.clock.monotonic()
 
     # --- what came in ------------------------------------------------------------------------------------------------
 
@@ -127,24 +103,24 @@ class Request:
 
     @property
     def client_address(self) -> str:
-        """Who asks. A proxy on this machine is believed when it says for whom."""
+        """The address of the caller. A proxy on this machine is believed when it names one."""
         client = self.scope.get("client")
         address = client[0] if client else ""
         if address in ("127.0.0.1", "::1"):
             forwarded = self.headers.get(b"x-forwarded-for")
             if forwarded:
-                # Each proxy appends whom it heard from: only the last entry was written by ours.
+                # Each proxy appends the address of its peer: only the last entry was written by ours.
                 return forwarded.rpartition(b",")[2].strip().decode("latin-1")[:64]
         return address
 
     def accepts_html(self) -> bool:
-        """Whether a browser asks: a page is named, and JSON is not wanted more."""
+        """Whether a page is accepted, and JSON is not preferred to it: a browser."""
         accept = self.headers.get(b"accept", b"").lower()
         if b"text/html" not in accept:
             return False
-        wanted = dict(_QUALITY.findall(accept))
-        page = _weight(wanted.get(b"text/html", b""))
-        return page > 0 and page >= _weight(wanted.get(JSON, b"0"))
+        weights = dict(_QUALITY.findall(accept))
+        page_weight = _weight(weights.get(b"text/html", b""))
+        return page_weight > 0 and page_weight >= _weight(weights.get(JSON, b"0"))
 
     async def receive(self) -> tuple[bytes, bool]:
         """The next piece of the body, and whether more follows. Raises ClientGone."""
@@ -155,8 +131,8 @@ class Request:
 
     async def read(self, most_bytes: int = MOST_BODY_BYTES) -> bytes:
         """The whole body. Raises PayloadTooLarge as soon as it is more than `most_bytes`, and ClientGone."""
-        announced = self.content_length
-        if announced is not None and announced > most_bytes:
+        length = self.content_length
+        if length is not None and length > most_bytes:
             raise _too_large(most_bytes)
         body, more = await self.receive()
         if len(body) > most_bytes:
@@ -176,16 +152,16 @@ class Request:
     async def answer(self, answer: Answer) -> None:
         """Send a whole answer."""
         status, body, headers, content_type = answer
-        first: tuple[Header, ...] = ()
+        framing: tuple[Header, ...] = ()
         if body:
-            first = ((b"content-type", content_type), (b"content-length", b"%d" % len(body)))
+            framing = ((b"content-type", content_type), (b"content-length", b"%d" % len(body)))
         elif status != 204:
-            first = ((b"content-length", b"0"),)
-        await self.start(status, first + headers)
+            framing = ((b"content-length", b"0"),)
+        await self.start(status, framing + headers)
         await self._send({"type": "http.response.body", "body": body})
 
     async def start(self, status: int, headers: tuple[Header, ...]) -> None:
-        """Begin an answer whose body follows piece by piece (`send`). `content-length` is the caller's to give."""
+        """Begin an answer whose body follows piece by piece (`send`). `headers` has to hold `content-length`."""
         self.status = status
         await self._send(
             {

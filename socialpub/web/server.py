@@ -1,8 +1,8 @@
 """The web process: listens, answers, and stops without breaking anybody's request.
 
-A stop drains. The doors close once what already stood before them was let in, every answer says that its connection
-ends, whoever waits is answered with what is true; only then the server goes. Closing idle connections at once would
-break the request that a client is just sending over one.
+A stop drains. The listeners close once the connections that had already been made were accepted, every answer says that
+its connection ends, whoever waits is answered with what is true; only then the server ends. Closing idle connections at
+once would break the request that a client is just sending over one.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ from socialpub.core.errors import InvalidRequest, OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.runtime import Runtime
 from socialpub.web import problems
+from socialpub.web.answer import CLOSE
 from socialpub.web.app import App, create_app
 from socialpub.web.request import new_id
 
@@ -28,14 +29,13 @@ log = logging.get_logger("socialpub.web.server")
 
 BACKLOG = 2048
 ADMIT_SECONDS = 0.1
-"""How long the doors stay open after the signal, so that nobody is turned away who had already knocked."""
+"""How long connections are accepted after the signal, so that nobody is refused who had already connected."""
 IDLE_GRACE_SECONDS = 2.0
 """How long a connection without a request is kept, in case its client is just sending one."""
 BUSY_GRACE_SECONDS = 10.0
 """How long requests that run are waited for."""
 
-_CLOSE = (b"connection", b"close")
-_LOOK_EVERY_SECONDS = 0.05
+_POLL_SECONDS = 0.05
 
 
 def run(rt: Runtime) -> int:
@@ -56,18 +56,18 @@ def listen(settings: Settings) -> list[socket.socket]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, kind, protocol, _, address in dict.fromkeys(found):
-            one = socket.socket(family, kind, protocol)
-            sockets.append(one)
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener = socket.socket(family, kind, protocol)
+            sockets.append(listener)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
                 # 0.0.0.0 and :: may both be asked for; without this the second would find the port taken.
-                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            one.bind(address)
-            one.listen(BACKLOG)
-            one.setblocking(False)
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            listener.bind(address)
+            listener.listen(BACKLOG)
+            listener.setblocking(False)
     except OSError as error:
-        for one in sockets:
-            one.close()
+        for listener in sockets:
+            listener.close()
         raise _cannot_listen(settings.listen, error) from error
     return sockets
 
@@ -76,12 +76,12 @@ def _cannot_listen(address: str, error: OSError) -> OperatorError:
     if error.errno == errno.EADDRINUSE:
         return OperatorError(
             f"{address} is in use by another program.",
-            "Stop that one (perhaps another socialpub), or set `listen` to another port.",
+            "Stop that program (perhaps another socialpub), or set `listen` to another port.",
         )
     if error.errno == errno.EACCES:
         return OperatorError(
             f"{address} may not be used by this user.",
-            "Set `listen` to a port above 1023 and let a proxy answer on the small one.",
+            "Set `listen` to a port above 1023 and let a proxy listen on the lower one.",
         )
     return OperatorError(
         f"{address} cannot be listened on: {error.strerror or error}.",
@@ -89,53 +89,17 @@ def _cannot_listen(address: str, error: OSError) -> OperatorError:
     )
 
 
-class _OneWrite:
-    """A transport that sends an answer's head together with what follows it: one packet, one call of the kernel."""
-
-    __slots__ = ("_head", "_loop", "_transport")
-
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
-        self._loop = asyncio.get_running_loop()
-        self._head = b""
-
-    def write(self, data: bytes) -> None:
-        if self._head:
-            data, self._head = self._head + data, b""
-        elif data.startswith(b"HTTP/1.1 "):
-            self._head = data
-            self._loop.call_soon(self._flush)  # for when nothing follows at once
-            return
-        self._transport.write(data)
-
-    def close(self) -> None:
-        self._flush()
-        self._transport.close()
-
-    def _flush(self) -> None:
-        if self._head:
-            data, self._head = self._head, b""
-            if not self._transport.is_closing():
-                self._transport.write(data)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-
-class _Protocol(HttpToolsProtocol):
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(cast("asyncio.Transport", _OneWrite(transport)))
-
+class _HttpProtocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
-        """What is no HTTP is refused by a problem like every other."""
+        """Something that is not HTTP gets a problem like every other failure."""
         app = cast("App", self.config.app)
-        problem = problems.render(InvalidRequest.at(message=msg), app.rt.settings.base_url)
+        problem = problems.render(InvalidRequest.at(message=msg), app.state.rt.settings.base_url)
         headers = [
-            *(header for header in self.server_state.default_headers if header != _CLOSE),
+            *(header for header in self.server_state.default_headers if header != CLOSE),
             (b"content-type", problem.content_type),
             (b"content-length", b"%d" % len(problem.body)),
             (b"x-request-id", new_id()),
-            _CLOSE,
+            CLOSE,
         ]
         lines = [b"HTTP/1.1 400 Bad Request", *(name + b": " + value for name, value in headers), b"", problem.body]
         self.transport.write(b"\r\n".join(lines))
@@ -152,7 +116,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 app,
                 loop="uvloop",
-                http=_Protocol,
+                http=_HttpProtocol,
                 ws="none",
                 lifespan="on",
                 log_config=None,
@@ -179,35 +143,35 @@ class Server(uvicorn.Server):
                 loop.remove_signal_handler(signum)
 
     def stop(self) -> None:
-        """Begin to drain; asked again, end now."""
-        self.app.rt.stopping.set()
+        """Begin to drain; called again, end now."""
+        self.app.state.rt.stopping.set()
         if self._draining is None:
             self._draining = asyncio.get_running_loop().create_task(self.drain())
         else:
             self.should_exit = self.force_exit = True
 
     async def drain(self) -> None:
-        """Let everybody end what they began, then end the server."""
+        """Let every request that has begun end, then end the server."""
         log.info("stopping", connections=len(self.server_state.connections))
         loop = asyncio.get_running_loop()
-        began = loop.time()
-        # uvicorn renews its headers from the configuration every second; both are told.
-        self.config.encoded_headers.append(_CLOSE)
-        self.server_state.default_headers = [*self.server_state.default_headers, _CLOSE]
+        began_at = loop.time()
+        # uvicorn renews its headers from the configuration every second, so both are changed.
+        self.config.encoded_headers.append(CLOSE)
+        self.server_state.default_headers = [*self.server_state.default_headers, CLOSE]
         for connection in self._busy():
             connection.cycle.keep_alive = False
-        self.app.waiting.stop()
+        self.app.state.long_poll.stop()
         await asyncio.sleep(ADMIT_SECONDS)
         for listener in self.servers:
             listener.close()
         while self.server_state.connections:
-            waited = loop.time() - began
+            waited = loop.time() - began_at
             if waited >= (BUSY_GRACE_SECONDS if self._busy() else IDLE_GRACE_SECONDS):
                 break
-            await asyncio.sleep(_LOOK_EVERY_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
         self.should_exit = True
 
     def _busy(self) -> list[Any]:
         """The connections over which a request is being answered."""
-        found: list[Any] = list(self.server_state.connections)
-        return [one for one in found if one.cycle is not None and not one.cycle.response_complete]
+        connections: list[Any] = list(self.server_state.connections)
+        return [each for each in connections if each.cycle is not None and not each.cycle.response_complete]

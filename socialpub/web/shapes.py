@@ -5,19 +5,17 @@ each with the path of its field.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError, WithJsonSchema
 from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
 
 from socialpub.core import ids
 from socialpub.core.errors import FieldError, InvalidRequest
-
-Path = tuple[str | int, ...]
+from socialpub.core.validation import Path, field_errors, nearest_field, wrong, wrong_inside
 
 LEFT_OUT: Any = None
 """The default of a field that may be left out but not be `null`."""
@@ -39,7 +37,9 @@ class Shape(BaseModel):
         try:
             shape = cls.model_validate(value)
         except ValidationError as error:
-            raise InvalidRequest(REFUSED, _failing_fields(error, more)) from None
+            found = field_errors(error, nearest_field(cls))
+            known = {one.path for one in found}
+            raise InvalidRequest(REFUSED, [*found, *(one for one in more if one.path not in known)]) from None
         if more:
             raise InvalidRequest(REFUSED, more)
         return shape
@@ -48,55 +48,6 @@ class Shape(BaseModel):
     def across(cls, _value: Any) -> Sequence[FieldError]:
         """Rules that several fields make together, asked of the parsed body whether or not its fields pass."""
         return ()
-
-
-# --- errors ----------------------------------------------------------------------------------------------------------
-
-
-def wrong(message: str) -> PydanticCustomError:
-    """This field is wrong, and this is what to change."""
-    return PydanticCustomError("wrong", "{message}", {"message": message})
-
-
-def wrong_inside(errors: Iterable[tuple[Path, str]]) -> PydanticCustomError:
-    """Something inside of this field is wrong, at each of these paths below it."""
-    return PydanticCustomError("wrong_inside", "wrong inside", {"errors": list(errors)})
-
-
-_WORDS = {
-    "missing": "is required",
-    "extra_forbidden": "is not a field of this request; leave it out",
-    "string_type": "must be a string",
-    "int_type": "must be a whole number",
-    "list_type": "must be an array",
-    "dict_type": "must be an object",
-    "model_type": "must be an object",
-    "string_too_short": "must not be empty",
-    "string_too_long": "may have at most {max_length} characters",
-    "too_short": "must not be empty",
-    "too_long": "may have at most {max_length} items",
-    "greater_than": "must be greater than {gt}",
-    "greater_than_equal": "must be at least {ge}",
-    "less_than_equal": "must be at most {le}",
-    "literal_error": "must be one of {expected}",
-    "wrong": "{message}",
-}
-
-
-def _failing_fields(error: ValidationError, more: Iterable[FieldError] = ()) -> list[FieldError]:
-    """What the library says, in our words, in the order of the fields; each field once."""
-    found: dict[Path, str] = {}
-    for detail in error.errors(include_url=False, include_input=False):
-        path, context = detail["loc"], detail.get("ctx", {})
-        if detail["type"] == "wrong_inside":
-            for below, message in context["errors"]:
-                found.setdefault((*path, *below), message)
-        else:
-            words = _WORDS.get(detail["type"], detail["msg"].replace("{", "{{").replace("}", "}}"))
-            found.setdefault(path, words.format(**context))
-    for one in more:
-        found.setdefault(one.path, one.message)
-    return [FieldError(path, message) for path, message in found.items()]
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
@@ -230,6 +181,6 @@ def read_query(shape: type[Q], query_string: bytes) -> Q:
         return shape.model_validate(given)
     except ValidationError as error:
         # A list in a query is one parameter: which of its items fails is for the message.
-        first = {one.path[:1]: one for one in reversed(_failing_fields(error))}
+        first = {one.path[:1]: one for one in reversed(field_errors(error, nearest_field(shape)))}
         errors = [FieldError(path, one.message) for path, one in reversed(first.items())]
         raise InvalidRequest("The query has parameters that cannot be accepted.", errors) from None

@@ -10,49 +10,50 @@ from collections.abc import Callable
 from socialpub.core import logging
 from socialpub.core.errors import InvalidRequest, SocialpubError
 from socialpub.web import problems
-from socialpub.web.request import CLOSE, ClientGone, Request
+from socialpub.web.answer import CLOSE
+from socialpub.web.request import ClientGone, Request
 
 log = logging.get_logger("socialpub.requests")
 
 STALL_SECONDS = 60.0
-"""A sender from whom nothing came for so long has gone without saying so."""
+"""A sender from whom nothing came for so long is gone without having closed the connection."""
 
 MOST_THROWN_AWAY_BYTES = 8 * 1024 * 1024
 MOST_THROWN_AWAY_SECONDS = 2.0
 
 
-class Stream:
+class RequestStream:
     """The body of one request."""
 
     def __init__(self, request: Request) -> None:
-        self.request = request
+        self._request = request
         self._begun = False
-        self._whole = request.content_length == 0
+        self._complete = request.content_length == 0
 
     async def feed(self, sink: Callable[[bytes], None]) -> None:
         """Hand every piece to `sink`, on the event loop. Raises what `sink` raises, ClientGone, and InvalidRequest
         when nothing comes any more."""
         loop = asyncio.get_running_loop()
-        receive = self.request.receive
+        receive = self._request.receive
         more = self._begun = True
         try:
-            async with asyncio.timeout(STALL_SECONDS) as patience:
+            async with asyncio.timeout(STALL_SECONDS) as timeout:
                 renewed_at = loop.time()
                 while more:
                     piece, more = await receive()
-                    self._whole = not more
+                    self._complete = not more
                     sink(piece)
                     if loop.time() - renewed_at > 1:
                         renewed_at = loop.time()
-                        patience.reschedule(renewed_at + STALL_SECONDS)
+                        timeout.reschedule(renewed_at + STALL_SECONDS)
         except TimeoutError:
             message = f"Nothing arrived for {STALL_SECONDS:.0f} seconds. Send the request again."
             raise InvalidRequest.at(message=message) from None
 
     async def refuse(self, error: SocialpubError) -> None:
-        """Tell `error` at once when the body has not arrived yet; else raise it, as a failure of any request."""
-        request = self.request
-        if self._whole:
+        """Answer with `error` at once when the body has not arrived yet; else raise it, as a failure of any request."""
+        request = self._request
+        if self._complete:
             raise error
         if error.status >= 500:
             fields = {"path": request.path, "request_id": request.id.decode()}
@@ -75,7 +76,7 @@ class Stream:
         try:
             async with asyncio.timeout(MOST_THROWN_AWAY_SECONDS):
                 while more and left > 0:
-                    piece, more = await self.request.receive()
+                    piece, more = await self._request.receive()
                     left -= len(piece)
         except (TimeoutError, ClientGone):
             return

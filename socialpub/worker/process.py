@@ -1,4 +1,4 @@
-"""The worker process: Huey's consumer answering the doorbell, and the sweep beside it."""
+"""The worker process: Huey's consumer answers wake-ups, and the reconciler runs beside it."""
 
 import signal
 
@@ -8,8 +8,9 @@ from socialpub.core import logging
 from socialpub.core.errors import Unavailable
 from socialpub.publishing import engine
 from socialpub.runtime import Runtime
-from socialpub.worker.reconciler import Sweep
-from socialpub.worker.wakeup import HueyDoorbell
+from socialpub.worker.housekeeping import Housekeeping
+from socialpub.worker.reconciler import Reconciler
+from socialpub.worker.wakeup import HueyWakeup
 
 SHUTDOWN_SECONDS = 150.0
 """Longer than the longest commit: dropping a running one would make its outcome unknown. `serve`, which promises to
@@ -21,11 +22,11 @@ log = logging.get_logger("socialpub.worker")
 class _Consumer(Consumer):  # type: ignore[misc]
     """Stops taking up work as soon as it is told to stop, and lets what is running end."""
 
-    def __init__(self, rt: Runtime, doorbell: HueyDoorbell) -> None:
+    def __init__(self, rt: Runtime, wakeup: HueyWakeup) -> None:
         self._rt = rt
-        self._bell = doorbell.bell
+        self._socket = wakeup.socket
         super().__init__(
-            doorbell.huey,
+            wakeup.huey,
             workers=rt.settings.publishing.workers,
             periodic=False,
             scheduler_interval=60,
@@ -38,28 +39,30 @@ class _Consumer(Consumer):  # type: ignore[misc]
     def stop(self, graceful: bool = False) -> None:
         self._rt.stopping.set()
         for _ in range(self.workers):
-            self._bell.ring()  # whoever waits for a ring looks up and sees that it is over
+            self._socket.signal()  # whoever waits looks up and sees that it is over
         super().stop(graceful=True)
 
 
 def run(rt: Runtime) -> int:
     """Deliver until told to stop (SIGTERM, SIGINT); the exit code. Wants the main thread."""
-    assert isinstance(rt.doorbell, HueyDoorbell)
-    sweep = Sweep(rt)
+    assert isinstance(rt.wakeup, HueyWakeup)
+    reconciler, housekeeping = Reconciler(rt), Housekeeping(rt)
 
     def work(delivery_id: str) -> None:
-        sweep.answered(delivery_id)
+        reconciler.answered(delivery_id)
         try:
             engine.work(rt, delivery_id)
         except Unavailable as error:
-            log.warning("nothing can be taken up; the sweep rings again", reason=error.detail)
+            log.warning("nothing can be taken up; the reconciler tries again", reason=error.detail)
 
-    rt.doorbell.answer(work)
-    rt.doorbell.bell.listen()
-    sweep.start()
+    rt.wakeup.answer(work)
+    rt.wakeup.socket.listen()
+    reconciler.start()
+    housekeeping.start()
     log.info("the worker is up", threads=rt.settings.publishing.workers)
-    _Consumer(rt, rt.doorbell).run()
+    _Consumer(rt, rt.wakeup).run()
     rt.stopping.set()
-    sweep.join()
+    reconciler.join()
+    housekeeping.join()
     log.info("the worker has ended")
     return 0

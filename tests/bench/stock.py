@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
-from socialpub.accounts import credentials, profiles
+from socialpub.accounts import credentials
 from socialpub.core import ids
 from socialpub.core.clock import stamp
 from socialpub.db.database import Tx
@@ -25,7 +25,7 @@ BODY = "A post of the stock, number {number}: as long as people write them, with
 
 def connect(rt: Runtime, grants: Iterable[dict[str, Any]]) -> list[str]:
     """Profiles with these tokens; their ids."""
-    return [profiles.import_account(rt, "x", credentials.read(json.dumps(grant))).profile_id for grant in grants]
+    return [connect.import_account(rt, "x", credentials.read(json.dumps(grant))).profile_id for grant in grants]
 
 
 def fill(rt: Runtime, profile_ids: list[str], count: int) -> None:

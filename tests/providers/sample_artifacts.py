@@ -1,9 +1,10 @@
-"""Samples that many cells share: made once and examined once."""
+"""Samples that many cells share: made once and inspected once."""
 
 from collections.abc import Callable
 from pathlib import Path
 
-from socialpub.media.inspect import Facts, Limits, examine
+from socialpub.media.inspect import inspect_file
+from socialpub.media.types import Facts, MediaLimits
 from socialpub.runtime import Runtime
 from tests.support.sandbox_http import artifact
 
@@ -14,5 +15,5 @@ def sample_artifact(rt: Runtime, sample: Path, mime_type: str, make: Callable[[P
     """An artifact of this sample in this appliance; its id."""
     if sample not in _known:
         make(sample)
-        _known[sample] = examine(sample, mime_type, Limits())
+        _known[sample] = inspect_file(sample, mime_type, MediaLimits())
     return artifact(rt, sample, mime_type, _known[sample])

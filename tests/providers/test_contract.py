@@ -13,7 +13,8 @@ import pytest
 
 import socialpub
 from socialpub.db.models import State
-from socialpub.providers.base import Account, Content, Kind, MediaFile, Provider
+from socialpub.providers.content import Account, Content, MediaFile
+from socialpub.providers.protocol import Kind, Provider
 from socialpub.publishing import posts
 from socialpub.publishing.posts import Draft, DraftMedia
 from socialpub.sandbox.world import Request
@@ -184,12 +185,12 @@ def test_what_validate_says_is_what_the_delivery_fails_with_and_nothing_is_sent(
     picture = DraftMedia(sample_artifact(env.rt, env.samples / "plain.jpg", "image/jpeg", media.jpeg))
     files = (picture,) if with_picture else ()
     draft = Draft(body, None, (profile,), files, {network: options} if options else None)
-    (told,) = posts.validate(env.rt, env.rt.reader, draft, OWNER)
-    assert told["problems"]
+    (checked,) = posts.validate(env.rt, env.rt.reader, draft, OWNER)
+    assert checked.problems
     post = accept(env.rt, profile, body=body, media=files, options=draft.options)
     drain(env.rt, env.clock)
     assert state_of(env.rt, post) is State.FAILED
-    assert message_of(env.rt, post) == " ".join(problem["message"] for problem in told["problems"])
+    assert message_of(env.rt, post) == " ".join(problem.message for problem in checked.problems)
     assert env.transport.called == []
 
 

@@ -12,8 +12,8 @@ from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.sections import ProvidersSection
 from socialpub.db.database import Tx
 from socialpub.db.models import State
-from socialpub.providers.base import Provider
 from socialpub.providers.http import Http
+from socialpub.providers.protocol import Provider
 from socialpub.publishing import posts
 from socialpub.publishing.posts import Draft, DraftMedia
 from socialpub.runtime import Runtime, build

@@ -10,7 +10,8 @@ from starlette.routing import Match, Mount
 from socialpub.core import ids
 from socialpub.core.settings.sections import NetworkSection, PinterestSection, ProvidersSection, TikTokSection, XSection
 from socialpub.db.database import Tx
-from socialpub.media.inspect import ACCEPTED, Facts, Limits, examine
+from socialpub.media.inspect import inspect_file
+from socialpub.media.types import ACCEPTED_TYPES, Facts, MediaLimits
 from socialpub.providers.http import Http
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World, create_app
@@ -122,8 +123,8 @@ def _connect(rt: Runtime, provider: str, account_id: str, username: str, tokens:
 def artifact(rt: Runtime, source: Path, mime_type: str, known: Facts | None = None) -> str:
     """A verified artifact of this file; its id. `known`: what an earlier look found; the file is shared then, not
     copied, so nobody may write into it."""
-    assert mime_type in ACCEPTED
-    facts = known or examine(source, mime_type, Limits())
+    assert mime_type in ACCEPTED_TYPES
+    facts = known or inspect_file(source, mime_type, MediaLimits())
     artifact_id = ids.new(int(rt.now().timestamp() * 1000))
     storage_key = rt.files.new_key(artifact_id, mime_type)
     rt.files.path(storage_key).parent.mkdir(parents=True, exist_ok=True)

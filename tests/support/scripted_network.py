@@ -3,22 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from socialpub.providers.base import (
-    Account,
-    CannotTell,
-    Content,
-    Done,
-    Identity,
-    Job,
-    Kind,
-    Look,
-    Outcome,
-    Problem,
-    Published,
-    Step,
-    Tokens,
-)
+from socialpub.providers.content import Account, Content, Problem
 from socialpub.providers.errors import ProviderError
+from socialpub.providers.job import Job
+from socialpub.providers.oauth import Identity, Tokens
+from socialpub.providers.outcomes import CannotTell, Done, Look, Outcome, Published
+from socialpub.providers.protocol import Kind, Step
 
 ScriptedResult = Outcome | Look | CannotTell | ProviderError | BaseException | Callable[[Job], object]
 """An exception is raised, a function is called with the job, everything else is returned."""

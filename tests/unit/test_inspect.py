@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from socialpub.media import inspect
-from socialpub.media.inspect import Facts, Limits, Refused
+from socialpub.media.types import Facts, MediaLimits, MediaRejected, canonical_type, kind_of
 from tests.samples import liars, media
 
 Make = Callable[[Path], Path]
 
 
-def examined(path: Path, declared: str, limits: Limits | None = None) -> Facts:
-    return inspect.examine(path, declared, limits or Limits())
+def examined(path: Path, declared: str, limits: MediaLimits | None = None) -> Facts:
+    return inspect.inspect_file(path, declared, limits or MediaLimits())
 
 
-def refusal(path: Path, declared: str, limits: Limits | None = None) -> str:
-    with pytest.raises(Refused) as caught:
+def refusal(path: Path, declared: str, limits: MediaLimits | None = None) -> str:
+    with pytest.raises(MediaRejected) as caught:
         examined(path, declared, limits)
     assert str(path.parent) not in caught.value.reason
     return caught.value.reason
@@ -69,9 +69,9 @@ def test_width_and_height_are_those_of_the_upright_picture(tmp_path: Path, orien
 
 def test_image_jpg_counts_as_image_jpeg(tmp_path: Path) -> None:
     assert examined(media.jpeg(tmp_path / "a"), "image/jpg").mime_type == "image/jpeg"
-    assert inspect.canonical("Image/JPG") == "image/jpeg"
-    assert inspect.canonical("image/tiff") is None
-    assert inspect.kind_of("video/webm") == "video"
+    assert canonical_type("Image/JPG") == "image/jpeg"
+    assert canonical_type("image/tiff") is None
+    assert kind_of("video/webm") == "video"
 
 
 @pytest.mark.parametrize("junk", [bytes(4096), b"\r\n", b'{"cameraInfo": {"lens": 2}}', bytes(range(256)) * 64])
@@ -261,26 +261,26 @@ def test_an_honest_comment_is_no_reason(tmp_path: Path) -> None:
 
 
 def test_each_kind_has_its_own_limit_in_bytes(tmp_path: Path) -> None:
-    limits = Limits(image_bytes=500, video_bytes=1000)
+    limits = MediaLimits(image_bytes=500, video_bytes=1000)
     assert "at most 500" in refusal(media.jpeg(tmp_path / "a"), "image/jpeg", limits)
     assert "at most 1000" in refusal(media.video_mp4(tmp_path / "b", 0.1), "video/mp4", limits)
 
 
 def test_one_pixel_too_many_is_refused_and_none_too_many_is_not(tmp_path: Path) -> None:
     path = media.png(tmp_path / "a.png", 100, 100)
-    assert examined(path, "image/png", Limits(image_pixels=10_000))
-    assert "9999 pixels" in refusal(path, "image/png", Limits(image_pixels=9_999))
+    assert examined(path, "image/png", MediaLimits(image_pixels=10_000))
+    assert "9999 pixels" in refusal(path, "image/png", MediaLimits(image_pixels=9_999))
 
 
 def test_the_frames_of_an_animation_are_limited_together(tmp_path: Path) -> None:
     path = media.gif_animated(tmp_path / "a.gif")
-    assert examined(path, "image/gif", Limits(image_total_pixels=64 * 48 * 3))
-    assert "at most 9215" in refusal(path, "image/gif", Limits(image_total_pixels=64 * 48 * 3 - 1))
+    assert examined(path, "image/gif", MediaLimits(image_total_pixels=64 * 48 * 3))
+    assert "at most 9215" in refusal(path, "image/gif", MediaLimits(image_total_pixels=64 * 48 * 3 - 1))
 
 
 def test_the_limits_leave_the_decoder_as_it_was(tmp_path: Path) -> None:
     from PIL import Image
 
     before = Image.MAX_IMAGE_PIXELS
-    refusal(liars.png_bomb(tmp_path / "a.png", 20_000, 200), "image/png", Limits(image_pixels=1))
+    refusal(liars.png_bomb(tmp_path / "a.png", 20_000, 200), "image/png", MediaLimits(image_pixels=1))
     assert before == Image.MAX_IMAGE_PIXELS

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from PIL import Image, ImageCms
 
-from socialpub.media.resize import CannotFit, fit
+from socialpub.media.resize import fit
+from socialpub.media.types import CannotFit
 from tests.samples import liars, media
 
 JPEG_OR_PNG = ("image/jpeg", "image/png")

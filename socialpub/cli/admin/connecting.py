@@ -13,7 +13,8 @@ from socialpub.cli.errors import Failure
 from socialpub.cli.output import moment, say, working
 
 if TYPE_CHECKING:
-    from socialpub.accounts.connect import Begun, Finished
+    from socialpub.accounts.connect import Begun
+    from socialpub.accounts.profiles import Connected
     from socialpub.runtime import Runtime
 
 GLANCE_SECONDS = 0.5
@@ -69,10 +70,10 @@ def refresh_profile(appliance: Appliance, profile_id: str) -> None:
 
     Not needed in daily life: tokens are renewed before they are used, and before they lapse while nobody uses them.
     """
-    from socialpub.accounts import profiles, tokens
+    from socialpub.accounts import profiles, remedies, tokens
     from socialpub.core.errors import NotFound
-    from socialpub.providers.base import Withdrawn
     from socialpub.providers.errors import ProviderError
+    from socialpub.providers.job import Withdrawn
 
     with appliance.open() as rt:
         profile = profiles.find(rt.reader, profile_id)
@@ -85,12 +86,12 @@ def refresh_profile(appliance: Appliance, profile_id: str) -> None:
         except Withdrawn:
             raise Failure(
                 f"The profile “{profile.name}” is disconnected.",
-                f"Connect the account as a new profile: {profiles.reconnect(profile.provider)}",
+                f"Connect the account as a new profile: {remedies.reconnect(profile.provider)}",
             ) from None
         except tokens.Paused as paused:
             raise Failure(paused.message, "Go on with: socialpub admin resume") from None
         except ProviderError as error:
-            raise Failure(error.message, profiles.remedy(provider, error)) from None
+            raise Failure(error.message, remedies.after_failure(provider, error)) from None
         profile = profiles.find(rt.reader, profile_id)
         assert profile is not None
         until = f", good until {moment(profile.access_expires_at)}" if profile.access_expires_at else ""
@@ -123,17 +124,18 @@ def _show(begun: "Begun", label: str) -> None:
 @contextmanager
 def _given_up_at_the_end(rt: "Runtime", begun: "Begun") -> Iterator[None]:
     """Whoever leaves before the end leaves nothing open behind."""
-    from socialpub.accounts import connect
+
+    from socialpub.accounts import consents
 
     try:
         yield
     except KeyboardInterrupt:
         raise Failure(DONE) from None
     finally:
-        rt.write(connect.give_up, begun.id)  # changes nothing when it has ended already
+        rt.write(consents.give_up, begun.id)  # changes nothing when it has ended already
 
 
-def _awaited(rt: "Runtime", begun: "Begun") -> "Finished":
+def _awaited(rt: "Runtime", begun: "Begun") -> "Connected":
     """What became of it once the browser has come back to the web process."""
     with working("Waiting for your browser to come back (Ctrl-C to leave)"):
         while (finished := _ended(rt, begun)) is None:
@@ -141,7 +143,7 @@ def _awaited(rt: "Runtime", begun: "Begun") -> "Finished":
     return finished
 
 
-def _pasted(rt: "Runtime", provider: str, begun: "Begun") -> "Finished":
+def _pasted(rt: "Runtime", provider: str, begun: "Begun") -> "Connected":
     """The address by hand; asked again while it is none. The web process may have been faster."""
     from socialpub.accounts import connect
     from socialpub.core.errors import OperatorError
@@ -166,11 +168,12 @@ def _pasted(rt: "Runtime", provider: str, begun: "Begun") -> "Finished":
     raise Failure("No address was pasted. " + DONE)
 
 
-def _ended(rt: "Runtime", begun: "Begun") -> "Finished | None":
+def _ended(rt: "Runtime", begun: "Begun") -> "Connected | None":
     """How it ended; None while it has not. Raises Failure."""
-    from socialpub.accounts import connect
 
-    outcome = connect.outcome(rt, begun.id)
-    if isinstance(outcome, connect.Failed):
+    from socialpub.accounts import consents
+
+    outcome = consents.outcome(rt, begun.id)
+    if isinstance(outcome, consents.Failed):
         raise Failure(outcome.message, outcome.hint)
     return outcome

@@ -24,8 +24,8 @@ def import_profile(appliance: Appliance, provider: str, name: str | None, creden
     The credentials are JSON: {"accessToken", "refreshToken"?, "expiresAt"?, "refreshExpiresAt"?, "scope"?}. The same
     account again gives its profile new tokens.
     """
+    from socialpub.accounts import connect, profiles
     from socialpub.accounts import credentials as forms
-    from socialpub.accounts import profiles
 
     with appliance.open() as rt:
         if provider not in rt.providers:
@@ -34,7 +34,7 @@ def import_profile(appliance: Appliance, provider: str, name: str | None, creden
             say("Paste the credentials (JSON), then press Ctrl-D:")
         grant = forms.read(credentials.read())
         with working(f"Asking {rt.providers[provider].label} whose tokens these are"):
-            imported = profiles.import_account(rt, provider, grant, name)
+            imported = connect.import_account(rt, provider, grant, name)
         click.echo(imported.profile_id)
         profile = profiles.find(rt.reader, imported.profile_id)
         assert profile is not None

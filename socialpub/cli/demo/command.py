@@ -142,16 +142,17 @@ def _perform(stage: "Stage", tour: "Tour", film: "Film") -> Posts:
 
 def _connect(rt: Any, provider: str) -> str:
     """An account's consent as its owner gives it, in a browser that comes back to the appliance; the profile's id."""
-    from socialpub.accounts import connect
+    from socialpub.accounts import connect, consents
+    from socialpub.accounts.profiles import Connected
     from socialpub.cli.demo import consent_click
 
     begun = connect.begin(rt, provider)
     consent_click.allow(begun.url, ACCOUNT)
-    outcome = connect.outcome(rt, begun.id)
+    outcome = consents.outcome(rt, begun.id)
     match outcome:
-        case connect.Finished():
+        case Connected():
             return outcome.profile_id
-        case connect.Failed():
+        case consents.Failed():
             raise Failure(outcome.message, outcome.hint)
         case None:
             raise Failure(f"The browser did not come back to {begun.redirect_uri}.", "Its log says more.")
@@ -170,7 +171,7 @@ def _first_board(rt: Any, profile_id: str) -> tuple[str, str]:
 def _show_around(stage: "Stage", console: "Console", posts: Posts) -> None:
     from rich.text import Text
 
-    from socialpub.cli.demo.transcript import LABELS
+    from socialpub.providers.registry import LABELS
 
     rows = [
         *((f"{label} as a reader sees it", f"{stage.sandbox_url}/{name}/feed") for name, label in LABELS.items()),
@@ -195,7 +196,7 @@ def _configured(stage: "Stage") -> str:
 
 def _demand_success(stage: "Stage", posts: Posts) -> None:
     """Raises `Failure`, which names every network that has not got its post, and why."""
-    from socialpub.cli.demo.transcript import LABELS
+    from socialpub.providers.registry import LABELS
 
     missing = [
         f"The {kind} is not on {LABELS[delivery['provider']]} “{delivery['profileName']}” ({delivery['status']}): "

@@ -15,9 +15,9 @@ from rich.text import Text
 
 from socialpub.cli.errors import Failure
 from socialpub.cli.output import working
+from socialpub.providers.registry import LABELS
 
 WAIT_SECONDS = 60
-LABELS = {"x": "X", "tiktok": "TikTok", "pinterest": "Pinterest"}
 MARGIN = "   "
 PRIVATE = "for its owner alone (SELF_ONLY), so it has no public address"
 DATA = "  -d '"

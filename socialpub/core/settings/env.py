@@ -10,8 +10,9 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from socialpub.core.settings import messages
+from socialpub.core import validation
 from socialpub.core.settings.messages import Key
+from socialpub.core.spelling import nearest
 
 PREFIX = "SOCIALPUB_"
 FILE_VARIABLE = "SOCIALPUB_CONFIG"
@@ -27,24 +28,26 @@ def merge_environment(
 ) -> tuple[list[str], dict[Key, str]]:
     """Put the variables into `values`. Returns the mistakes, and for each key that was set so its variable."""
     by_variable = {variable(key): key for key in keys}
-    found: list[str] = []
+    mistakes: list[str] = []
     variables: dict[Key, str] = {}
     for name in sorted(environ):
         if not name.startswith(PREFIX) or name == FILE_VARIABLE:
             continue
         key = by_variable.get(name)
         if key is None:
-            found.append(f"unknown environment variable {name}{messages.meant(name.upper(), by_variable)}")
+            # Without the prefix, which would make every two variables look alike.
+            near = nearest(name.removeprefix(PREFIX), [one.removeprefix(PREFIX) for one in by_variable])
+            mistakes.append(f"the environment variable {name} {validation.unknown(near and PREFIX + near)}")
             continue
         section: Any = values
         for part in key[:-1]:
             section = section.setdefault(part, {})
-            if not isinstance(section, dict):  # the file has a value where a section belongs; told when it is checked
+            if not isinstance(section, dict):  # the file has a value where a section belongs; reported by the check
                 break
         else:
             section[key[-1]] = _typed(environ[name], keys[key].annotation)
             variables[key] = name
-    return found, variables
+    return mistakes, variables
 
 
 def _typed(text: str, annotation: Any) -> Any:
@@ -66,7 +69,7 @@ def read_secret_files(
 
     A relative name is looked for in `credentials` (systemd's folder for them), then in `folder`.
     """
-    found = []
+    mistakes = []
     folders = [Path(credentials), folder] if credentials else [folder]
     for key in keys:
         target = (*key[:-1], key[-1].removesuffix("_file"))
@@ -77,13 +80,13 @@ def read_secret_files(
         if target == key or target not in keys or not isinstance(name, str) or not name.strip():
             continue
         if section.get(target[-1]):
-            found.append(f"{'.'.join(target)} and {'.'.join(key)} are both set: keep one of them")
+            mistakes.append(f"{'.'.join(target)} and {'.'.join(key)} are both set: keep one of them")
             continue
         try:
             section[target[-1]] = _read_secret([place / name.strip() for place in folders])
         except ValueError as error:
-            found.append(f"{'.'.join(key)} = {name!r}: {error}")
-    return found
+            mistakes.append(f"{'.'.join(key)} = {name!r}: {error}")
+    return mistakes
 
 
 def _read_secret(candidates: Iterable[Path]) -> str:

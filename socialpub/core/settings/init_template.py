@@ -1,7 +1,7 @@
-"""What `socialpub init` lays down: a configuration, a data folder, a key.
+"""What `socialpub init` creates: a configuration, a data folder, a key.
 
-All of it or nothing: what is already there is never touched, and what was begun is taken away again when a later part
-fails. A second `secret.key` beside the first one's data would lock the owner out of every stored token.
+All of it or nothing: what already exists is never changed, and what was created is removed again when a later part
+fails. A second `secret.key` beside the first one's data would make every stored token unreadable.
 """
 
 import base64
@@ -40,14 +40,14 @@ data_dir = "data"                      # database, media and secret.key; relativ
 
 
 class AlreadyThere(OperatorError):
-    """Something that `create` would have to overwrite."""
+    """Something exists that `create` would have to overwrite."""
 
 
 def create(folder: Path) -> list[Path]:
     """Write `config.toml`, `data/` (mode 0700) and `data/secret.key` (mode 0600) into `folder`, which may be missing.
 
     An empty data folder (a mounted volume) is taken as it is, with its mode set. Returns the three paths. Raises
-    `AlreadyThere` before anything is touched, `OperatorError` when the disk refuses; then nothing of it is left.
+    `AlreadyThere` before anything is changed, `OperatorError` when something cannot be written; then nothing is left.
     """
     config, data = folder / "config.toml", folder / "data"
     key = data / "secret.key"
@@ -61,7 +61,7 @@ def create(folder: Path) -> list[Path]:
             _write(key, base64.urlsafe_b64encode(secrets.token_bytes(KEY_BYTES)) + b"\n", undo)
             _write(config, CONFIG.encode(), undo)
             data.chmod(0o700)
-        except FileExistsError as error:  # made by somebody else since we looked, or a file where a folder belongs
+        except FileExistsError as error:  # created by somebody else meanwhile, or a file where a folder belongs
             raise _already_there(Path(error.filename)) from None
         except OSError as error:
             raise OperatorError(
@@ -74,7 +74,7 @@ def create(folder: Path) -> list[Path]:
 
 def _already_there(path: Path) -> AlreadyThere:
     return AlreadyThere(
-        f"{path} is already there, and init overwrites nothing.",
+        f"{path} already exists, and init overwrites nothing.",
         "Choose another folder (socialpub init DIR), or move it away if you want to begin anew.",
     )
 

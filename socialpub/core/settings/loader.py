@@ -1,7 +1,7 @@
-"""What the owner has decided: read once, checked completely, frozen before anything starts.
+"""The configuration as a whole: read once, checked completely, frozen before anything starts.
 
-The file gives a value, the environment wins over it, and nothing else is asked: no function below reads the environment
-for itself. A wrong configuration is told all its mistakes at once and never the value of a secret.
+A value comes from the file or from the environment, which wins; no function below reads the environment for itself. All
+mistakes are reported at once, and never the value of a secret.
 """
 
 import ipaddress
@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo
 
@@ -20,7 +19,6 @@ from socialpub.core import durations
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings import env, messages
 from socialpub.core.settings.sections import (
-    BaseUrl,
     DatabaseSection,
     HealthSection,
     LoggingSection,
@@ -29,9 +27,10 @@ from socialpub.core.settings.sections import (
     ProvidersSection,
     PublishingSection,
     RateLimitSection,
-    Section,
     UploadsSection,
 )
+from socialpub.core.settings.values import BaseUrl, Section
+from socialpub.core.validation import list_mistakes
 
 USUAL_FILES = (Path("config.toml"), Path("/etc/socialpub/config.toml"))
 
@@ -46,7 +45,7 @@ class SettingsError(OperatorError):
 def _check_listen(value: str) -> str:
     match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+)):([0-9]{1,5})", value)
     if match is None or not 1 <= int(match[3]) <= 65535:
-        raise ValueError("is no host and port")
+        raise ValueError("must be a host and a port")
     if match[1]:
         ipaddress.IPv6Address(match[1])
     return value
@@ -93,11 +92,6 @@ class Settings(Section):
         return self._file
 
     @property
-    def base_path(self) -> str:
-        """The path part of base_url, `""` when it has none. The proxy takes it away before we see a request."""
-        return urlsplit(self.base_url).path
-
-    @property
     def listen_host(self) -> str:
         return self.listen.rpartition(":")[0].strip("[]")
 
@@ -115,7 +109,7 @@ class Settings(Section):
 
     @property
     def queue_file(self) -> Path:
-        """Disposable: the doorbell's own file."""
+        """The wake-up queue's own file. Disposable."""
         return self.data_dir / "queue.db"
 
     @property
@@ -128,7 +122,7 @@ class Settings(Section):
         return self.data_dir / "run"
 
     def notes(self) -> list[str]:
-        """What is allowed but probably not meant, as sentences that name the key and the remedy."""
+        """What is allowed but probably not meant, as sentences that name the key and what to change."""
         found = []
         if self.publishing.give_up_after < LONGEST_NAMED_WAIT:
             found.append(
@@ -136,17 +130,10 @@ class Settings(Section):
                 f"for a wait of {durations.write(LONGEST_NAMED_WAIT)}: such a delivery fails at once. "
                 'Set it to "24h" or more to let it wait.'
             )
-        x, tiktok, pinterest = self.providers.x, self.providers.tiktok, self.providers.pinterest
-        for name, key, app_id, secret in (
-            ("x", "client_id", x.client_id, x.client_secret),
-            ("tiktok", "client_key", tiktok.client_key, tiktok.client_secret),
-            ("pinterest", "client_id", pinterest.client_id, pinterest.client_secret),
-        ):
-            if secret and not app_id:
-                found.append(f"providers.{name}.client_secret is set but {key} is empty: copy it from the app's page.")
-            # A public X client has no secret; the other two networks know no such app.
-            if app_id and not secret and name != "x":
-                found.append(f"providers.{name}.{key} is set but client_secret is empty: copy it from the app's page.")
+        for name, section in self.providers:
+            if (half := section.half_given()) is not None:
+                given, missing = half
+                found.append(f"providers.{name}.{given} is set but {missing} is empty: copy it from the app's page.")
         return found
 
 
@@ -157,8 +144,8 @@ KEYS = messages.keys_of(Settings)
 def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
     """Find, read and check the configuration.
 
-    The file is `path`, else `$SOCIALPUB_CONFIG`, else the first of `USUAL_FILES`. Raises `SettingsError`, which tells
-    all mistakes at once.
+    The file is `path`, else `$SOCIALPUB_CONFIG`, else the first of `USUAL_FILES`. Raises `SettingsError`, which lists
+    all mistakes.
     """
     file, text = _read_file(path, environ)
     try:
@@ -167,16 +154,15 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> S
         raise SettingsError(
             f"{file} is not valid TOML: {error}.", 'Text values stand in quotes: key = "value".'
         ) from None
-    found, variables = env.merge_environment(values, environ, KEYS)
-    found += env.read_secret_files(values, file.parent, environ.get("CREDENTIALS_DIRECTORY"), KEYS)
+    mistakes, variables = env.merge_environment(values, environ, KEYS)
+    mistakes += env.read_secret_files(values, file.parent, environ.get("CREDENTIALS_DIRECTORY"), KEYS)
     try:
         settings = Settings.model_validate(values, context={"folder": file.parent})
     except ValidationError as error:
-        found += [messages.explain(detail, KEYS, variables) for detail in error.errors(include_url=False)]
-    if found:
-        count = "1 mistake" if len(found) == 1 else f"{len(found)} mistakes"
+        mistakes += [messages.explain(detail, KEYS, variables) for detail in error.errors(include_url=False)]
+    if mistakes:
         raise SettingsError(
-            f"The configuration {file} has {count}:\n" + "\n".join(f"- {line}" for line in dict.fromkeys(found)),
+            list_mistakes(f"The configuration {file} has", mistakes),
             "Correct this and start again; config.example.toml explains every key.",
         )
     settings._file = file

@@ -1,25 +1,27 @@
-"""What Pinterest would refuse, told before anything is sent. Pure."""
+"""What Pinterest would refuse, found before anything is sent. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from socialpub.providers.base import Content, MediaFile, Problem
-from socialpub.providers.options import utf16_units
+from socialpub.core.settings.sections import PinterestSection
+from socialpub.providers.content import Account, Content, MediaFile, Problem, utf16_units
 from socialpub.providers.pinterest import limits
+from socialpub.providers.pinterest.errors import SANDBOX_API
+from socialpub.providers.pinterest.oauth import missing_scopes
 from socialpub.providers.pinterest.options import missing
 
 
 def problems(
-    content: Content, options: Mapping[str, Any], missing_scopes: Sequence[str], *, sandbox: bool
+    content: Content, options: Mapping[str, Any], account: Account, section: PinterestSection
 ) -> list[Problem]:
-    """Everything about this post that Pinterest would refuse. `sandbox`: it goes to Pinterest's own sandbox."""
+    """Everything about this post that Pinterest would refuse."""
     found = [
         *missing(options),
-        *(Problem(("profiles",), message) for message in missing_scopes),
+        *(Problem(("profiles",), message) for message in missing_scopes(account.scopes)),
         *_check_media(content.media),
         *_check_text(content),
     ]
-    if sandbox and is_video(content):
+    if section.api_url == SANDBOX_API and content.has_video:
         found.append(Problem(("media", 0), "Pinterest's sandbox takes no videos, production does: give pictures."))
     return found
 
@@ -28,7 +30,7 @@ def notes(content: Content, options: Mapping[str, Any]) -> list[str]:
     """What the owner may like to know although nothing is wrong."""
     found = []
     at = options.get("coverImageKeyFrameTime")
-    if at is not None and content.media and not is_video(content):
+    if at is not None and content.media and not content.has_video:
         found.append("coverImageKeyFrameTime is for videos; this pin has none.")
     if at is not None and any(at > item.facts.get("duration_seconds", at) for item in content.media):
         found.append("coverImageKeyFrameTime lies beyond the end: the last frame becomes the cover.")
@@ -51,10 +53,6 @@ def notes(content: Content, options: Mapping[str, Any]) -> list[str]:
         for item in described[1:]
     ]
     return found
-
-
-def is_video(content: Content) -> bool:
-    return any(item.kind == "video" for item in content.media)
 
 
 def alt_text(content: Content) -> str | None:

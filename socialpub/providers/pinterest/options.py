@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from socialpub.providers import options
-from socialpub.providers.base import Options, Problem
-from socialpub.providers.options import Option, Shape
+from socialpub.providers.content import Options, Problem
+from socialpub.providers.options import Option, OptionType
 from socialpub.providers.pinterest import limits
 
 NOT_A_NAME = "A board's name is not its id: `socialpub admin list-boards` shows the ids."
@@ -31,12 +31,12 @@ def _check_colour(value: str) -> str | None:
 
 
 TABLE: options.Table = (
-    Option("boardId", Shape.DIGITS, hint=NOT_A_NAME),
-    Option("boardSectionId", Shape.DIGITS, hint="A section's name is not its id."),
-    Option("title", Shape.TEXT, maximum=limits.TITLE_UNITS),
-    Option("link", Shape.TEXT, maximum=limits.LINK_CHARACTERS, check=_check_link),
-    Option("dominantColor", Shape.TEXT, check=_check_colour),
-    Option("coverImageKeyFrameTime", Shape.INTEGER, hint="It is counted in whole seconds, not milliseconds."),
+    Option("boardId", OptionType.DIGITS, hint=NOT_A_NAME),
+    Option("boardSectionId", OptionType.DIGITS, hint="A section's name is not its id."),
+    Option("title", OptionType.TEXT, maximum=limits.TITLE_UNITS),
+    Option("link", OptionType.TEXT, maximum=limits.LINK_CHARACTERS, check=_check_link),
+    Option("dominantColor", OptionType.TEXT, check=_check_colour),
+    Option("coverImageKeyFrameTime", OptionType.INTEGER, hint="It is counted in whole seconds, not milliseconds."),
 )
 
 

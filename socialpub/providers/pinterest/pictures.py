@@ -6,20 +6,20 @@ and the call. Its body is never in memory whole: the files are read while it is 
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from socialpub.providers.base import Done, ImageLimits, Job, MediaFile, Outcome, Unfit
-from socialpub.providers.http import Base64File
+from socialpub.core.settings.sections import PinterestSection
+from socialpub.providers.bodies import Base64File
+from socialpub.providers.content import ImageLimits, MediaFile
+from socialpub.providers.job import Job, Unfit
+from socialpub.providers.outcomes import Done, Outcome
 from socialpub.providers.pinterest import limits
-
-if TYPE_CHECKING:
-    from socialpub.core.settings.sections import PinterestSection
 
 ROUNDS = 6
 """Each makes the common size that of the smallest picture; two are the rule."""
 
 
-def fit(job: Job, section: "PinterestSection") -> Outcome:  # noqa: ARG001
+def fit(job: Job, section: PinterestSection) -> Outcome:  # noqa: ARG001
     """Find the limits within which every picture of the pin fits, all in one size, and remember them."""
     chosen = _limits(job)
     for _ in range(ROUNDS):

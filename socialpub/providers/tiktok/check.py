@@ -1,4 +1,4 @@
-"""What TikTok would refuse, told before anything is sent. Pure.
+"""What TikTok would refuse, found before anything is sent. Pure.
 
 What only TikTok can know (the levels it offers, a creator's longest video) is asked for just before a direct post.
 """
@@ -6,11 +6,9 @@ What only TikTok can know (the levels it offers, a creator's longest video) is a
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from socialpub.providers.base import Account, Content, MediaFile, Problem
-from socialpub.providers.options import utf16_units
+from socialpub.providers.content import Account, Content, MediaFile, Problem, utf16_units
 from socialpub.providers.tiktok import limits
 from socialpub.providers.tiktok.options import DIRECT, DRAFT, contradictions, is_draft
-from socialpub.providers.tiktok.steps import is_video
 
 VIDEO_ONLY = ("disableDuet", "disableStitch", "videoCoverTimestampMs", "isAigc")
 PHOTOS_ONLY = ("title", "photoCoverIndex", "autoAddMusic")
@@ -31,7 +29,7 @@ def problems(content: Content, chosen: Mapping[str, Any], account: Account) -> l
 def notes(content: Content, chosen: Mapping[str, Any]) -> list[str]:
     """What the owner may like to know although nothing is wrong."""
     found = []
-    video, draft = is_video(content), is_draft(chosen)
+    video, draft = content.has_video, is_draft(chosen)
     if draft:
         found.append("A draft is not public: finish it in TikTok's app, where it waits in the inbox.")
     if video and draft and content.text:
@@ -106,10 +104,10 @@ def _video(video: MediaFile) -> list[Problem]:
 
 
 def _text(content: Content, chosen: Mapping[str, Any]) -> list[Problem]:
-    if is_video(content) and is_draft(chosen):
+    if content.has_video and is_draft(chosen):
         return []
-    limit = limits.VIDEO_CAPTION_UNITS if is_video(content) else limits.PHOTO_DESCRIPTION_UNITS
-    what = "A video's caption" if is_video(content) else "The description of photos"
+    limit = limits.VIDEO_CAPTION_UNITS if content.has_video else limits.PHOTO_DESCRIPTION_UNITS
+    what = "A video's caption" if content.has_video else "The description of photos"
     units = utf16_units(content.text)
     if units <= limit:
         return []

@@ -6,13 +6,10 @@ configuration allows, and nothing of the address but its host is ever shown.
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from socialpub.core.settings.sections import TikTokSection
 from socialpub.providers.tiktok import limits
-
-if TYPE_CHECKING:
-    from socialpub.core.settings.sections import TikTokSection
 
 ADDRESS = re.compile(r"(https?)://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:[/?][!-~]*)?")
 """Stricter than URLs are: no user, no backslash, nothing that two readers could read in two ways."""
@@ -50,7 +47,7 @@ def plan(total_bytes: int) -> Chunks:
     return Chunks(total_bytes, limits.CHUNK_BYTES, total_bytes // limits.CHUNK_BYTES)
 
 
-def complaint(address: str, section: "TikTokSection") -> str | None:
+def complaint(address: str, section: TikTokSection) -> str | None:
     """Why no bytes are sent to this address, None when they may be. Names the host at most."""
     match = ADDRESS.fullmatch(address)
     if match is None:

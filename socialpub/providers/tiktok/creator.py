@@ -3,20 +3,19 @@
 The owner's choice is compared with the answer and never replaced: a level that vanished fails the post.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from socialpub.providers import answers
-from socialpub.providers.base import Done, Job, Outcome, Refused
-from socialpub.providers.tiktok import talk
-
-if TYPE_CHECKING:
-    from socialpub.core.settings.sections import TikTokSection
+from socialpub.core.settings.sections import TikTokSection
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Done, Outcome, Refused
+from socialpub.providers.responses import positive_int_at, text_at
+from socialpub.providers.tiktok.client import call
 
 INTERACTIONS = ("comment", "duet", "stitch")
 
 
-def creator_info(job: Job, section: "TikTokSection") -> Outcome:
-    found = talk.ask(job, section, "post/publish/creator_info/query/", {})
+def creator_info(job: Job, section: TikTokSection) -> Outcome:
+    found = call(job, section, "post/publish/creator_info/query/", {})
     levels = [level for level in found.get("privacy_level_options") or () if isinstance(level, str)]
     chosen = job.options.get("privacyLevel")
     # Without a list there is nothing to compare with; the call that begins the post tells then.
@@ -26,7 +25,7 @@ def creator_info(job: Job, section: "TikTokSection") -> Outcome:
             "of them and create the post again."
         )
         return Refused(message, "privacy_level_option_mismatch")
-    longest = answers.whole(found, "max_video_post_duration_sec")
+    longest = positive_int_at(found, "max_video_post_duration_sec")
     for media in job.content.media:
         seconds = media.facts.get("duration_seconds")
         if media.kind == "video" and longest is not None and seconds is not None and seconds > longest:
@@ -36,7 +35,7 @@ def creator_info(job: Job, section: "TikTokSection") -> Outcome:
             )
             return Refused(message, "duration_check_failed")
     creator: dict[str, Any] = {
-        "username": answers.text(found, "creator_username"),
+        "username": text_at(found, "creator_username"),
         "levels": levels,
         "off": [name for name in INTERACTIONS if found.get(f"{name}_disabled") is True],
     }

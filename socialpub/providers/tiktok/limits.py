@@ -4,7 +4,7 @@ Sources: developers.tiktok.com, Content Posting API (direct post, upload, media 
 2026-08 and 2026-09; what only integrators saw is marked. Texts are counted in UTF-16 code units.
 """
 
-from socialpub.providers.base import ImageLimits
+from socialpub.providers.content import ImageLimits
 
 # --- text -------------------------------------------------------------------------------------------------------------
 

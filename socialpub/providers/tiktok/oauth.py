@@ -6,17 +6,24 @@ data, a flat one for tokens) each endpoint has one.
 
 import hashlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlencode
 
-from socialpub.providers import answers
-from socialpub.providers.base import Identity, Tokens
-from socialpub.providers.errors import AuthExpired, ProviderError, RateLimited, Rejected, Unavailable
+from socialpub.core.settings.sections import TikTokSection
+from socialpub.providers.errors import AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
+from socialpub.providers.http import Http
+from socialpub.providers.oauth import Identity, Tokens
+from socialpub.providers.responses import (
+    HttpResponse,
+    json_object,
+    object_at,
+    positive_int_at,
+    seconds_in_header,
+    shortened,
+    text_at,
+)
 from socialpub.providers.tiktok import limits
-
-if TYPE_CHECKING:
-    from socialpub.core.settings.sections import TikTokSection
-    from socialpub.providers.http import Answer, Http
+from socialpub.providers.tiktok.errors import SCOPE_CODES, read_error
 
 SCOPES = (limits.SCOPE_BASIC, limits.SCOPE_DIRECT, limits.SCOPE_DRAFT)
 BASIC_FIELDS = ("open_id", "union_id", "display_name", "avatar_url")
@@ -43,48 +50,68 @@ class TikTokOAuth:
     revokes_every_grant = True
     """The documentation does not say; its word for it is that the developer removed the authorization."""
 
-    def __init__(self, section: "TikTokSection") -> None:
+    def __init__(self, section: TikTokSection) -> None:
         self._section = section
 
     def authorize_url(self, redirect_uri: str, state: str, verifier: str) -> str:
-        return authorize_url(self._section, redirect_uri=redirect_uri, state=state, verifier=verifier)
+        """The consent page for one connection. `verifier` is PKCE's (43 to 128 characters); TikTok wants its challenge
+        in hexadecimal, not in base64url as the standard has it."""
+        query = {
+            "client_key": self._section.client_key,
+            "response_type": "code",
+            "scope": ",".join(SCOPES),
+            "redirect_uri": redirect_uri,
+            "state": state,
+        }
+        if self._section.pkce:
+            query["code_challenge"] = hashlib.sha256(verifier.encode()).hexdigest()
+            query["code_challenge_method"] = "S256"
+        return f"{self._section.authorize_url}?{urlencode(query, quote_via=quote)}"
 
-    def exchange(self, http: "Http", code: str, redirect_uri: str, verifier: str) -> Tokens:
-        return exchange(http, self._section, code=code, redirect_uri=redirect_uri, verifier=verifier)
+    def exchange(self, http: Http, code: str, redirect_uri: str, verifier: str) -> Tokens:
+        """Trade the code of a consent (URL-decoded once, as frameworks do) for tokens. `redirect_uri` is the very one
+        of the consent.
 
-    def identify(self, http: "Http", access_token: str, scopes: frozenset[str]) -> Identity:
+        Raises `Rejected` with `reauth` when the owner must begin again, without it when the app's settings are wrong.
+        """
+        fields = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect_uri}
+        if self._section.pkce:
+            fields["code_verifier"] = verifier
+        return _tokens(_post(http, self._section, "token", fields), "connect the account", login=True)
+
+    def identify(self, http: Http, access_token: str, scopes: frozenset[str]) -> Identity:
         """Who this token belongs to. Only fields within `scopes` are asked for: others may fail the whole question."""
         fields = BASIC_FIELDS + (PROFILE_FIELDS if limits.SCOPE_PROFILE in scopes else ())
-        answer = http.call(
+        response = http.call(
             "GET",
             f"{self._section.api_url}/v2/user/info/",
             token=access_token,
             params={"fields": ",".join(fields)},
         )
-        user = answers.inner(_data(answer, "user info"), "user")
-        open_id = answers.text(user, "open_id")
+        user = object_at(_data(response, "user info"), "user")
+        open_id = text_at(user, "open_id")
         if open_id is None:
-            raise Unavailable("TikTok's answer does not say whose account this is.")
-        union_id = answers.text(user, "union_id")
+            raise NoAnswer("TikTok's answer does not say whose account this is.")
+        union_id = text_at(user, "union_id")
         return Identity(
             account_id=open_id,
-            username=answers.text(user, "username"),
-            name=answers.text(user, "display_name"),
-            picture_url=answers.text(user, "avatar_url"),
+            username=text_at(user, "username"),
+            name=text_at(user, "display_name"),
+            picture_url=text_at(user, "avatar_url"),
             facts={"union_id": union_id} if union_id else {},
         )
 
-    def refresh(self, http: "Http", refresh_token: str) -> Tokens:
+    def refresh(self, http: Http, refresh_token: str) -> Tokens:
         """A new pair. TikTok may change the refresh token; then only the new one counts."""
         fields = {"grant_type": "refresh_token", "refresh_token": refresh_token}
-        answer = _post(http, self._section, "token", fields)
-        return _tokens(answer, "refresh the account's access")
+        response = _post(http, self._section, "token", fields)
+        return _tokens(response, "refresh the account's access")
 
-    def revoke(self, http: "Http", access_token: str, refresh_token: str | None) -> None:  # noqa: ARG002
+    def revoke(self, http: Http, access_token: str, refresh_token: str | None) -> None:  # noqa: ARG002
         """Take the whole grant back; TikTok wants the access token for it."""
-        answer = _post(http, self._section, "revoke", {"token": access_token})
-        if not 200 <= answer.status < 300 or answers.text(answers.members(answer), "error"):
-            raise _token_error(answer, "revoke the account's access")
+        response = _post(http, self._section, "revoke", {"token": access_token})
+        if not response.ok or text_at(json_object(response), "error"):
+            raise _token_error(response, "revoke the account's access")
 
     def missing_scopes(self, scopes: frozenset[str]) -> list[str]:
         if not scopes:
@@ -99,35 +126,7 @@ class TikTokOAuth:
         return not scopes or not scopes.isdisjoint({limits.SCOPE_DIRECT, limits.SCOPE_DRAFT})
 
 
-def authorize_url(section: "TikTokSection", *, redirect_uri: str, state: str, verifier: str) -> str:
-    """The consent page for one connection. `verifier` is PKCE's (43 to 128 characters); TikTok wants its challenge in
-    hexadecimal, not in base64url as the standard has it."""
-    query = {
-        "client_key": section.client_key,
-        "response_type": "code",
-        "scope": ",".join(SCOPES),
-        "redirect_uri": redirect_uri,
-        "state": state,
-    }
-    if section.pkce:
-        query["code_challenge"] = hashlib.sha256(verifier.encode()).hexdigest()
-        query["code_challenge_method"] = "S256"
-    return f"{section.authorize_url}?{urlencode(query, quote_via=quote)}"
-
-
-def exchange(http: "Http", section: "TikTokSection", *, code: str, redirect_uri: str, verifier: str) -> Tokens:
-    """Trade the code of a consent (URL-decoded once, as frameworks do) for tokens. `redirect_uri` is the very one of
-    the consent.
-
-    Raises `Rejected` with `reauth` when the owner must begin again, without it when the app's settings are wrong.
-    """
-    fields = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect_uri}
-    if section.pkce:
-        fields["code_verifier"] = verifier
-    return _tokens(_post(http, section, "token", fields), "connect the account", login=True)
-
-
-def _post(http: "Http", section: "TikTokSection", endpoint: str, form: Mapping[str, str]) -> "Answer":
+def _post(http: Http, section: TikTokSection, endpoint: str, form: Mapping[str, str]) -> HttpResponse:
     credentials = {
         "client_key": section.client_key,
         "client_secret": section.client_secret.get_secret_value(),
@@ -135,55 +134,53 @@ def _post(http: "Http", section: "TikTokSection", endpoint: str, form: Mapping[s
     return http.call("POST", f"{section.api_url}/v2/oauth/{endpoint}/", form={**credentials, **form})
 
 
-def _tokens(answer: "Answer", doing: str, *, login: bool = False) -> Tokens:
-    found = answers.members(answer)
-    access_token = answers.text(found, "access_token")
-    if access_token is None or answers.text(found, "error"):
-        raise _token_error(answer, doing, login=login)
-    scope = answers.text(found, "scope")
+def _tokens(response: HttpResponse, doing: str, *, login: bool = False) -> Tokens:
+    found = json_object(response)
+    access_token = text_at(found, "access_token")
+    if access_token is None or text_at(found, "error"):
+        raise _token_error(response, doing, login=login)
+    scope = text_at(found, "scope")
     return Tokens(
         access_token=access_token,
-        refresh_token=answers.text(found, "refresh_token"),
-        expires_in_seconds=answers.whole(found, "expires_in"),
-        refresh_expires_in_seconds=answers.whole(found, "refresh_expires_in"),
+        refresh_token=text_at(found, "refresh_token"),
+        expires_in_seconds=positive_int_at(found, "expires_in"),
+        refresh_expires_in_seconds=positive_int_at(found, "refresh_expires_in"),
         scopes=frozenset(scope.replace(",", " ").split()) if scope else None,
     )
 
 
-def _data(answer: "Answer", endpoint: str) -> dict[str, Any]:
+def _data(response: HttpResponse, endpoint: str) -> dict[str, Any]:
     """What an envelope holds. Raises what its error means."""
-    found = answers.members(answer)
-    error = answers.inner(found, "error")
-    code = answers.text(error, "code")
-    if code == "ok" and answer.status < 400:
-        return answers.inner(found, "data")
-    request_id = answers.text(error, "log_id") or answers.text(error, "logid")
-    said = answers.shown(answers.text(error, "message")) or code or f"HTTP {answer.status}"
-    about: dict[str, Any] = {"code": code, "request_id": request_id}
-    if code == "rate_limit_exceeded" or answer.status == 429:
-        wait = answers.seconds(answer, "retry-after")
-        raise RateLimited("TikTok's rate limit is reached.", retry_after_seconds=wait, endpoint=endpoint, **about)
-    if code in ("scope_not_authorized", "scope_permission_missed"):
-        message = f"TikTok wants a permission that was not granted: {said}. Connect the account again."
-        raise Rejected(message, status=answer.status, reauth=True, **about)
-    if code == "access_token_invalid" or answer.status == 401:
+    body, status = read_error(response), response.status
+    code = body.code
+    if code == "ok" and status < 400:
+        return object_at(json_object(response), "data")
+    about: dict[str, Any] = {"code": code, "request_id": body.request_id}
+    quoted = body.message or code or f"HTTP {status}"
+    if code == "rate_limit_exceeded" or status == 429:
+        wait = seconds_in_header(response, "retry-after")
+        raise Throttled("TikTok's rate limit is reached.", retry_after_seconds=wait, endpoint=endpoint, **about)
+    if code in SCOPE_CODES:
+        message = f"TikTok wants a permission that was not granted: {quoted}. Connect the account again."
+        raise Rejected(message, status=status, reauth=True, **about)
+    if code == "access_token_invalid" or status == 401:
         raise AuthExpired("TikTok does not accept the access token.", **about)
-    if code in (None, "ok", "internal_error") or answer.status >= 500:
-        raise Unavailable(f"TikTok gave no usable answer (HTTP {answer.status}).", **about)
-    raise Rejected(f"TikTok refused: {said} ({code}).", status=answer.status, **about)
+    if code in (None, "ok", "internal_error") or status >= 500:
+        raise NoAnswer(f"TikTok gave no usable answer (HTTP {status}).", **about)
+    raise Rejected(f"TikTok refused: {quoted} ({code}).", status=status, **about)
 
 
-def _token_error(answer: "Answer", doing: str, *, login: bool = False) -> ProviderError:
+def _token_error(response: HttpResponse, doing: str, *, login: bool = False) -> ProviderError:
     """What a token endpoint's error means. Of a refresh only `invalid_grant` says that the owner must act."""
-    found = answers.members(answer)
-    code = answers.text(found, "error")
-    about: dict[str, Any] = {"code": code, "request_id": answers.text(found, "log_id")}
-    if answer.status == 429:
-        wait = answers.seconds(answer, "retry-after")
-        return RateLimited("TikTok's rate limit is reached.", retry_after_seconds=wait, endpoint="token", **about)
+    found = json_object(response)
+    code = text_at(found, "error")
+    about: dict[str, Any] = {"code": code, "request_id": text_at(found, "log_id")}
+    if response.status == 429:
+        wait = seconds_in_header(response, "retry-after")
+        return Throttled("TikTok's rate limit is reached.", retry_after_seconds=wait, endpoint="token", **about)
     if code is None or code in PASSING_FAULTS:
-        return Unavailable(f"TikTok could not {doing} (HTTP {answer.status}).", **about)
-    why = TOKEN_FAULTS.get(code) or answers.shown(answers.text(found, "error_description")) or code
+        return NoAnswer(f"TikTok could not {doing} (HTTP {response.status}).", **about)
+    why = TOKEN_FAULTS.get(code) or shortened(text_at(found, "error_description")) or code
     message = f"TikTok refused to {doing}: {why}."
     reauth = code == "invalid_grant" or (login and code in BEGIN_AGAIN)
-    return Rejected(message, status=answer.status, reauth=reauth, **about)
+    return Rejected(message, status=response.status, reauth=reauth, **about)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from socialpub.providers import options
-from socialpub.providers.base import Options, Problem
-from socialpub.providers.options import Option, Shape
+from socialpub.providers.content import Options, Problem
+from socialpub.providers.options import Option, OptionType
 from socialpub.providers.tiktok import limits
 
 DIRECT, DRAFT = "direct", "draft"
@@ -16,18 +16,18 @@ PRIVATE = "SELF_ONLY"
 PRIVACY_LEVELS = ("PUBLIC_TO_EVERYONE", "MUTUAL_FOLLOW_FRIENDS", "FOLLOWER_OF_CREATOR", PRIVATE)
 
 TABLE: options.Table = (
-    Option("mode", Shape.CHOICE, values=(DIRECT, DRAFT)),
-    Option("privacyLevel", Shape.CHOICE, values=PRIVACY_LEVELS),
-    Option("title", Shape.TEXT, maximum=limits.PHOTO_TITLE_UNITS),
-    Option("disableComment", Shape.BOOLEAN),
-    Option("disableDuet", Shape.BOOLEAN),
-    Option("disableStitch", Shape.BOOLEAN),
-    Option("videoCoverTimestampMs", Shape.INTEGER, maximum=2**31 - 1, hint="It is counted in milliseconds."),
-    Option("photoCoverIndex", Shape.INTEGER, maximum=limits.PHOTOS - 1, hint="The first photo is 0."),
-    Option("autoAddMusic", Shape.BOOLEAN),
-    Option("brandContentToggle", Shape.BOOLEAN),
-    Option("brandOrganicToggle", Shape.BOOLEAN),
-    Option("isAigc", Shape.BOOLEAN),
+    Option("mode", OptionType.CHOICE, values=(DIRECT, DRAFT)),
+    Option("privacyLevel", OptionType.CHOICE, values=PRIVACY_LEVELS),
+    Option("title", OptionType.TEXT, maximum=limits.PHOTO_TITLE_UNITS),
+    Option("disableComment", OptionType.BOOLEAN),
+    Option("disableDuet", OptionType.BOOLEAN),
+    Option("disableStitch", OptionType.BOOLEAN),
+    Option("videoCoverTimestampMs", OptionType.INTEGER, maximum=2**31 - 1, hint="It is counted in milliseconds."),
+    Option("photoCoverIndex", OptionType.INTEGER, maximum=limits.PHOTOS - 1, hint="The first photo is 0."),
+    Option("autoAddMusic", OptionType.BOOLEAN),
+    Option("brandContentToggle", OptionType.BOOLEAN),
+    Option("brandOrganicToggle", OptionType.BOOLEAN),
+    Option("isAigc", OptionType.BOOLEAN),
 )
 
 

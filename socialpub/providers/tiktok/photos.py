@@ -7,24 +7,25 @@ so the outcome stays unknown and nothing is sent again.
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
-from socialpub.providers import answers
-from socialpub.providers.base import Again, Done, ImageLimits, Job, MediaFile, More, Outcome, Refused
-from socialpub.providers.errors import Unavailable
-from socialpub.providers.tiktok import limits, steps, talk
+from socialpub.core.settings.sections import TikTokSection
+from socialpub.providers.content import ImageLimits, MediaFile
+from socialpub.providers.errors import NoAnswer
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Again, Done, More, Outcome, Refused
+from socialpub.providers.responses import text_at
+from socialpub.providers.tiktok import limits, plan
+from socialpub.providers.tiktok.client import call
 from socialpub.providers.tiktok.creator import disabled
 from socialpub.providers.tiktok.options import is_draft
 from socialpub.providers.tiktok.video import brands
 
-if TYPE_CHECKING:
-    from socialpub.core.settings.sections import TikTokSection
-
 REFITS = 3
 
 
-def fit_photos(job: Job, section: "TikTokSection") -> Outcome:
+def fit_photos(job: Job, section: TikTokSection) -> Outcome:
     """Make versions that TikTok takes, before anything is announced: it can take a while."""
     fitted: list[dict[str, Any]] = list(job.memo.get("photos", ()))
     began_at = len(fitted)
@@ -45,21 +46,21 @@ def limits_for(photo: MediaFile) -> ImageLimits:
     return replace(limits.PHOTO, types=("image/jpeg",)) if moves else limits.PHOTO
 
 
-def init_photos(job: Job, section: "TikTokSection") -> Outcome:
+def init_photos(job: Job, section: TikTokSection) -> Outcome:
     photos = [_version(photo, kept) for photo, kept in zip(job.content.media, job.memo["photos"], strict=True)]
     if not all(photo.path.exists() for photo in photos):
         memo = {key: value for key, value in job.memo.items() if key != "photos"}
-        return Again(steps.FIT_PHOTOS, memo, "A fitted version of a photo is gone; it is made again.", REFITS)
-    data = talk.ask(
+        return Again(plan.FIT_PHOTOS, memo, "A fitted version of a photo is gone; it is made again.", REFITS)
+    data = call(
         job,
         section,
         "post/publish/content/init/",
         request_body(job, [job.public_url(photo) for photo in photos]),
     )
-    publish_id = answers.text(data, "publish_id")
+    publish_id = text_at(data, "publish_id")
     if publish_id is None:
-        raise Unavailable("TikTok took the photos but named no publish_id.", request_id=job.seen.request_id)
-    job.seen.message = f"publish_id {publish_id}"
+        raise NoAnswer("TikTok took the photos but named no publish_id.", request_id=job.trace.request_id)
+    job.trace.message = f"publish_id {publish_id}"
     return Done({**job.memo, "publish_id": publish_id})
 
 
@@ -91,7 +92,7 @@ def _version(photo: MediaFile, kept: Mapping[str, Any]) -> MediaFile:
     return replace(photo, path=Path(kept["path"]), mime_type=kept["mime_type"], size_bytes=kept["size_bytes"])
 
 
-def _unreachable(address: str, section: "TikTokSection") -> str | None:
+def _unreachable(address: str, section: TikTokSection) -> str | None:
     """TikTok itself fetches by https from names only; a stand-in for it may fetch from anywhere."""
     parts = urlsplit(address)
     host = parts.hostname or ""

@@ -5,34 +5,32 @@ task is only observed.
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
-from socialpub.providers.base import Job, Outcome
-from socialpub.providers.tiktok import creator, photos, status, steps, upload, video
-from socialpub.providers.tiktok.talk import Denied
+from socialpub.core.settings.sections import TikTokSection
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Outcome
+from socialpub.providers.tiktok import await_outcome, creator, photos, plan, upload, video
+from socialpub.providers.tiktok.client import CallRefused
 
-if TYPE_CHECKING:
-    from socialpub.core.settings.sections import TikTokSection
-
-STEPS: Mapping[str, Callable[[Job, "TikTokSection"], Outcome]] = {
-    steps.CREATOR: creator.creator_info,
-    steps.INIT_VIDEO: video.init_video,
-    steps.INIT_DRAFT: video.init_draft,
-    steps.SEND_CHUNKS: upload.send_chunks,
-    steps.SEND_LAST: upload.send_last,
-    steps.FIT_PHOTOS: photos.fit_photos,
-    steps.INIT_PHOTOS: photos.init_photos,
-    steps.INIT_PHOTO_DRAFT: photos.init_photos,
-    steps.AWAIT: status.await_outcome,
-    steps.SETTLE_DRAFT: status.settle_draft,
+STEPS: Mapping[str, Callable[[Job, TikTokSection], Outcome]] = {
+    plan.CREATOR: creator.creator_info,
+    plan.INIT_VIDEO: video.init_video,
+    plan.INIT_DRAFT: video.init_draft,
+    plan.SEND_CHUNKS: upload.send_chunks,
+    plan.SEND_LAST: upload.send_last,
+    plan.FIT_PHOTOS: photos.fit_photos,
+    plan.INIT_PHOTOS: photos.init_photos,
+    plan.INIT_PHOTO_DRAFT: photos.init_photos,
+    plan.AWAIT: await_outcome.await_outcome,
+    plan.SETTLE_DRAFT: await_outcome.settle_draft,
 }
 
 
-def run(step: str, job: Job, section: "TikTokSection") -> Outcome:
+def run(step: str, job: Job, section: TikTokSection) -> Outcome:
     """One step of the plan. Raises `errors.py`, `Unfit`, and FileNotFoundError when a file is gone."""
     try:
         return STEPS[step](job, section)
-    except Denied as no:
-        if step == steps.AWAIT:
+    except CallRefused as error:
+        if step == plan.AWAIT:
             raise  # a refused question is no verdict on the post
-        return no.refused()
+        return error.rejection.refused()

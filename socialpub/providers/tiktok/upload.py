@@ -4,17 +4,15 @@ Where it is unclear how much arrived, TikTok is asked, and what it has counts. O
 only sent anew when TikTok says that bytes are missing and the address for them is gone.
 """
 
-from typing import TYPE_CHECKING
-
-from socialpub.providers.base import Done, Job, Memo, More, Outcome, Refused, Unknown, Wait
-from socialpub.providers.errors import ProviderError, Rejected, Unavailable
-from socialpub.providers.http import Answer, FileBody
+from socialpub.core.settings.sections import TikTokSection
+from socialpub.providers.bodies import FileBody
+from socialpub.providers.errors import NoAnswer, ProviderError, Rejected
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Done, Memo, More, Outcome, Refused, Unknown, Wait
+from socialpub.providers.responses import HttpResponse
 from socialpub.providers.tiktok import chunks, status
-from socialpub.providers.tiktok.refusals import UNKNOWN_TASK
-from socialpub.providers.tiktok.steps import start_over
-
-if TYPE_CHECKING:
-    from socialpub.core.settings.sections import TikTokSection
+from socialpub.providers.tiktok.errors import UNKNOWN_TASK
+from socialpub.providers.tiktok.plan import start_over
 
 PAUSES_SECONDS = (2.0, 5.0, 15.0, 60.0)
 """Between the tries of one chunk that TikTok's side could not take: five in all."""
@@ -31,68 +29,68 @@ ANEW_LATER_SECONDS = 900.0
 AFTER_THE_END_SECONDS = 120.0
 
 
-def send_chunks(job: Job, section: "TikTokSection") -> Outcome:
+def send_chunks(job: Job, section: TikTokSection) -> Outcome:
     """All but the last chunk, for as long as this run may take."""
     cut = chunks.plan(job.content.media[0].size_bytes)
     if _ended(job):
         return _anew(job, EXPIRED)
     try:
-        told = status.fetch(job, section)
-    except Rejected as no:
-        if no.code in UNKNOWN_TASK:
+        task = status.fetch(job, section)
+    except Rejected as error:
+        if error.code in UNKNOWN_TASK:
             return _anew(job, GONE)
         raise
-    if told.status == status.FAILED:
+    if task.status == status.FAILED:
         return _anew(job, GONE)
     # A run that died had perhaps sent more than was written down. A count that lags behind is not believed.
-    index = began_at = max(_sent(job), cut.next_after(told.uploaded_bytes or 0) or 0)
+    index = began_at = max(_sent(job), cut.next_after(task.uploaded_bytes or 0) or 0)
     while index < cut.count - 1:
         if index > began_at and job.slice_over():
             return More(_progress(job, index))
         try:
-            answer = _put(job, section, cut, index)
+            response = _put(job, section, cut, index)
         except ProviderError:
             if index == began_at:
                 raise
             # What went through is kept; the next run asks what became of this one.
             return More(_progress(job, index))
-        if answer.status not in TAKEN:
-            return _not_taken(job, index, answer)
+        if response.status not in TAKEN:
+            return _not_taken(job, index, response)
         index += 1
     return Done(_progress(job, index))
 
 
-def send_last(job: Job, section: "TikTokSection") -> Outcome:
+def send_last(job: Job, section: TikTokSection) -> Outcome:
     """The last chunk. `Unknown` whenever it stays open whether TikTok has all of it."""
     cut = chunks.plan(job.content.media[0].size_bytes)
     last = cut.count - 1
-    answer = None
+    response = None
     if not _ended(job):
-        answer = _put(job, section, cut, last)
-        if answer.status in TAKEN and not _doubtful(answer):
-            job.seen.message = "TikTok has the whole video."
+        response = _put(job, section, cut, last)
+        if response.status in TAKEN and not _doubtful(response):
+            job.trace.message = "TikTok has the whole video."
             return Done(_progress(job, cut.count))
     try:
-        told = status.fetch(job, section)
+        task = status.fetch(job, section)
     except ProviderError as error:
-        if isinstance(error, Rejected) and error.code in UNKNOWN_TASK and not _may_have_arrived(job, answer):
+        if isinstance(error, Rejected) and error.code in UNKNOWN_TASK and not _may_have_arrived(job, response):
             return _anew(job, GONE)
         return Unknown(f"The last part of the video may be with TikTok: {error.message}", error.code)
-    if status.arrived(told, cut.total_bytes):
+    if status.arrived(task, cut.total_bytes):
         return Done(_progress(job, cut.count))
-    if told.uploaded_bytes is None:
+    if task.uploaded_bytes is None:
         return Unknown("TikTok does not say how much of the video it has.")
-    if answer is None:
+    if response is None:
         return _anew(job, EXPIRED)
-    if answer.status in TAKEN:
+    if response.status in TAKEN:
         return Unknown("The upload host took the end of the video, but TikTok does not count it.")
-    out_of_step = answer.status == OUT_OF_STEP and cut.next_after(told.uploaded_bytes) != last
-    if out_of_step or (_passes(answer.status) and _tries(job) >= len(PAUSES_SECONDS)):
+    out_of_step = response.status == OUT_OF_STEP and cut.next_after(task.uploaded_bytes) != last
+    if out_of_step or (_passes(response.status) and _tries(job) >= len(PAUSES_SECONDS)):
         return _wait_for_the_end(job)
-    return _not_taken(job, last, answer)
+    return _not_taken(job, last, response)
 
 
-def _put(job: Job, section: "TikTokSection", cut: chunks.Chunks, index: int) -> Answer:
+def _put(job: Job, section: TikTokSection, cut: chunks.Chunks, index: int) -> HttpResponse:
     """Send one chunk. The address is the credential: no token goes with it."""
     media = job.content.media[0]
     address = job.open(job.memo["upload"]["address"])
@@ -100,26 +98,26 @@ def _put(job: Job, section: "TikTokSection", cut: chunks.Chunks, index: int) -> 
     if complaint is not None:
         raise Rejected(complaint, code="upload_host")
     offset, length = cut.slice(index)
-    answer: Answer = job.call(
+    response: HttpResponse = job.call(
         "PUT",
         address,
         headers={"content-type": media.mime_type, "content-range": cut.content_range(index)},
         content=FileBody(media.path, offset, length),
     )
-    job.seen.code = None if answer.status in TAKEN else str(answer.status)
-    if 200 <= answer.status < 300 and answer.status not in TAKEN:
-        raise Unavailable(f"TikTok's upload host answered in a way that it does not document (HTTP {answer.status}).")
-    return answer
+    job.trace.code = None if response.status in TAKEN else str(response.status)
+    if 200 <= response.status < 300 and response.status not in TAKEN:
+        raise NoAnswer(f"TikTok's upload host answered in a way that it does not document (HTTP {response.status}).")
+    return response
 
 
-def _doubtful(answer: Answer) -> bool:
+def _doubtful(response: HttpResponse) -> bool:
     """Whether it looks as if something in between had answered: with words, but without a word on the progress."""
-    return bool(answer.body.strip()) and "content-range" not in answer.headers
+    return bool(response.body.strip()) and "content-range" not in response.headers
 
 
-def _not_taken(job: Job, index: int, answer: Answer) -> Outcome:
+def _not_taken(job: Job, index: int, response: HttpResponse) -> Outcome:
     """What to do about a chunk that TikTok certainly does not have."""
-    code = answer.status
+    code = response.status
     if code in NO_SUCH_UPLOAD:
         return _anew(job, EXPIRED if code == 403 else GONE)
     if not _passes(code):
@@ -151,9 +149,9 @@ def _anew(job: Job, because: str, seconds: float = 0.0) -> Outcome:
     return start_over(job, because, refusal, seconds=seconds)
 
 
-def _may_have_arrived(job: Job, answer: Answer | None) -> bool:
+def _may_have_arrived(job: Job, response: HttpResponse | None) -> bool:
     """Whether some try of the last chunk ended without a plain refusal."""
-    refused = answer is None or answer.status in NO_SUCH_UPLOAD
+    refused = response is None or response.status in NO_SUCH_UPLOAD
     return job.unknown_before or _tries(job) > 0 or not refused
 
 

@@ -1,29 +1,29 @@
-"""Opening a task for a video: what is said about it, and how its bytes will come.
+"""Opening a task for a video: what TikTok is told about it, and how its bytes will come.
 
 No bytes have left when TikTok answers, so an answer that was lost costs a place in its rate limit and nothing more.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from socialpub.providers import answers
-from socialpub.providers.base import Done, Job, Outcome, Refused
-from socialpub.providers.errors import Unavailable
-from socialpub.providers.tiktok import chunks, limits, talk
+from socialpub.core.settings.sections import TikTokSection
+from socialpub.providers.errors import NoAnswer
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Done, Outcome, Refused
+from socialpub.providers.responses import text_at
+from socialpub.providers.tiktok import chunks, limits
+from socialpub.providers.tiktok.client import call
 from socialpub.providers.tiktok.creator import INTERACTIONS, disabled
-
-if TYPE_CHECKING:
-    from socialpub.core.settings.sections import TikTokSection
 
 MARGIN_SECONDS = 60.0
 """An upload does not begin in the last moment of its address."""
 
 
-def init_video(job: Job, section: "TikTokSection") -> Outcome:
+def init_video(job: Job, section: TikTokSection) -> Outcome:
     body = {"post_info": post_info(job), "source_info": source_info(job)}
     return _init(job, section, "post/publish/video/init/", body)
 
 
-def init_draft(job: Job, section: "TikTokSection") -> Outcome:
+def init_draft(job: Job, section: TikTokSection) -> Outcome:
     return _init(job, section, "post/publish/inbox/video/init/", {"source_info": source_info(job)})
 
 
@@ -58,16 +58,16 @@ def source_info(job: Job) -> dict[str, Any]:
     }
 
 
-def _init(job: Job, section: "TikTokSection", path: str, body: dict[str, Any]) -> Outcome:
-    data = talk.ask(job, section, path, body)
-    publish_id = answers.text(data, "publish_id")
-    address = answers.text(data, "upload_url")
+def _init(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> Outcome:
+    data = call(job, section, path, body)
+    publish_id = text_at(data, "publish_id")
+    address = text_at(data, "upload_url")
     if publish_id is None or address is None:
-        raise Unavailable("TikTok took the request but named no upload.", request_id=job.seen.request_id)
+        raise NoAnswer("TikTok took the request but named no upload.", request_id=job.trace.request_id)
     complaint = chunks.complaint(address, section)
     if complaint is not None:
         return Refused(complaint, "upload_host")
-    job.seen.message = f"publish_id {publish_id}"
+    job.trace.message = f"publish_id {publish_id}"
     upload = {
         "address": job.seal(address),
         "ends_at": job.now.timestamp() + limits.UPLOAD_SECONDS - MARGIN_SECONDS,

@@ -6,10 +6,10 @@ Only what X surely refuses is a problem here; where its own pages disagree X has
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from socialpub.providers.base import Account, Content, MediaFile, Problem
+from socialpub.providers.content import Account, Content, MediaFile, Problem
 from socialpub.providers.x import limits
+from socialpub.providers.x.plan import in_chunks
 from socialpub.providers.x.text import Weighed, weigh
-from socialpub.providers.x.upload import in_chunks
 
 BODY = ("post", "body")
 
@@ -23,7 +23,7 @@ def problems(content: Content, options: Mapping[str, Any], account: Account) -> 
     return [*found, *_scopes(content, account)]
 
 
-def notes(content: Content) -> list[str]:
+def notes(content: Content, options: Mapping[str, Any]) -> list[str]:  # noqa: ARG001
     """What the owner may like to know although nothing is wrong."""
     found = []
     urls = weigh(content.text).urls

@@ -1,160 +1,117 @@
-"""What X means when it does not do what was asked.
+"""X's refusals, row by row, and its error bodies, which come in five shapes.
 
-X answers in five shapes, which are all read here; what each case leads to stands in `refusals.py`. What no table
-knows is refused as it stands: nothing unknown ever touches the account's connection.
+X tells many cases apart by their wording alone, so the known wordings stand here beside types and codes.
 """
 
 import json
-import math
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
-from socialpub.providers.base import Refused
-from socialpub.providers.errors import AppRefused, AuthExpired, RateLimited, Unavailable
-from socialpub.providers.http import Answer
-from socialpub.providers.x.refusals import DAILY_LIMIT_CODES, RULES, Rule, Then, Why
+from socialpub.providers.error_table import NOT_4XX, Action, ErrorBody, ErrorRow, ErrorTable, Reason, Rejection
+from socialpub.providers.responses import HttpResponse, shortened
+from socialpub.providers.x.rate_limits import reset_in
 
 REQUEST_ID = "x-transaction-id"
-SAID_LENGTH = 300
-
+LONGEST_MESSAGE = 300
+HOUR = 3600.0
 
 NO_MEDIA_SCOPE = (
     "X refused the upload. Most likely the connection lacks the scope media.write: connect the account again and grant "
     "it. Posts without media still work."
 )
-DAILY_PAUSE_SECONDS = 3 * 3600.0
+NO_CREDITS = "The app has no credits left or is at its spending limit: top it up at console.x.com."
+WINDOW_FULL = "The window of this endpoint is full."
+DAILY_LIMIT_CODES = frozenset({185, 344})
+DAILY_PAUSE_SECONDS = 3 * HOUR
 """X names no end for an account's posts per day, which it counts in half-hour slices: hours, it is advised."""
 
+ROWS: tuple[ErrorRow, ...] = (
+    ErrorRow(statuses=NOT_4XX | {408}, action=Action.NO_ANSWER),
+    ErrorRow(statuses={401}, action=Action.REFRESH),
+    # The app, whatever the status.
+    ErrorRow(NO_CREDITS, {402}, action=Action.HOLD_APP),
+    ErrorRow(NO_CREDITS, codes={"credits", "credits-depleted", "creditsdepleted"}, action=Action.HOLD_APP),
+    ErrorRow("The app's plan is used up for this period.", codes={"usage-capped", "usagecapexceeded"},
+             action=Action.HOLD_APP),
+    ErrorRow("The app may not use this endpoint: put it into a project with a fitting plan at console.x.com.",
+             codes={"client-forbidden", "client-not-enrolled", "official-client-forbidden", 453},
+             action=Action.HOLD_APP),
+    ErrorRow("X suspended the app: see console.x.com.", codes={"app-suspended"}, action=Action.HOLD_APP),
+    # The account.
+    ErrorRow("The account is suspended or locked: log in on x.com and follow what it says there.", {400, 403},
+             {"user-suspended", 64, 326}, rest_seconds=24 * HOUR),
+    ErrorRow("X takes no posts from this account for now; it was left alone for a while. Try again later.", {403},
+             wordings=("not permitted to access this feature",), rest_seconds=HOUR),
+    ErrorRow("X takes this for automated spam; the account was left alone for some hours. Change the text and try "
+             "later.", {400, 403}, {226}, ("might be automated",), rest_seconds=6 * HOUR),
+    ErrorRow("The account reached its posts per day.", {400, 403, 429}, DAILY_LIMIT_CODES, action=Action.WAIT),
+    ErrorRow(WINDOW_FULL, {429}, action=Action.WAIT),
+    ErrorRow(WINDOW_FULL, codes={88, "rate-limit-exceeded"}, action=Action.WAIT),
+    ErrorRow("Connect the account again: X wants a token of the account, not of the app.", {403},
+             {"unsupported-authentication"}, ("application-only is forbidden",), action=Action.RECONNECT),
+    # The post.
+    ErrorRow("Upload the media again, within X's limits.", {400, 403}, wordings=("media ids are invalid",),
+             reason=Reason.MEDIA_INVALID),
+    ErrorRow("Shorten the text.", {400, 403}, {186}, ("text is too long",)),
+    ErrorRow("Give only one of media and quotePostId.", {400}, wordings=("you can only provide one of",)),
+    ErrorRow("This is a fault of socialpub: please report it.", {400},
+             wordings=("request body must be a json object", "requests with bodies must have content-type",
+                       "request body is not valid json")),
+    ErrorRow("X has this text already: change it.", {400, 403}, {187}, ("duplicate content",),
+             reason=Reason.DUPLICATE),
+    ErrorRow("Keep at most one cashtag ($TICKER) in the text.", {400, 403}, wordings=("one cashtag",)),
+    ErrorRow("Shorten the video, or post it from an account with X Premium.", {400, 403},
+             wordings=("post a video longer than",)),
+    ErrorRow("X lets an app reply only where the account was mentioned or quoted, or to its own posts: "
+             "drop inReplyToPostId or quotePostId, or choose another post.", {400, 403}, {385},
+             ("you can only reply to or quote posts", "reply to this conversation is not allowed",
+              "deleted or not visible")),
+    ErrorRow("X blocks a link of the text: remove it.", {400, 403}, wordings=("contains an invalid url",)),
+    ErrorRow("Check the text's length, the media, the options, and that the app may write (console.x.com).", {403},
+             wordings=("not permitted to perform this action",)),
+    ErrorRow("What it refers to is gone, or the app has no access to it.", {404}, reason=Reason.GONE),
+    ErrorRow("Not found any more.", {400}, wordings=("badrequest: not found",), reason=Reason.GONE),
+    ErrorRow("Send less at once.", {413, 431}, reason=Reason.TOO_LARGE),
+    ErrorRow("Change what it names and post again.", {400}),
+    ErrorRow("Check the options, the account's state on x.com and the app's permissions at console.x.com.", {403}),
+)  # fmt: skip
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """X answered and refused for good."""
 
-    why: Why
-    message: str
-    status: int
-    code: str
-    rest_seconds: float = 0.0
-    reauth: bool = False
-    request_id: str | None = None
+def classify(response: HttpResponse, *, endpoint: str, now: datetime | None, media: bool = False) -> Rejection:
+    """What a failed call means for its post; `endpoint` is X's unit of rate limits, `media` marks the upload calls.
 
-    def refused(self) -> Refused:
-        return Refused(self.message, self.code, self.reauth, self.rest_seconds)
+    Raises as `ErrorTable.classify`.
+    """
+    body = read_error(response)
+    if media and response.status == 403 and body.message.lower() in ("", "forbidden") and body.code is None:
+        return Rejection(NO_MEDIA_SCOPE, 403, "403", request_id=body.request_id)
+    return TABLE.classify(response, endpoint=endpoint, now=now)
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """An error body, read liberally."""
-
-    words: str
-    """The message for people: X's first sentence, `""` when there is none."""
-    texts: tuple[str, ...]
-    """Every sentence of it, lower case."""
-    types: frozenset[str]
-    codes: frozenset[int]
-
-    @property
-    def code(self) -> str | None:
-        """X's own name for it, if it has one."""
-        if self.codes:
-            return str(min(self.codes))
-        return min(self.types, default=None)
-
-
-def listen(answer: Answer) -> Said:
+def read_error(response: HttpResponse) -> ErrorBody:
     """Read an error body of any of X's shapes; an empty one or a page says nothing."""
     try:
-        body = json.loads(answer.body)
+        body = json.loads(response.body)
     except (ValueError, RecursionError):
         body = None
     parts = [part for part in _parts(body) if isinstance(part, dict)]
-    texts = [*_texts(body)]
+    texts = list(_texts(body))
     types = {
         str(value).rstrip("/").rsplit("/", 1)[-1].lower()
         for part in parts
         for value in (part.get("type"), part.get("reason"), _one_word(part.get("title")))
         if isinstance(value, str) and value != "about:blank"
     }
-    codes = {part["code"] for part in parts if type(part.get("code")) is int}
-    words = _safe(texts[0]) if texts else ""
-    return Said(words, tuple(text.lower() for text in texts), frozenset(types), frozenset(codes))
-
-
-def judge(answer: Answer, *, endpoint: str, now: datetime | None, media: bool = False) -> Verdict:
-    """What a failed call means for its post; `endpoint` is X's unit of rate limits, `media` marks the upload calls.
-
-    Raises `AuthExpired`, `RateLimited`, `AppRefused`, and `Unavailable` for everything that is no answer of X's own.
-    """
-    status, said = answer.status, listen(answer)
-    request_id = answer.headers.get(REQUEST_ID)
-    code = said.code or str(status)
-    if not 400 <= status < 500 or status == 408:
-        raise Unavailable(f"X did not answer as expected (HTTP {status}).", code=code, request_id=request_id)
-    if status == 401:
-        raise AuthExpired(_sentence("X no longer accepts the access token.", said), code=code, request_id=request_id)
-    rule = next((rule for rule in RULES if _fits(rule, status, said)), Rule("See what it says."))
-    if media and status == 403 and said.words.lower() in ("", "forbidden") and said.code is None:
-        return Verdict(Why.OTHER, NO_MEDIA_SCOPE, status, code, request_id=request_id)
-    message = _sentence(f"X refused (HTTP {status}).", said) + f" {rule.advice}"
-    match rule.then:
-        case Then.HOLD_APP:
-            raise AppRefused(message, code=code, request_id=request_id)
-        case Then.WAIT:
-            daily = bool(said.codes & DAILY_LIMIT_CODES)
-            raise RateLimited(
-                message,
-                retry_after_seconds=DAILY_PAUSE_SECONDS if daily else reset_in(answer.headers, now),
-                endpoint=endpoint,
-                code=code,
-                request_id=request_id,
-            )
-        case Then.REFUSE:
-            return Verdict(rule.why, message, status, code, rule.rest_seconds, rule.reauth, request_id)
-
-
-def oauth_kind(answer: Answer) -> str | None:
-    """The `error` of a token endpoint's body, None when the answer is not one of X's own."""
-    try:
-        body = json.loads(answer.body)
-    except (ValueError, RecursionError):
-        return None
-    return body["error"] if isinstance(body, dict) and isinstance(body.get("error"), str) else None
-
-
-def reset_in(headers: Mapping[str, str], now: datetime | None) -> float | None:
-    """Seconds until X lets the call through again; None when it named no time that can be believed.
-
-    A 24-hour window counts only when it is used up; of several the last to open. Without a `now` of ours the time of
-    the answer itself is used.
-    """
-    now = now or _date(headers)
-    daily = [
-        reset
-        for who in ("user", "app")
-        if _number(headers.get(f"x-{who}-limit-24hour-remaining")) == 0
-        and (reset := _number(headers.get(f"x-{who}-limit-24hour-reset"))) is not None
-    ]
-    reset = max(daily) if daily else _number(headers.get("x-rate-limit-reset"))
-    if now is not None and reset is not None and reset - now.timestamp() > -CLOCK_DOUBT_SECONDS:
-        return max(1.0, float(math.ceil(reset - now.timestamp())))
-    seconds = _number(headers.get("retry-after"))
-    return None if seconds is None else max(1.0, float(seconds))
-
-
-CLOCK_DOUBT_SECONDS = 60
-"""A reset longer past than this speaks of a clock that is wrong, not of a window that is open."""
-
-
-def _fits(rule: Rule, status: int, said: Said) -> bool:
-    if rule.statuses and status not in rule.statuses:
-        return False
-    if not (rule.types or rule.codes or rule.wordings):
-        return True
-    worded = any(wording in text for wording in rule.wordings for text in said.texts)
-    return bool(rule.types & said.types or rule.codes & said.codes or worded)
+    numbers = {part["code"] for part in parts if type(part.get("code")) is int}
+    return ErrorBody(
+        _safe(texts[0]) if texts else "",
+        str(min(numbers)) if numbers else min(types, default=None),
+        numbers | types,
+        tuple(text.lower() for text in texts),
+        response.headers.get(REQUEST_ID),
+    )
 
 
 def _parts(body: Any) -> Iterator[Any]:
@@ -188,20 +145,20 @@ def _one_word(title: Any) -> str | None:
 
 def _safe(text: str) -> str:
     """One line without anything that could be a token."""
-    line = re.sub(r"[\w\-+/=%.]{48,}", "****", " ".join(text.split()))
-    return line if len(line) <= SAID_LENGTH else line[: SAID_LENGTH - 1] + "…"
+    return shortened(re.sub(r"[\w\-+/=%.]{48,}", "****", " ".join(text.split())), LONGEST_MESSAGE)
 
 
-def _sentence(ours: str, said: Said) -> str:
-    return f'{ours[:-1]}: "{said.words}".' if said.words else ours
+def _wait_seconds(response: HttpResponse, body: ErrorBody, now: datetime | None) -> float | None:
+    return DAILY_PAUSE_SECONDS if body.codes & DAILY_LIMIT_CODES else reset_in(response.headers, now)
 
 
-def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and re.fullmatch(r"[0-9]{1,15}", text.strip()) else None
+def _message(row: ErrorRow, status: int, body: ErrorBody, _: float | None) -> str:
+    if row.action is Action.NO_ANSWER:
+        return f"X did not answer as expected (HTTP {status})."
+    quoted = f': "{body.message}".' if body.message else "."
+    if row.action is Action.REFRESH:
+        return f"X no longer accepts the access token{quoted}"
+    return f"X refused (HTTP {status}){quoted} {row.advice}"
 
 
-def _date(headers: Mapping[str, str]) -> datetime | None:
-    try:
-        return datetime.strptime(headers.get("date", ""), "%a, %d %b %Y %H:%M:%S GMT").replace(tzinfo=UTC)
-    except ValueError:
-        return None
+TABLE = ErrorTable(ROWS, ErrorRow("See what it says."), read_error, _wait_seconds, _message)

@@ -1,4 +1,4 @@
-"""X's side of tokens: consent, refresh, revocation, and who the account is.
+"""X's side of tokens: consent, refresh, revocation, and who the account is; for apps with a secret and without one.
 
 A refresh token works once. Whoever calls `refresh` stores the new pair before doing anything else with it, and only
 an answer that speaks of the token itself sends the owner back to the consent page.
@@ -7,15 +7,16 @@ an answer that speaks of the token itself sends the owner back to the consent pa
 import base64
 import hashlib
 import re
-from typing import Any, NoReturn, Protocol
+from typing import NoReturn
 from urllib.parse import quote, urlencode
 
-from pydantic import SecretStr
-
-from socialpub.providers.base import Identity, Tokens
-from socialpub.providers.errors import RateLimited, Rejected, Unavailable
-from socialpub.providers.http import Answer, Http
-from socialpub.providers.x import errors
+from socialpub.core.settings.sections import XSection
+from socialpub.providers.errors import NoAnswer, Rejected, Throttled
+from socialpub.providers.http import Http
+from socialpub.providers.oauth import Identity, Tokens
+from socialpub.providers.responses import HttpResponse, as_object, json_object, object_at, text_at
+from socialpub.providers.x.errors import REQUEST_ID, classify, read_error
+from socialpub.providers.x.rate_limits import reset_in
 
 SCOPES = ("tweet.read", "tweet.write", "users.read", "media.write", "offline.access")
 USER_FIELDS = "id,name,username,profile_image_url,verified,verified_type,subscription_type,protected,public_metrics"
@@ -30,19 +31,6 @@ MISSING = {
 }
 
 
-class Section(Protocol):
-    """The part of the configuration that X needs."""
-
-    @property
-    def client_id(self) -> str: ...
-    @property
-    def client_secret(self) -> SecretStr: ...
-    @property
-    def api_url(self) -> str: ...
-    @property
-    def authorize_url(self) -> str: ...
-
-
 class XOAuth:
     refresh_early_seconds = 300
     """Late on purpose: every refresh is a chance for the chain of single-use tokens to break."""
@@ -52,7 +40,7 @@ class XOAuth:
 
     revokes_every_grant = False
 
-    def __init__(self, section: Section) -> None:
+    def __init__(self, section: XSection) -> None:
         self._section = section
 
     def authorize_url(self, redirect_uri: str, state: str, verifier: str) -> str:
@@ -85,49 +73,43 @@ class XOAuth:
 
     def identify(self, http: Http, access_token: str, scopes: frozenset[str]) -> Identity:  # noqa: ARG002
         """Who the token belongs to. Billed by X: at connect time, not as a health check."""
-        answer = http.call(
+        response = http.call(
             "GET",
             f"{self._section.api_url}/2/users/me",
             token=access_token,
             params={"user.fields": USER_FIELDS},
         )
-        if answer.status != 200:
-            no = errors.judge(answer, endpoint="GET /2/users/me", now=None)
-            raise Rejected(no.message, status=no.status, reauth=no.reauth, code=no.code, request_id=no.request_id)
-        user = _object(_object(answer.json()).get("data"))
-        account_id = user.get("id")
-        if not isinstance(account_id, str) or not account_id:
-            raise Unavailable("X did not say whose token this is.", request_id=answer.headers.get(errors.REQUEST_ID))
+        if response.status != 200:
+            raise classify(response, endpoint="GET /2/users/me", now=None).rejected()
+        user = object_at(as_object(response.json()), "data")
+        account_id = text_at(user, "id")
+        if account_id is None:
+            raise NoAnswer("X did not say whose token this is.", request_id=response.headers.get(REQUEST_ID))
         return Identity(
             account_id=account_id,
-            username=_string(user.get("username")),
-            name=_string(user.get("name")),
-            picture_url=_string(user.get("profile_image_url")),
+            username=text_at(user, "username"),
+            name=text_at(user, "name"),
+            picture_url=text_at(user, "profile_image_url"),
             facts={key: user[key] for key in FACTS if key in user},
         )
 
     def refresh(self, http: Http, refresh_token: str) -> Tokens:
         """Trade the refresh token, which is spent by it, for a new pair.
 
-        `Unavailable` leaves open whether it was spent; the same token may then be tried once more.
+        `NoAnswer` leaves open whether it was spent; the same token may then be tried once more.
         """
         return _ask_for_tokens(http, self._section, {"grant_type": "refresh_token", "refresh_token": refresh_token})
 
     def revoke(self, http: Http, access_token: str, refresh_token: str | None) -> None:
         """Take both tokens back. One that X does not know any more counts as taken back."""
         for token in filter(None, (refresh_token, access_token)):
-            answer = http.call(
-                "POST",
-                f"{self._section.api_url}/2/oauth2/revoke",
-                form={"token": token, "client_id": self._section.client_id},
-                auth=_credentials(self._section),
-            )
-            if 200 <= answer.status < 300:
+            response = _post(http, self._section, "revoke", {"token": token})
+            if response.ok:
                 continue
             try:
-                _fail(answer)
-            except Rejected as no:
-                if not no.reauth:
+                _fail(response, self._section)
+            except Rejected as error:
+                if not error.reauth:
                     raise
 
     def missing_scopes(self, scopes: frozenset[str]) -> list[str]:
@@ -139,24 +121,30 @@ class XOAuth:
         return not scopes or "tweet.write" in scopes
 
 
-def _ask_for_tokens(http: Http, section: Section, fields: dict[str, str]) -> Tokens:
-    # Basic and `client_id` in the body: X's pages want the first, some of its servers the second as well.
-    answer = http.call(
+def _post(http: Http, section: XSection, endpoint: str, fields: dict[str, str]) -> HttpResponse:
+    """A confidential client sends its secret as Basic, and `client_id` in the body as well, which some of X's servers
+    want too. A public client has no secret: it only names itself in the body, since a Basic header would fail."""
+    secret = section.client_secret.get_secret_value()
+    return http.call(
         "POST",
-        f"{section.api_url}/2/oauth2/token",
+        f"{section.api_url}/2/oauth2/{endpoint}",
         form={**fields, "client_id": section.client_id},
-        auth=_credentials(section),
+        auth=(section.client_id, secret) if secret else None,
     )
-    if answer.status != 200:
-        _fail(answer)
-    body = _object(answer.json())
-    access_token = _string(body.get("access_token"))
+
+
+def _ask_for_tokens(http: Http, section: XSection, fields: dict[str, str]) -> Tokens:
+    response = _post(http, section, "token", fields)
+    if response.status != 200:
+        _fail(response, section)
+    body = as_object(response.json())
+    access_token = text_at(body, "access_token")
     if access_token is None:
-        raise Unavailable("X answered without a token.", request_id=answer.headers.get(errors.REQUEST_ID))
-    expires_in, scope = body.get("expires_in"), _string(body.get("scope"))
+        raise NoAnswer("X answered without a token.", request_id=response.headers.get(REQUEST_ID))
+    expires_in, scope = body.get("expires_in"), text_at(body, "scope")
     return Tokens(
         access_token=access_token,
-        refresh_token=_string(body.get("refresh_token")),
+        refresh_token=text_at(body, "refresh_token"),
         expires_in_seconds=expires_in if type(expires_in) is int else None,
         scopes=frozenset(scope.split()) if scope else None,
     )
@@ -166,47 +154,43 @@ REFUSED_TOKENS = re.compile(r"value passed for the (authorization code|(refresh 
 """A spent, revoked or expired token or code; `invalid_grant` says the same."""
 
 FAULTS_OF_THE_APP = {
-    "unauthorized_client": "X does not accept the app's credentials: check client_id and client_secret of "
-    "[providers.x], and that the app is a confidential client (Web App) at console.x.com.",
     "invalid_client": "X does not know the app: check client_id of [providers.x] and the app at console.x.com.",
     "invalid_request": "X refused the request for a token: check the app's callback URLs and its settings at "
     "console.x.com.",
 }
 
+UNAUTHORIZED = (
+    "X does not accept the app's credentials: check client_id and client_secret of [providers.x], and that the app is "
+    "a confidential client (Web App) at console.x.com; a public client (Native App) leaves client_secret empty."
+)
+UNAUTHORIZED_PUBLIC = (
+    "X does not accept the app without its secret: set client_secret of [providers.x], or make the app a public client "
+    "(Native App) at console.x.com."
+)
 
-def _fail(answer: Answer) -> NoReturn:
+
+def _fail(response: HttpResponse, section: XSection) -> NoReturn:
     """Raise what an answer of the token or revocation endpoint other than success means."""
-    request_id = answer.headers.get(errors.REQUEST_ID)
-    if answer.status == 429:
-        raise RateLimited(
+    request_id = response.headers.get(REQUEST_ID)
+    if response.status == 429:
+        raise Throttled(
             "X asks to wait before the next request for a token.",
-            retry_after_seconds=errors.reset_in(answer.headers, None),
+            retry_after_seconds=reset_in(response.headers, None),
             endpoint="POST /2/oauth2/token",
             request_id=request_id,
         )
-    said = errors.listen(answer)
-    kind = errors.oauth_kind(answer)
-    if not 400 <= answer.status < 500 or kind is None:
-        raise Unavailable(f"X gave no token (HTTP {answer.status}).", request_id=request_id)
+    body = read_error(response)
+    kind = json_object(response).get("error")
+    if not 400 <= response.status < 500 or not isinstance(kind, str):
+        raise NoAnswer(f"X gave no token (HTTP {response.status}).", request_id=request_id)
     spent = kind == "invalid_grant" or (
-        answer.status == 400 and kind == "invalid_request" and any(map(REFUSED_TOKENS.search, said.texts))
+        response.status == 400 and kind == "invalid_request" and any(map(REFUSED_TOKENS.search, body.texts))
     )
     if spent:
         message = "X does not accept the authorization any more: connect the account again."
+    elif kind == "unauthorized_client":
+        message = UNAUTHORIZED if section.client_secret else UNAUTHORIZED_PUBLIC
     else:
         message = FAULTS_OF_THE_APP.get(kind, "X refused to give a token.")
-    quoted = f' X says: "{said.words}"' if said.words and said.words != kind else ""
-    raise Rejected(message + quoted, status=answer.status, reauth=spent, code=kind, request_id=request_id)
-
-
-def _credentials(section: Section) -> tuple[str, str]:
-    # A line end that was pasted along corrupts the header.
-    return section.client_id.strip(), section.client_secret.get_secret_value().strip()
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _string(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
+    quoted = f' X says: "{body.message}"' if body.message and body.message != kind else ""
+    raise Rejected(message + quoted, status=response.status, reauth=spent, code=kind, request_id=request_id)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from socialpub.providers import options
-from socialpub.providers.base import Options, Problem
-from socialpub.providers.options import Option, Shape
+from socialpub.providers.content import Options, Problem
+from socialpub.providers.options import Option, OptionType
 
 EVERYONE = "everyone"
 """Ours: X has no such value, it wants the field left out."""
@@ -23,13 +23,17 @@ FROM_THE_ADDRESS = "It is the number at the end of the post's address."
 FROM_ITS_ADDRESS = "It is the number at the end of the community's address."
 
 TABLE: options.Table = (
-    Option("replySettings", Shape.CHOICE, values=(EVERYONE, "following", "mentionedUsers", "subscribers", "verified")),
-    Option("madeWithAi", Shape.BOOLEAN),
-    Option("paidPartnership", Shape.BOOLEAN),
-    Option("inReplyToPostId", Shape.DIGITS, aliases=("in_reply_to_tweet_id",), check=_check_id, hint=FROM_THE_ADDRESS),
-    Option("quotePostId", Shape.DIGITS, aliases=("quote_tweet_id",), check=_check_id, hint=FROM_THE_ADDRESS),
-    Option("communityId", Shape.DIGITS, check=_check_id, hint=FROM_ITS_ADDRESS),
-    Option("shareWithFollowers", Shape.BOOLEAN),
+    Option(
+        "replySettings", OptionType.CHOICE, values=(EVERYONE, "following", "mentionedUsers", "subscribers", "verified")
+    ),
+    Option("madeWithAi", OptionType.BOOLEAN),
+    Option("paidPartnership", OptionType.BOOLEAN),
+    Option(
+        "inReplyToPostId", OptionType.DIGITS, aliases=("in_reply_to_tweet_id",), check=_check_id, hint=FROM_THE_ADDRESS
+    ),
+    Option("quotePostId", OptionType.DIGITS, aliases=("quote_tweet_id",), check=_check_id, hint=FROM_THE_ADDRESS),
+    Option("communityId", OptionType.DIGITS, check=_check_id, hint=FROM_ITS_ADDRESS),
+    Option("shareWithFollowers", OptionType.BOOLEAN),
 )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
+from socialpub.providers.content import utf16_units
 from socialpub.providers.x import emoji, links
 
 MAX_LENGTH = 280
@@ -88,9 +89,9 @@ def weigh(text: str, config: Config = V3) -> Weighed:
             fitting_end = at
 
     length = weight // SCALE
-    units = _utf16_units(text)
+    units = utf16_units(text)
     # The reference carries the whole change of length by normalization over to the end of the range.
-    fitting_units = _utf16_units(normal[: max(fitting_end, 1)]) + units - _utf16_units(normal)
+    fitting_units = utf16_units(normal[: max(fitting_end, 1)]) + units - utf16_units(normal)
     return Weighed(
         length=length,
         valid=sound and 0 < length <= MAX_LENGTH,
@@ -113,7 +114,3 @@ def normalize(text: str) -> str:
 def _ordered(text: str) -> Iterator[str]:
     for _, row in groupby(text, key=lambda character: unicodedata.combining(character) > 0):
         yield from sorted(row, key=unicodedata.combining)
-
-
-def _utf16_units(text: str) -> int:
-    return len(text) + sum(character > "\uffff" for character in text)

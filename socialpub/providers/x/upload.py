@@ -1,33 +1,32 @@
 """Bringing media to X: one call for a picture, a session of chunks for an animated GIF or a video.
 
-The memo holds per file what X gave us for it, and by when it ends. Every step looks there first: what is there and
-still good is not sent again, so a crash resumes, and a step that finds its upload gone goes back to its beginning.
+Every step looks at what the memo holds first (`upload_memo.py`): what is there and still good is not sent again.
 """
 
 import math
-from copy import deepcopy
 from typing import Any
 
-from socialpub.providers.base import (
-    Again,
-    Done,
-    ImageLimits,
-    Job,
-    Kind,
-    MediaFile,
-    Memo,
-    More,
-    Outcome,
-    Refused,
-    Step,
-    Wait,
-)
-from socialpub.providers.errors import ProviderError, RateLimited, Unavailable
-from socialpub.providers.http import Answer, FilePart
+from socialpub.core.settings.sections import XSection
+from socialpub.providers.bodies import FilePart
+from socialpub.providers.content import ImageLimits, MediaFile
+from socialpub.providers.error_table import Reason, Rejection
+from socialpub.providers.errors import ProviderError, Throttled
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Done, More, Outcome, Refused, Wait
+from socialpub.providers.responses import HttpResponse
 from socialpub.providers.x import limits
-from socialpub.providers.x.errors import judge
-from socialpub.providers.x.refusals import Why
-from socialpub.providers.x.talk import ask, data_of, media_id_of, succeeded
+from socialpub.providers.x.client import call, data_of
+from socialpub.providers.x.errors import classify
+from socialpub.providers.x.upload_memo import (
+    end_of,
+    is_open,
+    opened,
+    ready,
+    recall,
+    remember,
+    start_over,
+    start_over_expired,
+)
 
 EXTENSIONS = {
     "image/jpeg": "jpg",
@@ -38,73 +37,15 @@ EXTENSIONS = {
     "video/quicktime": "mov",
     "video/webm": "webm",
 }
-EXPIRES_AFTER_SECONDS = 24 * 3600
-"""When X does not say."""
 CHECK_AFTER_SECONDS = 5
-ALT_TRIES = 5
 RESTARTS = 1
 IMAGE_MIN_BYTES = 500_000
-
-
-def in_chunks(media: MediaFile) -> bool:
-    """X takes pictures in one call; a GIF with a single frame is a picture."""
-    return media.kind == "video" or media.animated
-
-
-def steps(index: int, media: MediaFile) -> list[Step]:
-    """What the upload of one media item takes, before the post."""
-    names = ["init", "append", "finalize"] if in_chunks(media) else ["upload"]
-    plan = [Step(f"{name}:{index}", Kind.PREPARE) for name in names]
-    if in_chunks(media):
-        plan.append(Step(f"await:{index}", Kind.POLL))
-    if media.alt and media.kind == "image":
-        plan.append(Step(f"alt:{index}", Kind.PREPARE))
-    return plan
-
-
-# --- what is remembered ----------------------------------------------------------------------------------------------
-
-
-def recall(memo: Memo, index: int) -> dict[str, Any]:
-    """What the memo knows about one upload: id, expires_at, ready_at (Unix seconds) and the session's progress."""
-    return deepcopy(memo.get("media", {}).get(str(index), {}))
-
-
-def remember(memo: Memo, index: int, upload: dict[str, Any]) -> Memo:
-    """The memo with that instead. The old one is left alone: a step that fails half-way has changed nothing."""
-    return {**memo, "media": {**memo.get("media", {}), str(index): upload}}
-
-
-def ready(job: Job, index: int) -> bool:
-    """X has the whole file, processed, and keeps it long enough for the post."""
-    upload = recall(job.memo, index)
-    return upload.get("ready_at") is not None and not _expired(job, upload)
-
-
-def _expired(job: Job, upload: dict[str, Any]) -> bool:
-    return bool(job.now.timestamp() >= upload.get("expires_at", 0))
-
-
-def start_over(job: Job, index: int, because: str, limit: int, message: str, **kept: Any) -> Outcome:
-    """Back to the first step of this upload, at most `limit` times for this reason; then refused with `message`."""
-    counts = job.memo.get("restarts", {})
-    reason = f"Media item {index + 1} is sent anew: {because}."
-    if counts.get(reason, 0) >= limit:
-        return Refused(message)
-    memo = remember({**job.memo, "restarts": {**counts, reason: counts.get(reason, 0) + 1}}, index, kept)
-    return Again(steps(index, job.content.media[index])[0].name, memo, reason, limit)
-
-
-def lost(job: Job, index: int) -> Outcome:
-    """X no longer has it, or will not have it long enough."""
-    message = f"X kept media item {index + 1} for too short a time to post it. Post it again."
-    return start_over(job, index, "X keeps uploads for a day, and this one is over", 2, message)
 
 
 # --- pictures --------------------------------------------------------------------------------------------------------
 
 
-def upload_image(job: Job, api: str, index: int) -> Outcome:
+def upload_image(job: Job, section: XSection, index: int) -> Outcome:
     if ready(job, index):
         return Done(job.memo)
     media = job.content.media[index]
@@ -112,43 +53,44 @@ def upload_image(job: Job, api: str, index: int) -> Outcome:
     # What is drawn stays sharp as PNG; for everything else the file's own type comes first anyway.
     types = ("image/png", "image/jpeg") if media.mime_type == "image/gif" else limits.IMAGE_TYPES
     fitted = job.fit(media, ImageLimits(types, max_bytes, max_width=limits.IMAGE_SIDE, max_height=limits.IMAGE_SIDE))
-    answer = ask(
+    response = call(
         job,
         "POST",
-        f"{api}/2/media/upload",
+        f"{section.api_url}/2/media/upload",
         multipart={"media_category": "tweet_image", "media": _slice(fitted, 0, fitted.size_bytes)},
     )
-    if succeeded(answer):
-        upload = _opened(job, answer)
+    if response.ok:
+        upload = opened(job, response)
         return Done(remember(job.memo, index, {**upload, "ready_at": job.now.timestamp()}))
-    no = judge(answer, endpoint="POST /2/media/upload", now=job.now, media=True)
-    if no.why is Why.TOO_LARGE and max_bytes // 2 >= IMAGE_MIN_BYTES:
-        return start_over(job, index, "X found the picture too large", 4, no.message, max_bytes=max_bytes // 2)
-    return no.refused()
+    rejection = _rejection(job, response, "POST /2/media/upload")
+    if rejection.reason is Reason.TOO_LARGE and max_bytes // 2 >= IMAGE_MIN_BYTES:
+        otherwise = Refused(rejection.message)
+        return start_over(job, index, "X found the picture too large", 4, otherwise, max_bytes=max_bytes // 2)
+    return rejection.refused()
 
 
 # --- sessions of chunks ----------------------------------------------------------------------------------------------
 
 
-def initialize(job: Job, api: str, index: int) -> Outcome:
+def initialize(job: Job, section: XSection, index: int) -> Outcome:
     upload = recall(job.memo, index)
-    if upload.get("id") and not _expired(job, upload):
+    if is_open(job, upload):
         return Done(job.memo)
     media = job.content.media[index]
-    answer = ask(
+    response = call(
         job,
         "POST",
-        f"{api}/2/media/upload/initialize",
+        f"{section.api_url}/2/media/upload/initialize",
         json={
             "media_type": media.mime_type,
             "total_bytes": media.size_bytes,
             "media_category": "tweet_video" if media.kind == "video" else "tweet_gif",
         },
     )
-    if not succeeded(answer):
-        return judge(answer, endpoint="POST /2/media/upload/initialize", now=job.now, media=True).refused()
+    if not response.ok:
+        return _rejection(job, response, "POST /2/media/upload/initialize").refused()
     chunk = upload.get("chunk_bytes") or chunk_bytes(media.size_bytes)
-    return Done(remember(job.memo, index, {**_opened(job, answer), "chunk_bytes": chunk, "segment": 0}))
+    return Done(remember(job.memo, index, {**opened(job, response), "chunk_bytes": chunk, "segment": 0}))
 
 
 def chunk_bytes(total_bytes: int) -> int:
@@ -156,61 +98,57 @@ def chunk_bytes(total_bytes: int) -> int:
     return min(max(limits.CHUNK_BYTES, math.ceil(total_bytes / limits.SEGMENTS)), limits.CHUNK_MAX_BYTES)
 
 
-def append(job: Job, api: str, index: int) -> Outcome:
+def append(job: Job, section: XSection, index: int) -> Outcome:
     """Send segments until the file or this run's time is over."""
     if ready(job, index):
         return Done(job.memo)
     media, upload = job.content.media[index], recall(job.memo, index)
-    if not upload.get("id") or _expired(job, upload):
-        return lost(job, index)
+    if not is_open(job, upload):
+        return start_over_expired(job, index)
     began_at, chunk = upload["segment"], upload["chunk_bytes"]
     while (offset := upload["segment"] * chunk) < media.size_bytes:
         if upload["segment"] > began_at and job.slice_over():
             return More(remember(job.memo, index, upload))
         try:
-            answer = ask(
+            response = call(
                 job,
                 "POST",
-                f"{api}/2/media/upload/{upload['id']}/append",
+                f"{section.api_url}/2/media/upload/{upload['id']}/append",
                 multipart={
                     "segment_index": str(upload["segment"]),
                     "media": _slice(media, offset, min(chunk, media.size_bytes - offset)),
                 },
             )
-            no = (
-                None
-                if succeeded(answer)
-                else judge(answer, endpoint="POST /2/media/upload/append", now=job.now, media=True)
-            )
+            rejection = None if response.ok else _rejection(job, response, "POST /2/media/upload/append")
         except ProviderError as error:
             if upload["segment"] == began_at:
                 raise
-            if isinstance(error, RateLimited) and error.retry_after_seconds is not None:
+            if isinstance(error, Throttled) and error.retry_after_seconds is not None:
                 return Wait(error.retry_after_seconds, error.message, remember(job.memo, index, upload))
             # What went through is kept; the same call at the beginning of the next run tells what is wrong.
             return More(remember(job.memo, index, upload))
-        if no is not None:
-            if no.why is Why.TOO_LARGE and _may_halve(media, chunk):
-                return start_over(job, index, "X found the pieces too large", 8, no.message, chunk_bytes=chunk // 2)
-            return _restart(job, index, no.status, no.refused())
+        if rejection is not None:
+            if rejection.reason is Reason.TOO_LARGE and _may_halve(media, chunk):
+                otherwise = Refused(rejection.message)
+                return start_over(job, index, "X found the pieces too large", 8, otherwise, chunk_bytes=chunk // 2)
+            return _restart(job, index, rejection)
         upload["segment"] += 1
     return Done(remember(job.memo, index, upload))
 
 
-def finalize(job: Job, api: str, index: int) -> Outcome:
+def finalize(job: Job, section: XSection, index: int) -> Outcome:
     if ready(job, index):
         return Done(job.memo)
     upload = recall(job.memo, index)
-    if not upload.get("id") or _expired(job, upload):
-        return lost(job, index)
+    if not is_open(job, upload):
+        return start_over_expired(job, index)
     # Without a JSON object as its body the call is refused.
-    answer = ask(job, "POST", f"{api}/2/media/upload/{upload['id']}/finalize", json={})
-    if not succeeded(answer):
-        no = judge(answer, endpoint="POST /2/media/upload/finalize", now=job.now, media=True)
-        return _restart(job, index, no.status, no.refused())
-    data = data_of(answer)
+    response = call(job, "POST", f"{section.api_url}/2/media/upload/{upload['id']}/finalize", json={})
+    if not response.ok:
+        return _restart(job, index, _rejection(job, response, "POST /2/media/upload/finalize"))
+    data = data_of(response)
     if isinstance(data.get("expires_after_secs"), int):
-        upload["expires_at"] = _end_of(job, data["expires_after_secs"])
+        upload["expires_at"] = end_of(job, data["expires_after_secs"])
     processing = data.get("processing_info")
     if not isinstance(processing, dict) or processing.get("state") == "succeeded":
         return Done(remember(job.memo, index, {**upload, "ready_at": job.now.timestamp()}))
@@ -220,20 +158,21 @@ def finalize(job: Job, api: str, index: int) -> Outcome:
     return Done(remember(job.memo, index, {**upload, "pause": pause, "waits_since": job.now.timestamp()}))
 
 
-def await_processing(job: Job, api: str, index: int) -> Outcome:
+def await_processing(job: Job, section: XSection, index: int) -> Outcome:
     if ready(job, index):
         return Done(job.memo)
     upload = recall(job.memo, index)
-    if not upload.get("id") or _expired(job, upload):
-        return lost(job, index)
+    if not is_open(job, upload):
+        return start_over_expired(job, index)
     what = "video" if job.content.media[index].kind == "video" else "GIF"
     if pause := upload.pop("pause", None):
         return Wait(pause, f"X is processing the {what}", remember(job.memo, index, upload))
-    answer = ask(job, "GET", f"{api}/2/media/upload", params={"command": "STATUS", "media_id": upload["id"]})
-    if not succeeded(answer):
-        no = judge(answer, endpoint="GET /2/media/upload", now=job.now, media=True)
-        return _restart(job, index, no.status, no.refused())
-    processing = data_of(answer).get("processing_info")
+    response = call(
+        job, "GET", f"{section.api_url}/2/media/upload", params={"command": "STATUS", "media_id": upload["id"]}
+    )
+    if not response.ok:
+        return _restart(job, index, _rejection(job, response, "GET /2/media/upload"))
+    processing = data_of(response).get("processing_info")
     if not isinstance(processing, dict) or processing.get("state") == "succeeded":
         upload["ready_at"] = job.now.timestamp()
         return Wait(limits.SETTLING_SECONDS, f"X has just processed the {what}", remember(job.memo, index, upload))
@@ -250,57 +189,6 @@ def await_processing(job: Job, api: str, index: int) -> Outcome:
     return Wait(_check_after(processing), f"X is processing the {what}{shown}", remember(job.memo, index, upload))
 
 
-# --- alt text --------------------------------------------------------------------------------------------------------
-
-
-def describe(job: Job, api: str, index: int) -> Outcome:
-    """Give a picture its alt text. X does not insist on one, so the post goes out without it rather than not at all."""
-    media, upload = job.content.media[index], recall(job.memo, index)
-    if upload.get("described") or not media.alt:
-        return Done(job.memo)
-    if not upload.get("id"):
-        return lost(job, index)
-    try:
-        answer = ask(
-            job,
-            "POST",
-            f"{api}/2/media/metadata",
-            json={"id": upload["id"], "metadata": {"alt_text": {"text": media.alt[: limits.ALT_LENGTH]}}},
-        )
-        failure = (
-            None
-            if succeeded(answer)
-            else judge(answer, endpoint="POST /2/media/metadata", now=job.now, media=True).message
-        )
-    except Unavailable as error:
-        upload["alt_tries"] = upload.get("alt_tries", 0) + 1
-        if upload["alt_tries"] < ALT_TRIES:
-            pause = 5.0 * 2 ** upload["alt_tries"]
-            return Wait(pause, "X did not take the alt text yet", remember(job.memo, index, upload))
-        failure = error.message
-    memo = remember(job.memo, index, {**upload, "described": True})
-    if failure is not None:
-        # Read by whoever shows the delivery.
-        memo["notes"] = [*memo.get("notes", []), f"Published without the alt text of media item {index + 1}: {failure}"]
-    return Done(memo)
-
-
-# --- shared by the above ---------------------------------------------------------------------------------------------
-
-
-def _opened(job: Job, answer: Answer) -> dict[str, Any]:
-    """The upload that an answer of X opened."""
-    data = data_of(answer)
-    lifetime = data.get("expires_after_secs")
-    seconds = lifetime if type(lifetime) is int else EXPIRES_AFTER_SECONDS
-    return {"id": media_id_of(answer), "expires_at": _end_of(job, seconds)}
-
-
-def _end_of(job: Job, lifetime_seconds: int) -> float:
-    """Until when an upload counts as good: a little less than X says, because the post takes its time too."""
-    return job.now.timestamp() + lifetime_seconds - min(limits.EXPIRY_MARGIN_SECONDS, lifetime_seconds / 10)
-
-
 def _slice(media: MediaFile, offset: int, length: int) -> FilePart:
     # The owner's file name is nobody's business.
     name = f"media.{EXTENSIONS.get(media.mime_type, 'bin')}"
@@ -312,12 +200,17 @@ def _may_halve(media: MediaFile, chunk: int) -> bool:
     return half >= limits.CHUNK_MIN_BYTES and math.ceil(media.size_bytes / half) <= limits.SEGMENTS
 
 
-def _restart(job: Job, index: int, status: int, refused: Refused) -> Outcome:
+def _rejection(job: Job, response: HttpResponse, endpoint: str) -> Rejection:
+    return classify(response, endpoint=endpoint, now=job.now, media=True)
+
+
+def _restart(job: Job, index: int, rejection: Rejection) -> Outcome:
     """A session that X does not know, or finds inconsistent (an answer got lost on the way), is worth a second one."""
-    if status not in (400, 404):
-        return refused
+    if rejection.status not in (400, 404):
+        return rejection.refused()
     chunk = recall(job.memo, index).get("chunk_bytes")
-    return start_over(job, index, "X found the upload inconsistent", RESTARTS, refused.message, chunk_bytes=chunk)
+    otherwise = Refused(rejection.message)
+    return start_over(job, index, "X found the upload inconsistent", RESTARTS, otherwise, chunk_bytes=chunk)
 
 
 def _failed(job: Job, index: int, processing: dict[str, Any]) -> Outcome:

@@ -1,4 +1,4 @@
-"""What JSON and multipart have in common once a draft is whole: accept, answer, replay."""
+"""What JSON and multipart have in common once a draft is whole: accept the post, answer with it, replay the answer."""
 
 from typing import Any
 
@@ -11,14 +11,15 @@ from socialpub.db.database import Reader, Tx
 from socialpub.publishing import idempotency
 from socialpub.publishing.idempotency import Kept
 from socialpub.runtime import Runtime
-from socialpub.web.idempotent import write_once
-from socialpub.web.request import Answer, Request, created
+from socialpub.web import idempotent
+from socialpub.web.answer import Answer, created
+from socialpub.web.request import Request
 
 
 async def accept(rt: Runtime, request: Request, fn: Any, *args: Any) -> Answer:
     """Run the write `fn(rt, tx, *args) -> post id` and answer with the post it made."""
-    post_id = await write_once(rt, request, _keep, fn, *args)
-    return created(show(rt.reader, post_id), location(rt, post_id))
+    post_id = await idempotent.write(rt, request, _keep, fn, *args)
+    return created(show(rt.reader, post_id), _location(rt, post_id))
 
 
 def _keep(rt: Runtime, tx: Tx, post_id: str) -> Kept:
@@ -31,7 +32,7 @@ def replay(rt: Runtime, kept: Kept) -> Answer:
     for item in post["media"]:
         if "url" in item:
             item["url"] = signed_urls.media_url(rt.settings, rt.secrets, item["url"], rt.now())
-    return created(orjson.dumps(post), location(rt, post["id"]))
+    return created(orjson.dumps(post), _location(rt, post["id"]))
 
 
 def show(reader: Reader, post_id: str) -> bytes:
@@ -42,5 +43,5 @@ def show(reader: Reader, post_id: str) -> bytes:
     return shown
 
 
-def location(rt: Runtime, post_id: str) -> str:
+def _location(rt: Runtime, post_id: str) -> str:
     return f"{rt.settings.base_url}/api/v1/posts/{post_id}"

@@ -1,6 +1,6 @@
 """From the shapes of requests to what the domain takes, and what else is wrong with a body whose shape fails.
 
-A caller is told everything at once: whoever misspells a field also hears that the artifact is unknown.
+A caller gets every error in one answer: a misspelled field does not hide that the artifact is unknown.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,11 +11,13 @@ from pydantic_core import PydanticCustomError
 
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.errors import FieldError, InvalidRequest
+from socialpub.core.validation import Path
+from socialpub.providers.registry import PROVIDERS
 from socialpub.publishing import posts
 from socialpub.publishing.posts import Change, Draft, DraftMedia
 from socialpub.runtime import Runtime
-from socialpub.web.api.requests import PROVIDERS, PostChange, PostDraft, ProviderOptions
-from socialpub.web.shapes import Path, read_id, read_instant
+from socialpub.web.api.requests import PostChange, PostDraft, ProviderOptions
+from socialpub.web.shapes import read_id, read_instant
 
 T = TypeVar("T")
 
@@ -48,23 +50,23 @@ def change_of(body: PostChange) -> Change:
 
 
 def options_of(options: ProviderOptions | None) -> dict[str, dict[str, Any]] | None:
-    return None if options is None else options.given()
+    return None if options is None else options.as_dict()
 
 
 # --- bodies whose shape fails ----------------------------------------------------------------------------------------
 
 
-def also_wrong(rt: Runtime, caller: Caller, value: Any, errors: Sequence[FieldError]) -> list[FieldError]:
-    """What the rows and the clock say about those fields of a draft or a change that are well-formed."""
+def check_rows(rt: Runtime, caller: Caller, value: Any, errors: Sequence[FieldError]) -> list[FieldError]:
+    """What the rows and the clock refuse about those fields of a draft or a change that are well-formed."""
     body = _object(value)
     profiles = _readable(body.get("profiles"), read_id)
     media = _readable(body.get("media"), lambda item: read_id(_object(item).get("artifactId")))
-    whole = profiles is not None and len(profiles) == len(body["profiles"])
+    all_readable = profiles is not None and len(profiles) == len(body["profiles"])
     options: dict[str, dict[str, Any]] | None = None
-    if whole and profiles:
+    if all_readable and profiles:
         options = {name: {} for name in PROVIDERS if name in _object(body.get("providerOptions"))}
     draft = Draft(
-        body=None,  # no row and no clock says anything about it
+        body=None,  # neither the rows nor the clock restrict it
         scheduled_at=_instant(_object(body.get("post")).get("scheduledAt")),
         profiles=tuple((profiles or {}).values()),
         media=tuple(DraftMedia(artifact_id) for artifact_id in (media or {}).values()),
@@ -74,16 +76,16 @@ def also_wrong(rt: Runtime, caller: Caller, value: Any, errors: Sequence[FieldEr
         posts.validate(rt, rt.reader, draft, caller)
     except InvalidRequest as error:
         known = {item.path for item in errors}
-        there = {"profiles": list(profiles or ()), "media": list(media or ())}
-        return [item for item in (_put_back(item, there) for item in error.errors) if item.path not in known]
+        indexes = {"profiles": list(profiles or ()), "media": list(media or ())}
+        return [item for item in (_reindexed(item, indexes) for item in error.errors) if item.path not in known]
     return []
 
 
-def _put_back(error: FieldError, there: dict[str, list[int]]) -> FieldError:
-    """Unreadable items were left out: the index is brought back to that of the request."""
+def _reindexed(error: FieldError, indexes: dict[str, list[int]]) -> FieldError:
+    """Unreadable items were left out: the index becomes that of the request again."""
     path: Path = error.path
-    if len(path) > 1 and path[0] in there and isinstance(path[1], int):
-        path = (path[0], there[str(path[0])][path[1]], *path[2:])
+    if len(path) > 1 and path[0] in indexes and isinstance(path[1], int):
+        path = (path[0], indexes[str(path[0])][path[1]], *path[2:])
     return FieldError(path, error.message)
 
 

@@ -1,32 +1,33 @@
-"""Profiles at the door: listed, shown, disconnected (spec 4.1)."""
+"""The endpoints of profiles: list, show, disconnect (spec 4.1)."""
 
 from socialpub.accounts import profiles
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.errors import NotFound
 from socialpub.db import json_views
 from socialpub.runtime import Runtime
-from socialpub.web.endpoint import Answer, Request, endpoint
+from socialpub.web.answer import Answer, ok
+from socialpub.web.endpoint import endpoint
+from socialpub.web.request import Request
 
 
 def is_visible(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bool:
     """Whether the path names a profile in this key's scope."""
-    row = rt.reader.one("SELECT provider, id FROM profile WHERE id = ?", (path_params["id"],))
-    return row is not None and caller.sees(row[0], row[1])
+    return profiles.visible(rt.reader, caller, path_params["id"])
 
 
 @endpoint(scope="read")
 async def index(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
     """Every profile in this key's scope, oldest first."""
-    return Answer(200, b'{"data":' + json_views.profiles(rt.reader, caller) + b"}")
+    return ok(json_views.profiles(rt.reader, caller))
 
 
-@endpoint(scope="read", resource=is_visible, late=True)
+@endpoint(scope="read", resource=is_visible)
 async def show(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
     """One profile."""
     shown = json_views.profile(rt.reader, request.path_params["id"])
     if shown is None:
         raise NotFound("There is no profile with this id.")
-    return Answer(200, b'{"data":' + shown + b"}")
+    return ok(shown)
 
 
 @endpoint(scope="write", resource=is_visible)

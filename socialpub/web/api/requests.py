@@ -8,7 +8,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from socialpub.core import ids
 from socialpub.core.errors import FieldError
-from socialpub.media import inspect
+from socialpub.core.upload_limits import MAX_VIDEO_BYTES
+from socialpub.core.validation import wrong
+from socialpub.media.types import ACCEPTED_TYPES, canonical_type
+from socialpub.providers.registry import PROVIDERS
 from socialpub.publishing import uploads
 from socialpub.web.shapes import (
     LARGEST,
@@ -24,12 +27,9 @@ from socialpub.web.shapes import (
     Trimmed,
     read_instant,
     read_number,
-    wrong,
 )
 
-PROVIDERS = ("x", "tiktok", "pinterest")
 MOST_MEDIA = 20
-MOST_FILE_BYTES = 157_286_400
 
 # --- posts -----------------------------------------------------------------------------------------------------------
 
@@ -39,7 +39,7 @@ class ProviderOptions(Shape):
     tiktok: FreeForm = LEFT_OUT
     pinterest: FreeForm = LEFT_OUT
 
-    def given(self) -> dict[str, dict[str, Any]]:
+    def as_dict(self) -> dict[str, dict[str, Any]]:
         """What was sent, by provider."""
         return {name: getattr(self, name) for name in PROVIDERS if name in self.model_fields_set}
 
@@ -126,7 +126,7 @@ class PostChange(Shape):
 
 def check_media_type(value: str) -> str:
     """A type that may be uploaded, as it was written."""
-    if inspect.canonical(value) is None:
+    if canonical_type(value) is None:
         raise wrong(uploads.unaccepted(value))
     return value
 
@@ -136,9 +136,9 @@ class UploadRequest(Shape):
 
     file_name: Annotated[str, Field(min_length=1, max_length=255)]
     mime_type: Annotated[str, Field(min_length=1, max_length=255), AfterValidator(check_media_type)] = Field(
-        description=f"One of {', '.join(inspect.ACCEPTED)}"
+        description=f"One of {', '.join(ACCEPTED_TYPES)}"
     )
-    file_size: Annotated[int, Field(gt=0, le=MOST_FILE_BYTES)] = Field(
+    file_size: Annotated[int, Field(gt=0, le=MAX_VIDEO_BYTES)] = Field(
         description="Exactly as many bytes as the PUT will send; images may have at most 32 MiB"
     )
 

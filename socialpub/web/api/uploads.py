@@ -1,36 +1,69 @@
-"""Uploads at the door: reserved, and completed once the bytes have arrived (spec 4.3)."""
+"""The endpoints of uploads: reserve, and complete once the bytes have arrived (spec 4.3)."""
 
 import orjson
 
 from socialpub.accounts.api_keys import Caller
+from socialpub.core import signed_urls
 from socialpub.db.database import Tx
 from socialpub.publishing import uploads
 from socialpub.publishing.idempotency import Kept
+from socialpub.publishing.uploads import VerifiedArtifact
 from socialpub.runtime import Runtime
+from socialpub.web import idempotent
+from socialpub.web.answer import Answer, created, ok
 from socialpub.web.api.requests import CompleteRequest, UploadRequest
-from socialpub.web.endpoint import Answer, Request, created, endpoint
-from socialpub.web.idempotent import write_once
+from socialpub.web.endpoint import endpoint
+from socialpub.web.request import Request
 
 
-def _show(rt: Runtime, kept: Kept) -> Answer:
+def _replay(rt: Runtime, kept: Kept) -> Answer:
     """The reservation as it was kept, with an upload URL signed now."""
-    return created(uploads.reservation(rt, *orjson.loads(kept.body)))
+    return created(_reservation(rt, *orjson.loads(kept.body)))
 
 
-@endpoint(scope="write", body=UploadRequest, replay=_show)
+@endpoint(scope="write", body=UploadRequest, replay=_replay)
 async def reserve(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
-    """Make room for one file and say where to send it."""
+    """Reserve room for one file and say where to send it."""
     body: UploadRequest = request.body
 
     def keep(_rt: Runtime, _tx: Tx, artifact_id: str) -> Kept:
         return Kept(201, None, orjson.dumps([artifact_id, body.mime_type]))
 
-    artifact_id = await write_once(rt, request, keep, uploads.reserve, body.file_name, body.mime_type, body.file_size)
-    return created(uploads.reservation(rt, artifact_id, body.mime_type))
+    artifact_id = await idempotent.write(
+        rt, request, keep, uploads.reserve, body.file_name, body.mime_type, body.file_size
+    )
+    return created(_reservation(rt, artifact_id, body.mime_type))
 
 
 @endpoint(scope="write", body=CompleteRequest)
 async def complete(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
     """Examine the bytes that arrived; from then on the artifact can be used."""
     body: CompleteRequest = request.body
-    return Answer(200, b'{"data":' + await uploads.complete(rt, body.artifact_id) + b"}")
+    return ok(_artifact(rt, await uploads.complete(rt, body.artifact_id)))
+
+
+def _reservation(rt: Runtime, artifact_id: str, mime_type: str) -> bytes:
+    """A reservation as the API shows it (spec 2.5)."""
+    declared_type = mime_type.strip().lower()
+    return orjson.dumps(
+        {
+            "artifactId": artifact_id,
+            "uploadUrl": signed_urls.upload_url(rt.settings, rt.secrets, artifact_id, declared_type, rt.clock.now()),
+            "requiredHeaders": signed_urls.required_headers(declared_type),
+        }
+    )
+
+
+def _artifact(rt: Runtime, artifact: VerifiedArtifact) -> bytes:
+    """A verified artifact as the API shows it (spec 2.6)."""
+    return orjson.dumps(
+        {
+            "artifactId": artifact.id,
+            "storageKey": artifact.storage_key,
+            "url": signed_urls.media_url(rt.settings, rt.secrets, artifact.storage_key, rt.clock.now()),
+            "createdAt": artifact.verified_at,
+            "kind": artifact.kind,
+            "mimeType": artifact.mime_type,
+            "sizeBytes": artifact.size_bytes,
+        }
+    )

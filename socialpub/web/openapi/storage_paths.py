@@ -1,4 +1,4 @@
-"""The two addresses of storage in the OpenAPI document: no key, a signed URL, and bytes instead of JSON."""
+"""The two addresses of storage in the OpenAPI document: a signed URL instead of a key, bytes instead of JSON."""
 
 from typing import Any
 
@@ -11,14 +11,14 @@ def _parameter(place: str, name: str, **schema: Any) -> dict[str, Any]:
     return {"name": name, "in": place, "required": place != "header", "schema": {"type": "string", **schema}}
 
 
-def _problem(said: str, **headers: Any) -> dict[str, Any]:
-    return {"description": said, "headers": {**_ID, **headers}, "content": _PROBLEM}
+def _problem(description: str, **headers: Any) -> dict[str, Any]:
+    return {"description": description, "headers": {**_ID, **headers}, "content": _PROBLEM}
 
 
-def _bytes(said: str, **headers: Any) -> dict[str, Any]:
+def _bytes(description: str, **headers: Any) -> dict[str, Any]:
     shown = {name: {"schema": {"type": "string"}} for name in headers}
     content = {"*/*": {"schema": {"type": "string", "format": "binary"}}}
-    return {"description": said, "headers": {**_ID, **shown}, "content": content}
+    return {"description": description, "headers": {**_ID, **shown}, "content": content}
 
 
 _SIGNATURE = [_parameter("query", "expires"), _parameter("query", "signature")]
@@ -28,7 +28,7 @@ _USUAL = {
     "503": _problem("Unavailable", **_RETRY),
 }
 
-TRANSFERS: dict[str, Any] = {
+STORAGE_PATHS: dict[str, Any] = {
     "/storage/uploads/{artifactId}": {
         "put": {
             "operationId": "putUpload",
@@ -66,11 +66,11 @@ TRANSFERS: dict[str, Any] = {
             "parameters": [_parameter("path", "key"), *_SIGNATURE, _parameter("header", "Range")],
             "responses": {
                 "200": _bytes("The file", ETag="", **{"Accept-Ranges": ""}),
-                "206": _bytes("The range asked for", ETag="", **{"Content-Range": ""}),
+                "206": _bytes("The requested range", ETag="", **{"Content-Range": ""}),
                 "304": {"description": "The file is the one that If-None-Match names", "headers": _ID},
                 "403": _problem("The signature is not valid, or its time is over"),
                 "404": _problem("The file is not here any more"),
-                "416": _problem("Nothing of the file is in the range asked for"),
+                "416": _problem("Nothing of the file is in the requested range"),
                 **_USUAL,
             },
         }

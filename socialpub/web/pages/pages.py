@@ -4,16 +4,15 @@ Served by us alone: no foreign host, no script.
 """
 
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from socialpub.accounts.connect import Finished
+from socialpub.accounts.profiles import Connected
 from socialpub.core.errors import OperatorError, SocialpubError
-from socialpub.web.pages.problems import Meaning
-from socialpub.web.request import Header
+from socialpub.web.answer import Header
 
 _BACKTICKS = re.compile(r"`([^`]+)`")
 
@@ -30,17 +29,17 @@ def reference(document: dict[str, Any]) -> bytes:
     return _render("reference.html", document=document, schemas=document["components"]["schemas"])
 
 
-def meaning(kind: type[SocialpubError], told: Meaning) -> bytes:
+def problem(kind: type[SocialpubError], meaning: str, remedy: str) -> bytes:
     """What a problem means and what to do about it."""
-    return _render("meaning.html", kind=kind, told=told)
+    return _render("problem.html", kind=kind, meaning=meaning, remedy=remedy)
 
 
 def failure(error: SocialpubError) -> bytes:
-    """A failure told to a browser, outside of the API."""
+    """A failure outside of the API, for a browser."""
     return _render("failure.html", error=error)
 
 
-def connected(label: str, account: str, name: str, finished: Finished) -> bytes:
+def connected(label: str, account: str, name: str, finished: Connected) -> bytes:
     """An account was connected in this browser."""
     return _render("connected.html", label=label, account=account, profile_name=name, finished=finished)
 
@@ -50,19 +49,22 @@ def not_connected(label: str, error: OperatorError) -> bytes:
     return _render("not_connected.html", label=label, error=error)
 
 
-def _render(name: str, **values: Any) -> bytes:
-    return _environment().get_template(name).render(**values).encode()
+def _render(template: str, **values: Any) -> bytes:
+    return _renderer()(template, values).encode()
 
 
 @cache
-def _environment() -> Environment:
+def _renderer() -> Callable[[str, dict[str, Any]], str]:
+    # jinja2 costs memory: only an appliance whose pages are opened pays for it.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     environment = Environment(
         loader=PackageLoader("socialpub.web.pages"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     environment.filters["kind"] = _kind
     environment.filters["code"] = _code
     environment.filters["anchor"] = _anchor
-    return environment
+    return lambda template, values: environment.get_template(template).render(values)
 
 
 def _code(text: str) -> Markup:
@@ -84,7 +86,7 @@ def _kind(schema: dict[str, Any]) -> str:
     if "const" in schema:
         return str(schema["const"])
     if "anyOf" in schema:
-        return " or ".join(_kind(one) for one in schema["anyOf"])
+        return " or ".join(_kind(option) for option in schema["anyOf"])
     kinds = schema.get("type", "any")
     words = " or ".join(kinds) if isinstance(kinds, list) else str(kinds)
     if kinds == "array":

@@ -5,61 +5,64 @@ from dataclasses import dataclass
 from socialpub.core import errors
 from socialpub.core.errors import NotFound
 from socialpub.runtime import Runtime
-from socialpub.web.endpoint import Answer, Request, endpoint
+from socialpub.web.answer import Answer
+from socialpub.web.endpoint import endpoint
+from socialpub.web.pages import pages
+from socialpub.web.request import Request
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
-    means: str
-    do: str
+class ProblemPage:
+    meaning: str
+    remedy: str
 
 
-MEANINGS: dict[str, Meaning] = {
-    "invalid-request": Meaning(
+PAGES: dict[str, ProblemPage] = {
+    "invalid-request": ProblemPage(
         "Something in the request cannot be accepted. `errors` names every field that fails, each with its path.",
         "Change the fields that `errors` names and send the request again. Sent unchanged it fails again.",
     ),
-    "unauthorized": Meaning(
+    "unauthorized": ProblemPage(
         "The request has no API key, or one that is not known, has expired or was revoked.",
         "Send `Authorization: Bearer <API_KEY>`. The owner makes keys with `socialpub admin create-key NAME` and sees "
         "them with `socialpub admin list-keys`.",
     ),
-    "forbidden": Meaning(
+    "forbidden": ProblemPage(
         "The key may read but not change anything; or a signed URL is not valid for this use, or its time is over.",
         "Use a key with the scope `write`; ask for a new URL and use it unchanged.",
     ),
-    "not-found": Meaning(
+    "not-found": ProblemPage(
         "There is nothing at this address: no such resource, or one outside of the key's scope.",
         "Check the id and the path, and whether the key is limited to other providers or profiles.",
     ),
-    "method-not-allowed": Meaning(
-        "The address exists but does not know this method.", "Use one of the methods that the header `Allow` names."
+    "method-not-allowed": ProblemPage(
+        "The address exists but does not support this method.", "Use one of the methods that the header `Allow` names."
     ),
-    "conflict": Meaning(
+    "conflict": ProblemPage(
         "The request is right, but what it is about is in a state that does not allow it: a post that has started can "
         "be neither changed nor canceled, a completed upload takes no more bytes, an Idempotency-Key belongs to "
         "another request or to one that still runs.",
         "Read the resource and decide by its state.",
     ),
-    "payload-too-large": Meaning(
+    "payload-too-large": ProblemPage(
         "The body is larger than allowed: 1 MiB of JSON, or more bytes than an upload was reserved for.",
         "Send media as an upload instead of inside the JSON, and reserve uploads with their exact size.",
     ),
-    "unsupported-media-type": Meaning(
-        "The body's `Content-Type` is none that this address reads.",
+    "unsupported-media-type": ProblemPage(
+        "This address does not read bodies of this `Content-Type`.",
         "Send `application/json`; creating a post takes `multipart/form-data` as well.",
     ),
-    "rate-limited": Meaning(
+    "rate-limited": ProblemPage(
         "Too many requests came with this key in one minute, or too many wrong keys from one address.",
         "Wait as many seconds as `Retry-After` says. `GET /api/v1/posts/{postId}?wait=30` needs no polling loop.",
     ),
-    "internal-error": Meaning(
-        "The appliance failed in a way that it did not foresee. Nothing of the request was kept unless it says so.",
+    "internal-error": ProblemPage(
+        "The appliance failed unexpectedly. Nothing of the request was kept unless `detail` says so.",
         "Look for the request's id (`X-Request-Id`) in the log; the line says what happened.",
     ),
-    "unavailable": Meaning(
-        "The appliance cannot do this at the moment: the disk is full, the database is locked, or it is being stopped.",
-        "Send the same request again after the seconds that `Retry-After` says. If it stays, look at `/readyz`.",
+    "unavailable": ProblemPage(
+        "The appliance cannot do this at the moment: its disk is full, its database is locked, or it is being stopped.",
+        "Send the same request again after the seconds of `Retry-After`. If that keeps failing, look at `/readyz`.",
     ),
 }
 
@@ -69,9 +72,8 @@ _KINDS = {kind.slug: kind for kind in errors.ALL}
 @endpoint(scope=None)
 async def show(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
     """What a problem means."""
-    from socialpub.web.pages import pages
-
     slug = request.path_params["slug"]
-    if slug not in MEANINGS:
+    if slug not in PAGES:
         raise NotFound("There is no problem of this name.")
-    return Answer(200, pages.meaning(_KINDS[slug], MEANINGS[slug]), pages.HEADERS, pages.HTML)
+    page = PAGES[slug]
+    return Answer(200, pages.problem(_KINDS[slug], page.meaning, page.remedy), pages.HEADERS, pages.HTML)

@@ -1,7 +1,9 @@
-"""The file by which TikTok believes that a domain, or the prefix of our media, is ours."""
+"""The file by which TikTok verifies that a domain, or the prefix of our media, is ours."""
 
 from socialpub.runtime import Runtime
-from socialpub.web.endpoint import Answer, Request, endpoint
+from socialpub.web.answer import Answer
+from socialpub.web.endpoint import endpoint
+from socialpub.web.request import Request
 
 
 @endpoint(scope=None)

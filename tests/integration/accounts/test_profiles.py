@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import credentials, profile_options, profiles, revocation, tokens
+from socialpub.accounts import connect, credentials, profile_options, profiles, revocation, tokens
 from socialpub.accounts.credentials import Credentials
 from socialpub.core import clock as clocks
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
-from socialpub.providers.base import Identity, Tokens
-from socialpub.providers.errors import AppRefused, AuthExpired, NotSent, RateLimited, Rejected, Unavailable
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, Rejected, Throttled
+from socialpub.providers.oauth import Identity, Tokens
 from socialpub.publishing import deliveries
 from socialpub.runtime import Runtime
 from tests.support.appliance import add_profile, open_appliance
@@ -82,7 +82,7 @@ def access_of(rt: Runtime, profile_id: str) -> str | None:
 
 
 def test_an_account_is_connected_under_the_name_that_it_bears(rt: Runtime) -> None:
-    imported = profiles.import_account(rt, "x", GRANT)
+    imported = connect.import_account(rt, "x", GRANT)
     found = row(rt, imported.profile_id)
     assert (found["account_id"], found["name"], found["username"]) == ("7", "Seven", "seven")
     assert (found["status"], found["picture_url"]) == ("active", "https://x.example/7.png")
@@ -92,7 +92,7 @@ def test_an_account_is_connected_under_the_name_that_it_bears(rt: Runtime) -> No
 
 
 def test_the_owner_may_choose_the_name(rt: Runtime) -> None:
-    imported = profiles.import_account(rt, "x", GRANT, "  News ")
+    imported = connect.import_account(rt, "x", GRANT, "  News ")
     assert row(rt, imported.profile_id)["name"] == "News"
     rt.write(profiles.rename, imported.profile_id, "Old news")
     assert row(rt, imported.profile_id)["name"] == "Old news"
@@ -104,10 +104,10 @@ def test_the_owner_may_choose_the_name(rt: Runtime) -> None:
 
 
 def test_the_same_account_again_gives_its_profile_new_tokens(rt: Runtime, clock: HandClock) -> None:
-    first = profiles.import_account(rt, "x", GRANT, "News")
+    first = connect.import_account(rt, "x", GRANT, "News")
     rt.write(profiles.require_reauth, first.profile_id, "X refuses the tokens.")
     clock.forward(60)
-    again = profiles.import_account(rt, "x", Credentials("access-b"))
+    again = connect.import_account(rt, "x", Credentials("access-b"))
     assert again.profile_id == first.profile_id
     assert again.revived
     found = row(rt, first.profile_id)
@@ -118,9 +118,9 @@ def test_the_same_account_again_gives_its_profile_new_tokens(rt: Runtime, clock:
 
 
 def test_an_account_that_was_disconnected_comes_back_as_a_new_profile(rt: Runtime) -> None:
-    first = profiles.import_account(rt, "x", GRANT)
+    first = connect.import_account(rt, "x", GRANT)
     rt.write(profiles.disconnect, first.profile_id)
-    second = profiles.import_account(rt, "x", GRANT)
+    second = connect.import_account(rt, "x", GRANT)
     assert second.profile_id != first.profile_id
     assert not second.revived
     assert [one["status"] for one in profiles.list_all(rt.reader)] == ["disconnected", "active"]
@@ -132,8 +132,8 @@ def test_an_account_that_was_disconnected_comes_back_as_a_new_profile(rt: Runtim
         AuthExpired("X no longer accepts the access token."),
         Rejected("X refused.", status=403),
         NotSent("api.x.com could not be reached"),
-        Unavailable("X did not answer in time."),
-        RateLimited("X asks to wait."),
+        NoAnswer("X did not answer in time."),
+        Throttled("X asks to wait."),
         AppRefused("X has suspended the app."),
     ],
 )
@@ -142,7 +142,7 @@ def test_nothing_is_saved_before_the_network_said_whose_tokens_these_are(
 ) -> None:
     desk.who = failure
     with pytest.raises(OperatorError) as refused:
-        profiles.import_account(rt, "x", Credentials("access-a"))
+        connect.import_account(rt, "x", Credentials("access-a"))
     assert refused.value.hint
     assert "access-a" not in str(refused.value)
     assert profiles.list_all(rt.reader) == []
@@ -153,7 +153,7 @@ def test_an_access_token_that_has_run_out_is_renewed_before_the_account_is_asked
 ) -> None:
     desk.expired = {"access-a"}
     desk.answers = [Tokens("access-b", "refresh-b", 7200)]
-    imported = profiles.import_account(rt, "x", GRANT)
+    imported = connect.import_account(rt, "x", GRANT)
     assert access_of(rt, imported.profile_id) == "access-b"
     assert desk.refreshes == ["refresh-a"]
     assert row(rt, imported.profile_id)["access_expires_at"] == clocks.after(rt.stamp(), 7200)
@@ -161,22 +161,22 @@ def test_an_access_token_that_has_run_out_is_renewed_before_the_account_is_asked
     desk.who = Identity("8", "eight", None, None)
     desk.answers = [Tokens("access-d", "refresh-d", 7200)]
     told = Credentials("access-c", "refresh-c", expires_at=clock.now() - timedelta(seconds=1))
-    assert access_of(rt, profiles.import_account(rt, "x", told).profile_id) == "access-d"
+    assert access_of(rt, connect.import_account(rt, "x", told).profile_id) == "access-d"
 
 
 def test_a_paused_appliance_spends_no_refresh_token_for_an_import(rt: Runtime, desk: Desk) -> None:
     rt.write(deliveries.pause)
     desk.expired = {"access-a"}
     with pytest.raises(OperatorError, match="paused"):
-        profiles.import_account(rt, "x", GRANT)
+        connect.import_account(rt, "x", GRANT)
     assert desk.refreshes == []
 
 
 def test_a_missing_scope_is_told_at_once_and_accepted_while_one_way_of_publishing_remains(rt: Runtime) -> None:
-    imported = profiles.import_account(rt, "x", Credentials("access-a", scopes=frozenset({"tweet.write"})))
+    imported = connect.import_account(rt, "x", Credentials("access-a", scopes=frozenset({"tweet.write"})))
     assert imported.missing == ("The scope media.write is missing.",)
     with pytest.raises(OperatorError, match="nothing could be published"):
-        profiles.import_account(rt, "x", Credentials("access-b", scopes=frozenset({"media.write"})))
+        connect.import_account(rt, "x", Credentials("access-b", scopes=frozenset({"media.write"})))
     assert access_of(rt, imported.profile_id) == "access-a"
 
 
@@ -190,7 +190,7 @@ def test_expires_at_is_when_the_owner_must_act(
 ) -> None:
     ends = {"access": clock.now() + timedelta(hours=2), "refresh": clock.now() + timedelta(days=180)}
     grant = Credentials("access-a", refresh, ends["access"], ends["refresh"] if refresh_ends else None)
-    imported = profiles.import_account(rt, "x", grant)
+    imported = connect.import_account(rt, "x", grant)
     assert row(rt, imported.profile_id)["expires_at"] == (clocks.stamp(ends[shown]) if shown else None)
 
 
@@ -215,22 +215,22 @@ def test_credentials_are_read_as_the_network_wrote_them() -> None:
     ("text", "said"),
     [
         ("", "not JSON"),
-        ("[]", "no JSON object"),
-        ("{}", "accessToken is missing"),
-        ('{"accessToken": 5}', "accessToken must be a text, not a number"),
+        ("[]", "not a JSON object"),
+        ("{}", "accessToken is required"),
+        ('{"accessToken": 5}', "accessToken must be a string, not a number"),
         ('{"accessToken": ""}', "accessToken must not be empty"),
         ('{"accessToken": "two words"}', "accessToken holds spaces"),
-        ('{"accessToken": "a", "refreshToken": null}', "refreshToken must be a text, not null"),
+        ('{"accessToken": "a", "refreshToken": null}', "refreshToken must be a string, not null"),
         ('{"accessToken": "a", "refreshToken": ""}', "leave it out"),
         ('{"access_token": "a"}', "did you mean accessToken?"),
         ('{"accessToken": "a", "refreshtoken": "b"}', "did you mean refreshToken?"),
-        ('{"accessToken": "a", "expires_in": 7200}', "unknown key expires_in"),
+        ('{"accessToken": "a", "expires_in": 7200}', "expires_in is not known; did you mean expiresAt?"),
         ('{"accessToken": "a", "expiresAt": "2026-11-21T12:00:00"}', "with an offset"),
         ('{"accessToken": "a", "expiresAt": "1795262400"}', "with an offset"),
-        ('{"accessToken": "a", "expiresAt": 1795262400}', "expiresAt must be a text"),
+        ('{"accessToken": "a", "expiresAt": 1795262400}', "expiresAt must be a string"),
         ('{"accessToken": "a", "expiresAt": "0001-01-01T00:00:00+01:00"}', "with an offset"),
         ('{"accessToken": "a", "refreshExpiresAt": "2026-11-21T12:00:00Z"}', "without a refreshToken"),
-        ('{"accessToken": "a", "scope": ["tweet.read"]}', "scope must be a text"),
+        ('{"accessToken": "a", "scope": ["tweet.read"]}', "scope must be a string"),
     ],
 )
 def test_wrong_credentials_name_the_field_and_the_form(text: str, said: str) -> None:
@@ -287,7 +287,7 @@ def test_a_network_that_does_not_answer_is_asked_again_with_patience_and_the_hou
 ) -> None:
     profile = add_profile(rt)
     rt.write(profiles.disconnect, profile)
-    desk.on_revoke = Unavailable("X did not answer in time.")
+    desk.on_revoke = NoAnswer("X did not answer in time.")
     for _ in range(360):
         assert revocation.revoke_disconnected(rt) == 0
         clock.forward(10)
@@ -300,7 +300,7 @@ def test_a_network_that_does_not_answer_is_asked_again_with_patience_and_the_hou
 
 def test_a_revocation_waits_as_long_as_the_network_says(rt: Runtime, desk: Desk, clock: HandClock) -> None:
     rt.write(profiles.disconnect, add_profile(rt))
-    desk.on_revoke = RateLimited("X asks to wait.", retry_after_seconds=900)
+    desk.on_revoke = Throttled("X asks to wait.", retry_after_seconds=900)
     revocation.revoke_disconnected(rt)
     clock.forward(899)
     revocation.revoke_disconnected(rt)

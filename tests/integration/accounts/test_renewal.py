@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import credentials, profiles, renewal, tokens
+from socialpub.accounts import connect, credentials, profiles, renewal, tokens
 from socialpub.accounts.credentials import Credentials
 from socialpub.core import clock as clocks
 from socialpub.db.database import Tx
-from socialpub.providers.base import Tokens
-from socialpub.providers.errors import NotSent, RateLimited, Rejected
+from socialpub.providers.errors import NotSent, Rejected, Throttled
+from socialpub.providers.oauth import Tokens
 from socialpub.publishing import deliveries, holds
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.worker import reconciler
+from socialpub.worker import housekeeping
 from tests.support.appliance import add_profile, open_appliance
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
@@ -90,7 +90,7 @@ def test_what_cannot_be_used_is_not_kept_alive(
     ("failure", "after"),
     [
         (NotSent("api.x.com could not be reached"), 3600),
-        (RateLimited("X asks to wait.", retry_after_seconds=7200), 7200),
+        (Throttled("X asks to wait.", retry_after_seconds=7200), 7200),
         (Rejected("X does not know the app.", status=401, code="invalid_client"), 3600),
     ],
 )
@@ -125,7 +125,7 @@ def test_a_network_that_refuses_the_app_is_not_asked(
 ) -> None:
     clock.forward(MONTH)
     rt.write(lambda rt, tx: holds.begin(tx, "x", "X has suspended the app.", None))
-    assert reconciler.renew_idle_tokens(rt) is None
+    assert housekeeping.renew_idle_tokens(rt) is None
 
 
 def test_a_refresh_token_that_ends_soon_is_renewed_whatever_its_age(
@@ -163,7 +163,7 @@ def appliance(tmp_path: Path, clock: HandClock, sandbox_options: dict[str, Any])
 
 def imported(appliance: Runtime, world: World, name: str) -> str:
     grant = world.networks[name].grant("demo")  # type: ignore[attr-defined]
-    return profiles.import_account(appliance, name, credentials.read(json.dumps(grant))).profile_id
+    return connect.import_account(appliance, name, credentials.read(json.dumps(grant))).profile_id
 
 
 @pytest.mark.parametrize(("name", "days"), [("x", 400), ("tiktok", 800), ("pinterest", 200)])
@@ -214,7 +214,7 @@ def test_the_owner_is_told_once_a_day_during_the_last_week(
     assert "no refresh token" in caplog.text
     assert "2026-10-20 09:00 UTC" in caplog.text
     assert "socialpub admin connect-profile x" in caplog.text
-    profiles.import_account(rt, "x", Credentials("new", "new-refresh"))
+    connect.import_account(rt, "x", Credentials("new", "new-refresh"))
     clock.forward(DAY)
     assert renewal.warn(rt) == 0
     assert row(rt, profile)["status"] == "active"

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import profiles, tokens
+from socialpub.accounts import connect, profiles, tokens
 from socialpub.accounts.credentials import Credentials
 from socialpub.core import clock as clocks
 from socialpub.db.database import Tx
-from socialpub.providers.base import Identity, Tokens, Withdrawn
-from socialpub.providers.errors import AppRefused, NotSent, RateLimited, Rejected, Unavailable
+from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, Rejected, Throttled
+from socialpub.providers.job import Withdrawn
+from socialpub.providers.oauth import Identity, Tokens
 from socialpub.publishing import deliveries
 from socialpub.runtime import Runtime
 from tests.support.appliance import add_profile
@@ -121,7 +122,7 @@ def test_after_a_401_a_token_that_was_renewed_meanwhile_is_used(
 def test_an_unanswered_refresh_is_tried_once_more_with_the_same_token(
     rt: Runtime, network: ScriptedNetwork, profile: str
 ) -> None:
-    network.oauth.answers = [Unavailable("X did not answer in time."), Tokens("access-1", "refresh-1", TWO_HOURS)]
+    network.oauth.answers = [NoAnswer("X did not answer in time."), Tokens("access-1", "refresh-1", TWO_HOURS)]
     assert tokens.refresh(rt, profile, spent="access-0") == "access-1"
     assert network.oauth.refreshes == ["refresh-0", "refresh-0"]
 
@@ -130,15 +131,15 @@ def test_an_unanswered_refresh_is_tried_once_more_with_the_same_token(
     "outage",
     [
         NotSent("api.x.com could not be reached"),
-        Unavailable("X did not answer in time."),
-        RateLimited("X asks to wait.", retry_after_seconds=60),
+        NoAnswer("X did not answer in time."),
+        Throttled("X asks to wait.", retry_after_seconds=60),
     ],
 )
 def test_an_outage_never_costs_the_account(
-    rt: Runtime, network: ScriptedNetwork, profile: str, outage: NotSent | Unavailable | RateLimited
+    rt: Runtime, network: ScriptedNetwork, profile: str, outage: NotSent | NoAnswer | Throttled
 ) -> None:
     network.oauth.answers = [outage, outage]
-    with pytest.raises((NotSent, RateLimited)):
+    with pytest.raises((NotSent, Throttled)):
         tokens.refresh(rt, profile, spent="access-0")
     assert row(rt, profile)["status"] == "active"
     assert stored(rt, profile) == ("access-0", "refresh-0")
@@ -146,7 +147,7 @@ def test_an_outage_never_costs_the_account(
 
 def test_an_unanswered_refresh_is_no_unanswered_post(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:
     """Whoever asks for a token before the commit has not sent the commit: its outcome is not unknown."""
-    network.oauth.answers = [Unavailable("no answer"), Unavailable("no answer")]
+    network.oauth.answers = [NoAnswer("no answer"), NoAnswer("no answer")]
     with pytest.raises(NotSent):
         tokens.refresh(rt, profile, spent="access-0")
 
@@ -188,7 +189,7 @@ def test_new_tokens_that_came_while_the_old_ones_were_refused_win(
     rt: Runtime, network: ScriptedNetwork, profile: str
 ) -> None:
     def reconnected_meanwhile(http: object, refresh_token: str) -> Tokens:
-        profiles.import_account(rt, "x", Credentials("imported", "imported-refresh"))
+        connect.import_account(rt, "x", Credentials("imported", "imported-refresh"))
         raise REFUSED
 
     network.oauth.refresh = reconnected_meanwhile  # type: ignore[method-assign]
@@ -198,7 +199,7 @@ def test_new_tokens_that_came_while_the_old_ones_were_refused_win(
 
 def test_an_import_during_a_refresh_is_not_overwritten(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:
     def imported_meanwhile(http: object, refresh_token: str) -> Tokens:
-        profiles.import_account(rt, "x", Credentials("imported", "imported-refresh"))
+        connect.import_account(rt, "x", Credentials("imported", "imported-refresh"))
         return Tokens("access-1", "refresh-1", TWO_HOURS)
 
     network.oauth.refresh = imported_meanwhile  # type: ignore[method-assign]
@@ -218,7 +219,7 @@ def test_a_crash_between_the_answer_and_the_store_leaves_the_old_pair_whole(
         with pytest.raises(KeyError):
             tokens.refresh(rt, profile, spent="access-0")
     assert stored(rt, profile) == ("access-0", "refresh-0")
-    rt.unwritten.clear()
+    rt.memory(tokens.PendingGrants).of_profile.clear()
     # Back up, the network says that the token is spent: that is told, and nothing else is tried.
     network.oauth.answers = [REFUSED]
     with pytest.raises(Rejected):
@@ -275,7 +276,7 @@ def test_a_pair_that_comes_after_a_disconnect_is_kept_for_its_revocation_alone(
 
 def test_tokens_lie_sealed_in_the_database(rt: Runtime, network: ScriptedNetwork) -> None:
     network.oauth.identify = lambda http, token, scopes: Identity("7", "seven", None, None)  # type: ignore[method-assign]
-    imported = profiles.import_account(rt, "x", Credentials("plain-access", "plain-refresh"))
+    imported = connect.import_account(rt, "x", Credentials("plain-access", "plain-refresh"))
     found = row(rt, imported.profile_id)
     assert b"plain" not in bytes(found["access_token"]) + bytes(found["refresh_token"])
     assert "plain" not in repr(profiles.find(rt.reader, imported.profile_id))

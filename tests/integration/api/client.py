@@ -6,10 +6,17 @@ from typing import Any
 
 from jsonschema import Draft202012Validator, FormatChecker
 
-from socialpub.web.openapi import document
+from socialpub.web.openapi.document import build
+from socialpub.web.routes import routes
 from tests.integration.uploads.caller import Caller, Reply
 
 BASE_URL = "http://127.0.0.1:8000"
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The OpenAPI document of the appliance under test."""
+    return build(routes(), BASE_URL)
 
 
 class Client(Caller):
@@ -66,14 +73,14 @@ def assert_valid(value: Any, shape: str) -> None:
 
 @cache
 def _validator(shape: str) -> Draft202012Validator:
-    components = document.document(BASE_URL)["components"]
+    components = document()["components"]
     schema = {"$ref": f"#/components/schemas/{shape}", "components": components}
     return Draft202012Validator(schema, format_checker=FormatChecker())
 
 
 def _operation(method: str, path: str) -> Any:
     parts = path.split("/")
-    for known, methods in document.document(BASE_URL)["paths"].items():
+    for known, methods in document()["paths"].items():
         wanted = known.split("/")
         if len(parts) == len(wanted) and all(w == p or w[:1] == "{" for w, p in zip(wanted, parts, strict=True)):
             if known.endswith("{postId}") and parts[-1] == "validate":

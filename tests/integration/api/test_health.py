@@ -95,7 +95,7 @@ def test_a_database_that_takes_no_write_is_told(client: Client, rt: Runtime, mon
     def breaks(*_: object) -> None:
         raise Unavailable("The disk is full.")
 
-    monkeypatch.setattr("socialpub.web.api.health._touch", breaks)
+    monkeypatch.setattr("socialpub.web.api.health._write_probe", breaks)
     assert client.send("GET", "/readyz", key=None).json()["reasons"] == [
         "The database cannot be written: The disk is full."
     ]

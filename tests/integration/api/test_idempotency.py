@@ -160,7 +160,7 @@ def test_a_crash_between_accept_and_answer_makes_no_second_post(
     from socialpub.web.api import create_post
 
     with monkeypatch.context() as crash:
-        crash.setattr(create_post, "location", lambda *_: (_ for _ in ()).throw(SystemExit))
+        crash.setattr(create_post, "_location", lambda *_: (_ for _ in ()).throw(SystemExit))
         with pytest.raises(SystemExit):
             create(client, draft)
     assert count(rt) == 1

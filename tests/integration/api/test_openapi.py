@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
-from socialpub.web.openapi import document
+from socialpub.web.openapi.document import endpoints
 from socialpub.web.routes import routes
-from tests.integration.api.client import BASE_URL, Client
+from tests.integration.api.client import Client, document
 
-DOCUMENT = document.document(BASE_URL)
+DOCUMENT = document()
 
 
 def walk(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -41,7 +41,7 @@ def test_it_needs_no_key_and_names_its_version(client: Client) -> None:
 def test_every_endpoint_of_the_api_and_of_storage_is_described() -> None:
     known = {
         (path, method.lower())
-        for path, method, _ in document.operations(routes())
+        for path, method, _ in endpoints(routes())
         if path.startswith(("/api/", "/storage/")) and path != "/api/v1/openapi-docs"
     }
     described = {(path, method) for path, methods in DOCUMENT["paths"].items() for method in methods}

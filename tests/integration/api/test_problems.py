@@ -12,7 +12,7 @@ from socialpub.publishing import posts
 from socialpub.runtime import Runtime
 from socialpub.web import problems
 from socialpub.web.app import App
-from socialpub.web.pages.problems import MEANINGS
+from socialpub.web.pages.problems import PAGES
 from tests.integration.api.client import Client, check
 from tests.integration.uploads.caller import Reply
 
@@ -94,7 +94,7 @@ def test_each_problem_has_a_page_that_says_what_to_do(client: Client, kind: type
     page = html.unescape(reply.body.decode())
     assert kind.title in page
     assert kind.code in page
-    assert MEANINGS[kind.slug].do.split("`")[0] in page
+    assert PAGES[kind.slug].remedy.split("`")[0] in page
 
 
 def test_a_browser_outside_of_the_api_gets_a_page_and_inside_a_problem(client: Client, rt: Runtime) -> None:

@@ -21,8 +21,7 @@ from schemathesis.checks import CHECKS
 from socialpub.accounts import api_keys
 from socialpub.core.settings.sections import RateLimitSection
 from socialpub.web.app import create_app
-from socialpub.web.openapi import document
-from tests.integration.api.client import BASE_URL
+from tests.integration.api.client import document
 from tests.support.appliance import accept, add_profile, open_appliance
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
@@ -38,7 +37,7 @@ POST = "019ac5d3-1f00-7c42-8a11-7d0f2a1b3c04"
 def known_document() -> dict[str, Any]:
     """The document with ids that are known to this appliance. Nobody waits here, so `wait` is left out, and every
     request brings a key that is good, so there is no other to be made up."""
-    known: dict[str, Any] = copy.deepcopy(document.document(BASE_URL))
+    known: dict[str, Any] = copy.deepcopy(document())
     del known["security"], known["components"]["securitySchemes"]
     for path, methods in known["paths"].items():
         for operation in methods.values():

@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
+from socialpub.db import post_rows
 from socialpub.publishing import posts
 from socialpub.runtime import Runtime
-from socialpub.web import long_poll
 from socialpub.web.app import App
 from tests.integration.api.client import Client
 from tests.support.appliance import OWNER, accept
@@ -31,7 +31,7 @@ def test_an_unknown_post_is_not_waited_for(client: Client) -> None:
 def test_a_final_post_is_answered_at_once(client: Client, rt: Runtime, app: App, scheduled: str) -> None:
     rt.write(posts.cancel, scheduled, OWNER)
     assert client.send("GET", f"/posts/{scheduled}?wait=60").data["status"] == "canceled"
-    assert app.waiting._poller is None
+    assert app.state.long_poll._poller is None
 
 
 def test_who_waits_is_answered_when_the_post_becomes_final(
@@ -42,7 +42,7 @@ def test_who_waits_is_answered_when_the_post_becomes_final(
             asyncio.create_task(client.sending("GET", f"/posts/{post}?wait=60"))
             for post in (scheduled, scheduled, accept_later)
         ]
-        while app.waiting._poller is None:
+        while app.state.long_poll._poller is None:
             await asyncio.sleep(0)
         await rt.write_soon(posts.cancel, scheduled, OWNER)
         first, second = await asyncio.gather(*waiting_for_both[:2])
@@ -50,8 +50,8 @@ def test_who_waits_is_answered_when_the_post_becomes_final(
         assert not waiting_for_both[2].done()
         await rt.write_soon(posts.cancel, accept_later, OWNER)
         assert (await waiting_for_both[2]).data["status"] == "canceled"
-        assert app.waiting._waiters == {}
-        await app.waiting._poller  # it ends with the last one who waits
+        assert app.state.long_poll._waiters == {}
+        await app.state.long_poll._poller  # it ends with the last one who waits
 
     accept_later = accept(rt, profile, at=rt.now() + timedelta(hours=1))
     client.run(story())
@@ -60,23 +60,23 @@ def test_who_waits_is_answered_when_the_post_becomes_final(
 def test_after_that_time_what_is_true_is_told(
     client: Client, app: App, scheduled: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    short = app.waiting.until_final
+    short = app.state.long_poll.until_final
 
     async def shortened(post_id: str, seconds: float) -> None:
         assert seconds == 30
         await short(post_id, 0.01)
 
-    monkeypatch.setattr(app.waiting, "until_final", shortened)
+    monkeypatch.setattr(app.state.long_poll, "until_final", shortened)
     assert client.send("GET", f"/posts/{scheduled}?wait=30").data["status"] == "scheduled"
-    assert app.waiting._waiters == {}
+    assert app.state.long_poll._waiters == {}
 
 
 def test_when_the_appliance_stops_everybody_is_answered_at_once(client: Client, app: App, scheduled: str) -> None:
     async def story() -> None:
         waiting_one = asyncio.create_task(client.sending("GET", f"/posts/{scheduled}?wait=60"))
-        while app.waiting._poller is None:
+        while app.state.long_poll._poller is None:
             await asyncio.sleep(0)
-        app.waiting.stop()
+        app.state.long_poll.stop()
         assert (await waiting_one).data["status"] == "scheduled"
         assert (await client.sending("GET", f"/posts/{scheduled}?wait=60")).data["status"] == "scheduled"
 
@@ -87,14 +87,14 @@ def test_many_who_wait_are_one_question(
     client: Client, rt: Runtime, scheduled: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
-    final = long_poll._final
+    final_among = post_rows.final_among
 
     def counting(reader: object, post_ids: list[str]) -> list[str]:
         if len(post_ids) == 1:
             asked.append(len(asked))
-        return final(reader, post_ids)  # type: ignore[arg-type]
+        return final_among(reader, post_ids)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(long_poll, "_final", counting)
+    monkeypatch.setattr(post_rows, "final_among", counting)
 
     async def story() -> None:
         callers = [asyncio.create_task(client.sending("GET", f"/posts/{scheduled}?wait=60")) for _ in range(50)]

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.errors import AuthExpired, Unavailable
-from socialpub.providers.pinterest import Board, BoardSection, Pinterest
+from socialpub.providers.errors import AuthExpired, NoAnswer
+from socialpub.providers.pinterest.adapter import Pinterest
+from socialpub.providers.pinterest.boards import Board, BoardSection
 from tests.integration.cli.conftest import Terminal
 
 NOBODY = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"
@@ -78,7 +79,7 @@ def test_boards_that_cannot_be_shown_say_why(terminal: Terminal, profile: str, m
     assert terminal("admin", "list-boards", NOBODY).exit_code == 1
 
     def away(self: Pinterest, http: object, token: str) -> list[Board]:
-        raise Unavailable("Pinterest did not answer in time.")
+        raise NoAnswer("Pinterest did not answer in time.")
 
     monkeypatch.setattr(Pinterest, "list_boards", away)
     done = terminal("admin", "list-boards", profile)

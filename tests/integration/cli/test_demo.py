@@ -19,9 +19,9 @@ from socialpub.cli.demo.video import Film, shoot
 from socialpub.cli.errors import Failure
 from socialpub.cli.sandbox import provider_lines
 from socialpub.core.settings.loader import Settings, load
-from socialpub.media import decoder_process
-from socialpub.media.inspect import Limits
-from socialpub.providers.base import Account, Content, MediaFile, Options
+from socialpub.media import decoder_client
+from socialpub.media.types import MediaLimits
+from socialpub.providers.content import Account, Content, MediaFile, Options
 from socialpub.runtime import Runtime, build
 from socialpub.sandbox import World, create_app
 from tests.support.appliance import settings_in
@@ -76,7 +76,7 @@ def test_the_browser_gives_every_consent_that_a_page_asks_for(appliance: Runtime
 def test_the_film_is_one_that_every_network_takes(appliance: Runtime, tmp_path: Path) -> None:
     film = tmp_path / "sunset.mp4"
     shoot(film)
-    facts = decoder_process.examine(film, "video/mp4", Limits()).facts
+    facts = decoder_client.inspect_file(film, "video/mp4", MediaLimits()).facts
     media = MediaFile(0, "video", "video/mp4", film.stat().st_size, film, film.name, facts=facts)
     for name, provider in appliance.providers.items():
         content = Content("A film", (media,))

@@ -8,10 +8,13 @@ import pytest
 
 from socialpub.accounts import profiles
 from socialpub.db.models import State
-from socialpub.providers.base import Job, Kind, Outcome, Problem, Published, Tokens
-from socialpub.providers.errors import AppRefused, AuthExpired, RateLimited
-from socialpub.providers.errors import Unavailable as NoAnswer
-from socialpub.providers.http import Answer
+from socialpub.providers.content import Problem
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, Throttled
+from socialpub.providers.job import Job
+from socialpub.providers.oauth import Tokens
+from socialpub.providers.outcomes import Outcome, Published
+from socialpub.providers.protocol import Kind
+from socialpub.providers.responses import HttpResponse
 from socialpub.publishing import claim, deliveries, engine, posts, scheduling
 from socialpub.publishing.posts import Change
 from socialpub.runtime import Runtime
@@ -27,7 +30,7 @@ FILM_ONCE = [name for name, _ in FILM]
 # --- orders at the worst moment --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("answer", [AppRefused("out of credits"), RateLimited("slow", retry_after_seconds=60)])
+@pytest.mark.parametrize("answer", [AppRefused("out of credits"), Throttled("slow", retry_after_seconds=60)])
 def test_a_post_stopped_while_its_refused_call_was_on_the_wire_is_never_sent(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, answer: Exception
 ) -> None:
@@ -52,10 +55,10 @@ class Wire:
     def __init__(self) -> None:
         self.sent: list[str] = []
 
-    def call(self, method: str, url: str, *, gate: Callable[[], None], **_: object) -> Answer:
+    def call(self, method: str, url: str, *, gate: Callable[[], None], **_: object) -> HttpResponse:
         gate()
         self.sent.append(url)
-        return Answer(201)
+        return HttpResponse(201)
 
     def close(self) -> None:
         pass
@@ -168,7 +171,7 @@ def test_a_post_that_cannot_be_examined_fails_and_lets_the_lane_go_on(
 def test_a_limit_under_the_networks_own_name_keeps_the_others_of_the_profile_quiet(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.results["create_post"] = [RateLimited("slow down", retry_after_seconds=900, endpoint="POST /2/tweets")]
+    network.results["create_post"] = [Throttled("slow down", retry_after_seconds=900, endpoint="POST /2/tweets")]
     first, other = accept(rt, profile), accept(rt, profile, body="other")
     drain(rt)
     assert network.asked == ["create_post"], "the other one does not ask again"
@@ -182,7 +185,7 @@ def test_a_limit_under_the_networks_own_name_keeps_the_others_of_the_profile_qui
 def test_a_wait_that_a_network_named_does_not_count_as_being_down(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.results["create_post"] = [RateLimited("the day is full", retry_after_seconds=25 * 3600)]
+    network.results["create_post"] = [Throttled("the day is full", retry_after_seconds=25 * 3600)]
     first, other = accept(rt, profile), accept(rt, profile, body="other")
     drain(rt, clock)
     assert {state_of(rt, first), state_of(rt, other)} == {State.PUBLISHED}, message_of(rt, other)
@@ -191,7 +194,7 @@ def test_a_wait_that_a_network_named_does_not_count_as_being_down(
 def test_a_post_that_would_have_to_wait_longer_than_the_patience_ends_at_once_though_another_met_the_limit(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.results["create_post"] = [RateLimited("monthly cap", retry_after_seconds=30 * 24 * 3600)]
+    network.results["create_post"] = [Throttled("monthly cap", retry_after_seconds=30 * 24 * 3600)]
     first, other = accept(rt, profile), accept(rt, profile, body="other")
     drain(rt)
     assert {state_of(rt, first), state_of(rt, other)} == {State.FAILED}

@@ -3,8 +3,10 @@
 import pytest
 
 from socialpub.db.models import State
-from socialpub.providers.base import Again, Done, Job, Kind, Look, Outcome, Published, Refused, Wait
-from socialpub.providers.errors import AppRefused, Rejected, Unavailable
+from socialpub.providers.errors import AppRefused, NoAnswer, Rejected
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Again, Done, Look, Outcome, Published, Refused, Wait
+from socialpub.providers.protocol import Kind
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, attempts_of, message_of, state_of
 from tests.support.drain import drain
@@ -35,7 +37,7 @@ def test_a_post_is_published_when_the_network_says_so(
 def test_a_commit_that_is_found_to_have_arrived_is_watched_and_never_repeated(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.results["send_last"] = [Unavailable("timed out")]
+    network.results["send_last"] = [NoAnswer("timed out")]
     network.results["recover"] = [Look(), SENT]
     post = accept(rt, profile)
     drain(rt, clock)
@@ -79,7 +81,7 @@ def test_a_step_may_tell_something_although_it_went_well(
     run = network.run
 
     def telling(step: str, job: Job) -> Outcome:
-        job.seen.message = "publish_id v1" if step == "init" else None
+        job.trace.message = "publish_id v1" if step == "init" else None
         return run(step, job)
 
     network.run = telling  # type: ignore[method-assign]

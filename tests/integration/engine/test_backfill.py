@@ -1,8 +1,9 @@
 """What a network tells only after a post is up."""
 
 from socialpub.db.models import State
-from socialpub.providers.base import Job, Published
-from socialpub.providers.errors import Unavailable
+from socialpub.providers.errors import NoAnswer
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Published
 from socialpub.publishing import backfill
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, state_of
@@ -22,7 +23,7 @@ def test_an_id_that_is_told_late_is_filled_in_and_nothing_else_changes(
 ) -> None:
     answers: list[Published | Exception | None] = [
         None,
-        Unavailable("timed out"),
+        NoAnswer("timed out"),
         Published("99", "https://t.example/99"),
     ]
     jobs: list[Job] = []

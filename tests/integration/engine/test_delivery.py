@@ -7,8 +7,9 @@ import pytest
 
 from socialpub.core.errors import Conflict
 from socialpub.db.models import State
-from socialpub.providers.base import CannotTell, Held, Kind, Look, More, Published, Refused, Wait
-from socialpub.providers.errors import AppRefused, AuthExpired, NotSent, RateLimited, Rejected, Unavailable
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, Rejected, Throttled
+from socialpub.providers.outcomes import CannotTell, Held, Look, More, Published, Refused, Wait
+from socialpub.providers.protocol import Kind
 from socialpub.publishing import deliveries, posts
 from socialpub.publishing.posts import Change
 from socialpub.runtime import Runtime
@@ -90,7 +91,7 @@ def test_a_call_that_never_left_is_made_again(
 def test_an_unknown_outcome_is_read_back_and_found(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.results["create_post"] = [Unavailable("timed out")]
+    network.results["create_post"] = [NoAnswer("timed out")]
     network.results["recover"] = [Look(), Look((Published("77", "https://x.example/77"),))]
     post = accept(rt, profile)
     drain(rt, clock)
@@ -102,7 +103,7 @@ def test_an_unknown_outcome_is_read_back_and_found(
 def test_an_absent_post_is_sent_once_more_and_never_a_third_time(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.results["create_post"] = [Unavailable("timed out"), Unavailable("timed out again")]
+    network.results["create_post"] = [NoAnswer("timed out"), NoAnswer("timed out again")]
     post = accept(rt, profile)
     drain(rt, clock)
     assert network.asked.count("create_post") == 2
@@ -115,7 +116,7 @@ def test_an_absent_post_is_sent_once_more_and_never_a_third_time(
 def test_a_network_that_cannot_tell_leaves_the_outcome_unknown(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.results["create_post"] = [Unavailable("timed out")]
+    network.results["create_post"] = [NoAnswer("timed out")]
     network.results["recover"] = [CannotTell("Look at x.com/demo.")]
     post = accept(rt, profile)
     drain(rt, clock)
@@ -128,7 +129,7 @@ def test_reading_back_never_adopts_what_another_delivery_holds(
 ) -> None:
     first = accept(rt, profile, body="same")
     drain(rt)
-    network.results["create_post"] = [Unavailable("timed out")]
+    network.results["create_post"] = [NoAnswer("timed out")]
     network.results["recover"] = [Look((Published("1"), Published("2")))]
     second = accept(rt, profile, body="same")
     drain(rt, clock)
@@ -140,7 +141,7 @@ def test_reading_back_never_adopts_what_another_delivery_holds(
 def test_nothing_of_equal_content_is_sent_while_one_is_being_read_back(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.results["create_post"] = [Unavailable("timed out")]
+    network.results["create_post"] = [NoAnswer("timed out")]
     network.results["recover"] = [Look(), Look((Published("9"),))]
     first, second, other = accept(rt, profile), accept(rt, profile), accept(rt, profile, body="another")
     drain(rt)
@@ -154,7 +155,7 @@ def test_nothing_of_equal_content_is_sent_while_one_is_being_read_back(
 def test_a_rate_limit_clears_the_mark_and_is_never_shortened(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.results["create_post"] = [RateLimited("slow down", retry_after_seconds=900)]
+    network.results["create_post"] = [Throttled("slow down", retry_after_seconds=900)]
     began = clock.now()
     post, other = accept(rt, profile), accept(rt, profile, body="other")
     drain(rt)
@@ -168,7 +169,7 @@ def test_a_rate_limit_clears_the_mark_and_is_never_shortened(
 def test_a_wait_that_outlasts_the_patience_ends_the_delivery_at_once(
     rt: Runtime, network: ScriptedNetwork, profile: str
 ) -> None:
-    network.results["create_post"] = [RateLimited("monthly cap", retry_after_seconds=30 * 24 * 3600)]
+    network.results["create_post"] = [Throttled("monthly cap", retry_after_seconds=30 * 24 * 3600)]
     post = accept(rt, profile)
     drain(rt)
     assert state_of(rt, post) is State.FAILED
@@ -291,7 +292,7 @@ def test_runs_of_one_step_extend_one_attempt(
 def test_a_stopped_post_is_sent_no_more_but_what_may_be_public_is_read_back(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, committed: bool
 ) -> None:
-    network.results["create_post"] = [Unavailable("timed out") if committed else Wait(600, "later")]
+    network.results["create_post"] = [NoAnswer("timed out") if committed else Wait(600, "later")]
     post = accept(rt, profile)
     drain(rt)
     rt.write(posts.stop, post)
@@ -336,7 +337,7 @@ def test_a_row_whose_owner_lives_is_never_taken_however_the_clock_jumps(
 def test_a_clock_that_jumps_ahead_does_not_shorten_the_looks(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.results["create_post"] = [Unavailable("timed out")]
+    network.results["create_post"] = [NoAnswer("timed out")]
     post = accept(rt, profile)
     drain(rt)
     for _ in range(8):

@@ -9,11 +9,14 @@ import pytest
 from socialpub.core.errors import Unavailable
 from socialpub.db.database import Database, Tx
 from socialpub.db.models import State
-from socialpub.providers.base import Job, Kind, Look, Outcome, Published, Refused, Tokens
 from socialpub.providers.errors import AuthExpired
+from socialpub.providers.job import Job
+from socialpub.providers.oauth import Tokens
+from socialpub.providers.outcomes import Look, Outcome, Published, Refused
+from socialpub.providers.protocol import Kind
 from socialpub.publishing import engine, settle
 from socialpub.runtime import Runtime
-from socialpub.worker.wakeup import HueyDoorbell
+from socialpub.worker.wakeup import HueyWakeup
 from tests.support.appliance import accept, attempts_of, open_appliance, state_of, status_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
@@ -175,14 +178,14 @@ def test_nothing_of_a_refused_post_is_counted_twice_however_often_it_is_settled(
 
 
 @pytest.mark.parametrize("error", [OSError("no threads left"), RuntimeError("can't start new thread")])
-def test_the_writer_survives_a_doorbell_that_breaks(rt: Runtime, profile: str, error: Exception) -> None:
+def test_the_writer_survives_a_wakeup_that_breaks(rt: Runtime, profile: str, error: Exception) -> None:
     class Broken:
         def ring(self, delivery_id: str) -> None:
             raise error
 
-    rt.doorbell = Broken()
+    rt.wakeup = Broken()
     accept(rt, profile)
-    rt.doorbell = type("Quiet", (), {"ring": lambda *_: None})()
+    rt.wakeup = type("Quiet", (), {"ring": lambda *_: None})()
     accept(rt, profile, body="second")
     assert rt.reader.value("SELECT count(*) FROM post") == 2
 
@@ -231,16 +234,16 @@ def test_a_new_pair_that_could_not_be_stored_is_not_lost(
     assert state_of(rt, post) is State.PUBLISHED
 
 
-# --- the doorbell ----------------------------------------------------------------------------------------------------
+# --- the wake-up -----------------------------------------------------------------------------------------------------
 
 
 def test_a_queue_file_damaged_at_run_time_costs_no_ring(tmp_path: Path) -> None:
     queue_file = tmp_path / "queue.db"
-    worker, web = HueyDoorbell(queue_file, tmp_path / "run"), HueyDoorbell(queue_file, tmp_path / "run")
-    worker.bell.listen()
+    worker, web = HueyWakeup(queue_file, tmp_path / "run"), HueyWakeup(queue_file, tmp_path / "run")
+    worker.socket.listen()
     try:
         web.ring("before")
-        worker.bell.wait()
+        worker.socket.wait()
         assert answered(worker) == ["before"]
         for suffix in ("", "-wal", "-shm"):
             with contextlib.suppress(FileNotFoundError):
@@ -255,12 +258,12 @@ def test_a_queue_file_damaged_at_run_time_costs_no_ring(tmp_path: Path) -> None:
         worker.close()
 
 
-def answered(doorbell: HueyDoorbell) -> list[str]:
+def answered(wakeup: HueyWakeup) -> list[str]:
     heard: list[str] = []
-    doorbell.answer(heard.append)
-    doorbell.bell.wait = lambda: None  # type: ignore[method-assign]
+    wakeup.answer(heard.append)
+    wakeup.socket.wait = lambda: None  # type: ignore[method-assign]
     for _ in range(5):
-        task = doorbell.huey.dequeue()
+        task = wakeup.huey.dequeue()
         if task is not None:
-            doorbell.huey.execute(task)
+            wakeup.huey.execute(task)
     return heard

@@ -9,8 +9,10 @@ import pytest
 
 from socialpub.core.settings.sections import PublishingSection
 from socialpub.db.models import State
-from socialpub.providers.base import Done, Job, Kind, Look, Outcome, Published, Refused, Wait
-from socialpub.providers.errors import NotSent, Unavailable
+from socialpub.providers.errors import NoAnswer, NotSent
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Done, Look, Outcome, Published, Refused, Wait
+from socialpub.providers.protocol import Kind
 from socialpub.publishing import engine
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile, attempts_of, message_of, open_appliance, state_of, status_of
@@ -118,7 +120,7 @@ def test_the_gap_begins_with_the_commit_and_not_with_its_confirmation(
 def test_a_call_whose_outcome_is_unknown_counts_as_a_post(
     rt: Runtime, network: Timed, profile: str, clock: HandClock
 ) -> None:
-    network.results["create_post"] = [Unavailable("timed out")]
+    network.results["create_post"] = [NoAnswer("timed out")]
     network.results["recover"] = [Look((Published("100"),))]
     for body in ("first", "second"):
         accept(rt, profile, body=body)
@@ -160,7 +162,7 @@ def test_a_call_that_made_nothing_leaves_no_gap(
 
 
 def test_reading_back_waits_for_no_gap(rt: Runtime, network: Timed, profile: str, clock: HandClock) -> None:
-    network.results["create_post"] = [Unavailable("timed out")]
+    network.results["create_post"] = [NoAnswer("timed out")]
     network.results["recover"] = [Look((Published("100"),))]
     post = accept(rt, profile)
     drain(rt, clock, within=30)

@@ -6,13 +6,16 @@ from datetime import timedelta
 
 import pytest
 
+from socialpub.accounts import renewal, revocation
 from socialpub.db.locks import ProcessLock
 from socialpub.db.models import State
-from socialpub.providers.base import Held, Job, Kind, More, Outcome, Wait
 from socialpub.providers.errors import AppRefused
-from socialpub.publishing import deliveries, engine, holds, scheduling
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Held, More, Outcome, Wait
+from socialpub.providers.protocol import Kind
+from socialpub.publishing import backfill, deliveries, engine, holds, scheduling
 from socialpub.runtime import Runtime
-from socialpub.worker.reconciler import Sweep
+from socialpub.worker.reconciler import Reconciler
 from tests.support.appliance import accept, add_profile, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
@@ -144,7 +147,7 @@ def test_a_lane_with_much_to_do_lets_the_others_have_their_turn(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     rings: list[str] = []
-    rt.doorbell = type("Listed", (), {"ring": lambda _, delivery: rings.append(delivery)})()
+    rt.wakeup = type("Listed", (), {"ring": lambda _, delivery: rings.append(delivery)})()
     for number in range(10):
         accept(rt, profile, body=str(number))
     rings.clear()
@@ -168,28 +171,28 @@ def test_a_delivery_that_runs_for_ever_is_overdue(rt: Runtime, profile: str, clo
     accept(rt, profile)
     rt.db.write(lambda tx: tx.execute("UPDATE delivery SET state = 'running', owner = 'suspended'"))
     clock.forward(600)
-    assert deliveries.overdue(rt.reader, rt.stamp()) == 0, "a big file may take that long"
+    assert scheduling.overdue(rt.reader, rt.stamp()) == 0, "a big file may take that long"
     clock.forward(3600)
-    assert deliveries.overdue(rt.reader, rt.stamp()) == 1
+    assert scheduling.overdue(rt.reader, rt.stamp()) == 1
     other.close()
 
 
 def test_the_sweep_survives_a_database_that_cannot_be_read(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    sweep = Sweep(rt)
+    reconciler = Reconciler(rt)
 
     def fails(*_: object) -> None:
         raise sqlite3.OperationalError("disk I/O error")
 
     monkeypatch.setattr(scheduling, "next_run_at", fails)
-    assert sweep._pause() > 0
+    assert reconciler._pause() > 0
 
 
 def test_a_network_that_hangs_at_a_revocation_delays_no_ring(
     rt: Runtime, profile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sweep = Sweep(rt)
-    for chore in sweep._chores:
-        monkeypatch.setattr(chore, "do", lambda _: pytest.fail("the sweep's own thread waits for nobody"))
+    for task in (revocation, "start"), (renewal, "keep_alive"), (backfill, "ask"):
+        monkeypatch.setattr(*task, lambda *_: pytest.fail("the reconciler's own thread waits for nobody"))
+    reconciler = Reconciler(rt)
     accept(rt, profile)
-    assert sweep.once() == 1
+    assert reconciler.once() == 1
     assert rt.reader.value("SELECT 1 FROM appliance WHERE name = 'heartbeat'") == 1

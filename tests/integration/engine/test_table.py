@@ -13,8 +13,10 @@ from enum import StrEnum
 import pytest
 
 from socialpub.db.models import State
-from socialpub.providers.base import Done, Job, Kind, Look, Outcome, Published, Wait
-from socialpub.providers.errors import AuthExpired, NotSent, RateLimited, Rejected, Unavailable
+from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Done, Look, Outcome, Published, Wait
+from socialpub.providers.protocol import Kind
 from socialpub.publishing import deliveries
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, message_of, open_appliance, state_of, status_of
@@ -108,17 +110,17 @@ def published(calls: int, looks: int = 0) -> Comes:
 def unanswered(message: str, *, effect: bool) -> Row:
     """A call that left and of which nothing usable came back."""
     commit = published(1, 1) if effect else published(2, LOOKS)
-    return Row((Unavailable(message),), {**everywhere(published(2)), Place.COMMIT: commit}, 5, effect)
+    return Row((NoAnswer(message),), {**everywhere(published(2)), Place.COMMIT: commit}, 5, effect)
 
 
 REFUSED_FOR_GOOD = Rejected("The text is not allowed.", status=403, code="no")
 
 TABLE: dict[str, Row] = {
     "never left": Row((NotSent("no route"), NotSent("no route")), everywhere(published(3)), 5),
-    "429 with a time": Row((RateLimited("slow down", retry_after_seconds=900),), everywhere(published(2)), 900),
-    "429 without a time": Row((RateLimited("slow down"),), everywhere(published(2)), 60),
+    "429 with a time": Row((Throttled("slow down", retry_after_seconds=900),), everywhere(published(2)), 900),
+    "429 without a time": Row((Throttled("slow down"),), everywhere(published(2)), 60),
     "429 until after the patience": Row(
-        (RateLimited("monthly cap", retry_after_seconds=30 * 86_400),),
+        (Throttled("monthly cap", retry_after_seconds=30 * 86_400),),
         {**everywhere(Comes(State.FAILED, 1)), Place.POLL_AFTER: Comes(State.UNCONFIRMED, 1)},
     ),
     "401, and the token can be renewed": Row(
@@ -142,7 +144,7 @@ TABLE: dict[str, Row] = {
     "an unreadable answer without effect": unanswered("It could not be read.", effect=False),
     "an unreadable answer with effect": unanswered("It could not be read.", effect=True),
     "no answer twice": Row(
-        (Unavailable("timed out"), Unavailable("timed out")),
+        (NoAnswer("timed out"), NoAnswer("timed out")),
         # There is no third call of the commit.
         {**everywhere(published(3)), Place.COMMIT: Comes(State.UNCONFIRMED, 2, 2 * LOOKS)},
         5,
@@ -152,7 +154,7 @@ TABLE: dict[str, Row] = {
         {**everywhere(Comes(State.FAILED, 1)), Place.POLL_AFTER: Comes(State.UNCONFIRMED, 1)},
     ),
     "no answer until the patience is over": Row(
-        (Unavailable("timed out"),) * FOR_EVER,
+        (NoAnswer("timed out"),) * FOR_EVER,
         {
             **dict.fromkeys(BEFORE_THE_COMMIT, Comes(State.FAILED, None)),
             Place.POLL_AFTER: Comes(State.UNCONFIRMED, None),
@@ -224,7 +226,7 @@ def assert_it_is_true(rt: Runtime, network: FourSteps, post: str) -> None:
 @pytest.mark.parametrize("place", Place)
 @pytest.mark.parametrize(
     "failure",
-    [NotSent("no route"), RateLimited("slow down", retry_after_seconds=900), RateLimited("slow down")],
+    [NotSent("no route"), Throttled("slow down", retry_after_seconds=900), Throttled("slow down")],
     ids=["never left", "429 with a time", "429 without a time"],
 )
 def test_the_mark_of_a_commit_that_certainly_did_not_happen_is_cleared(
@@ -362,10 +364,10 @@ def test_a_final_state_is_final_whatever_is_answered_late(
 
 ASKED: dict[str, tuple[ScriptedResult, State]] = {
     "never left": (NotSent("no route"), State.PUBLISHED),
-    "429 with a time": (RateLimited("slow down", retry_after_seconds=900), State.PUBLISHED),
-    "429 without a time": (RateLimited("slow down"), State.PUBLISHED),
+    "429 with a time": (Throttled("slow down", retry_after_seconds=900), State.PUBLISHED),
+    "429 without a time": (Throttled("slow down"), State.PUBLISHED),
     "401, and the token can be renewed": (AuthExpired("401"), State.PUBLISHED),
-    "no answer": (Unavailable("timed out"), State.PUBLISHED),
+    "no answer": (NoAnswer("timed out"), State.PUBLISHED),
     "another 4xx": (REFUSED_FOR_GOOD, State.UNCONFIRMED),
 }
 
@@ -375,7 +377,7 @@ def test_only_an_answered_look_counts_and_a_refused_one_tells_nothing(
     rt: Runtime, network: FourSteps, profile: str, clock: HandClock, happened: str
 ) -> None:
     answer, state = ASKED[happened]
-    network.results[Place.COMMIT] = [Unavailable("timed out")]
+    network.results[Place.COMMIT] = [NoAnswer("timed out")]
     network.results["recover"] = [answer]
     post = accept(rt, profile)
     drain(rt, clock)
@@ -385,11 +387,11 @@ def test_only_an_answered_look_counts_and_a_refused_one_tells_nothing(
     assert network.asked.count(Place.COMMIT) == (1 if state is State.UNCONFIRMED else 2)
 
 
-@pytest.mark.parametrize("answer", [Unavailable("timed out"), NotSent("no route")], ids=["no answer", "never left"])
+@pytest.mark.parametrize("answer", [NoAnswer("timed out"), NotSent("no route")], ids=["no answer", "never left"])
 def test_a_question_that_is_never_answered_leaves_the_outcome_unknown(
     rt: Runtime, network: FourSteps, profile: str, clock: HandClock, answer: ScriptedResult
 ) -> None:
-    network.results[Place.COMMIT] = [Unavailable("timed out")]
+    network.results[Place.COMMIT] = [NoAnswer("timed out")]
     network.results["recover"] = [answer] * FOR_EVER
     post = accept(rt, profile)
     drain(rt, clock)

@@ -15,8 +15,9 @@ from socialpub.core.settings.loader import load as load_settings
 from socialpub.core.settings.sections import PinterestSection, ProvidersSection, TikTokSection, XSection
 from socialpub.ops import doctor
 from socialpub.ops.finding import Finding, Level
-from socialpub.providers.errors import NotSent, Unavailable
-from socialpub.providers.http import Answer, Http
+from socialpub.providers.errors import NoAnswer, NotSent
+from socialpub.providers.http import Http
+from socialpub.providers.responses import HttpResponse
 from socialpub.publishing import deliveries, holds
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile, open_appliance, settings_in
@@ -34,12 +35,12 @@ class AnsweringHttp(Http):
 
     def __init__(self) -> None:
         super().__init__()
-        self.answers: dict[str, Answer | Exception] = {}
+        self.answers: dict[str, HttpResponse | Exception] = {}
         self.asked: list[str] = []
 
-    def call(self, method: str, url: str, **_: object) -> Answer:
+    def call(self, method: str, url: str, **_: object) -> HttpResponse:
         self.asked.append(url)
-        answer = self.answers.get(url, Answer(404))
+        answer = self.answers.get(url, HttpResponse(404))
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -227,7 +228,7 @@ def test_file_types_that_cannot_be_recognised_are_told(settings: Settings, monke
     def fails(_: Path) -> str:
         raise ImportError("failed to find libmagic")
 
-    monkeypatch.setattr("socialpub.media.inspect.name_of", fails)
+    monkeypatch.setattr("socialpub.media.inspect.detect_type", fails)
     assert "libmagic" in the(outside(settings), "libmagic").message
 
 
@@ -285,10 +286,10 @@ def test_a_clock_that_was_never_set_is_told(tmp_path: Path, rt: Runtime, clock: 
 
 
 def test_a_clock_that_a_network_contradicts_is_told(rt: Runtime, http: AnsweringHttp) -> None:
-    http.answers["https://api.x.com"] = Answer(404, {"date": "Mon, 12 Oct 2026 09:01:00 GMT"})
-    http.answers["https://open.tiktokapis.com"] = Answer(404, {"date": "nonsense"})
+    http.answers["https://api.x.com"] = HttpResponse(404, {"date": "Mon, 12 Oct 2026 09:01:00 GMT"})
+    http.answers["https://open.tiktokapis.com"] = HttpResponse(404, {"date": "nonsense"})
     assert problems(inside(rt)) == []
-    http.answers["https://api.x.com"] = Answer(404, {"date": "Mon, 12 Oct 2026 09:03:00 GMT"})
+    http.answers["https://api.x.com"] = HttpResponse(404, {"date": "Mon, 12 Oct 2026 09:03:00 GMT"})
     assert "X says that it is 2026-10-12T09:03" in the(inside(rt), "clock").message
 
 
@@ -365,7 +366,7 @@ def test_missing_credentials_of_a_network_in_use_are_told(
 
 def test_a_network_that_cannot_be_reached_is_told(rt: Runtime, http: AnsweringHttp) -> None:
     http.answers["https://api.x.com"] = NotSent("api.x.com could not be reached: no such host.")
-    http.answers["https://open.tiktokapis.com"] = Unavailable("It did not answer in time.")
+    http.answers["https://open.tiktokapis.com"] = NoAnswer("It did not answer in time.")
     found = inside(rt)
     assert problems(found) == [], "nobody uses it yet"
     add_profile(rt)

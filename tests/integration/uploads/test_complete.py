@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from socialpub.media import decoder_process
-from socialpub.media.decoder_process import ExaminerFailed
-from socialpub.media.inspect import Facts, Refused
+from socialpub.media import decoder_client
+from socialpub.media.decoder_client import DecoderFailed
+from socialpub.media.types import Facts, MediaRejected
 from socialpub.publishing import uploads
 from tests.samples import liars, media
 
@@ -23,13 +23,13 @@ def refused(reply):
     return reply.json()["errors"][0]["message"]
 
 
-def looks(monkeypatch, look):
-    """Have the examiner's child replaced by `look(path)`."""
+def inspects_with(monkeypatch, inspect):
+    """Have the decoder process replaced by `inspect(path)`."""
 
-    async def examine(path, declared, limits, **_):
-        return await look(path)
+    async def inspect_file(path, declared, limits, **_):
+        return await inspect(path)
 
-    monkeypatch.setattr(decoder_process, "examine_async", examine)
+    monkeypatch.setattr(decoder_client, "inspect_file_async", inspect_file)
 
 
 def a_picture(path):
@@ -132,14 +132,14 @@ def test_a_put_during_complete_is_examined_as_well(rt, caller, monkeypatch):
     caller.put(reservation, b"first")
     seen = []
 
-    async def look(path):
+    async def inspect(path):
         seen.append(path.read_bytes())
         found = a_picture(path)
         if len(seen) == 1:
             assert (await caller.putting(reservation, b"later")).status == 200
         return found
 
-    looks(monkeypatch, look)
+    inspects_with(monkeypatch, inspect)
     artifact = caller.complete(reservation).data
     assert seen == [b"first", b"later"]
     assert caller.ask("GET", artifact["url"]).body == b"later"
@@ -150,13 +150,13 @@ def test_a_liar_that_was_replaced_while_it_was_examined_rejects_nothing(rt, call
     reservation = caller.reserve(5)
     caller.put(reservation, b"liar!")
 
-    async def look(path):
+    async def inspect(path):
         if path.read_bytes() == b"liar!":
             assert (await caller.putting(reservation, b"truth")).status == 200
-            raise Refused("It lies.")
+            raise MediaRejected("It lies.")
         return a_picture(path)
 
-    looks(monkeypatch, look)
+    inspects_with(monkeypatch, inspect)
     assert caller.complete(reservation).status == 200
 
 
@@ -164,13 +164,13 @@ def test_a_child_whose_file_was_replaced_under_it_is_no_failure(rt, caller, monk
     reservation = caller.reserve(5)
     caller.put(reservation, b"first")
 
-    async def look(path):
+    async def inspect(path):
         if path.read_bytes() == b"first":
             assert (await caller.putting(reservation, b"later")).status == 200
-            raise ExaminerFailed("no such file")
+            raise DecoderFailed("no such file")
         return a_picture(path)
 
-    looks(monkeypatch, look)
+    inspects_with(monkeypatch, inspect)
     assert caller.complete(reservation).status == 200
 
 
@@ -178,24 +178,24 @@ def test_bytes_that_never_stop_changing_are_a_conflict(rt, caller, monkeypatch):
     reservation = caller.reserve(5)
     caller.put(reservation, b"first")
 
-    async def look(path):
+    async def inspect(path):
         found = a_picture(path)
         assert (await caller.putting(reservation, b"again")).status == 200
         return found
 
-    looks(monkeypatch, look)
+    inspects_with(monkeypatch, inspect)
     assert caller.complete(reservation).status == 409
 
 
-def test_an_examiner_that_fails_is_our_fault_and_can_be_asked_again(rt, caller, png, monkeypatch):
+def test_a_decoder_that_fails_is_our_fault_and_can_be_asked_again(rt, caller, png, monkeypatch):
     reservation = caller.reserve(png)
     caller.put(reservation, png)
 
-    async def look(path):
-        raise ExaminerFailed("could not be started")
+    async def inspect(path):
+        raise DecoderFailed("could not be started")
 
     with monkeypatch.context() as patched:
-        looks(patched, look)
+        inspects_with(patched, inspect)
         reply = caller.complete(reservation)
     assert (reply.status, reply.json()["code"]) == (503, "unavailable")
     assert "started" not in reply.json()["detail"]
@@ -211,15 +211,15 @@ def test_bytes_that_the_disk_lost_can_be_sent_again(rt, caller, png):
     assert caller.complete(reservation).status == 200
 
 
-def test_no_transaction_is_open_while_the_child_looks(rt, caller, png, monkeypatch):
+def test_no_transaction_is_open_while_the_child_decodes(rt, caller, png, monkeypatch):
     reservation = caller.reserve(png)
     caller.put(reservation, png)
 
-    async def look(path):
+    async def inspect(path):
         await rt.write_soon(lambda rt, tx: tx.execute("UPDATE artifact SET file_name = 'written meanwhile'"))
         return a_picture(path)
 
-    looks(monkeypatch, look)
+    inspects_with(monkeypatch, inspect)
     assert caller.complete(reservation).status == 200
     assert uploads.find(rt, reservation["artifactId"])["file_name"] == "written meanwhile"
 

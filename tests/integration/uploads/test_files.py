@@ -45,16 +45,16 @@ def test_bytes_exist_under_their_name_only_once_they_are_kept(files):
 
 
 def test_bytes_are_on_the_disk_before_they_get_their_name(files, monkeypatch):
-    told = []
+    calls = []
     fsync, rename = os.fsync, type(files.root).rename
-    monkeypatch.setattr(os, "fsync", lambda fd: (told.append("flush"), fsync(fd)))
-    monkeypatch.setattr(type(files.root), "rename", lambda *names: (told.append("rename"), rename(*names)))
+    monkeypatch.setattr(os, "fsync", lambda fd: (calls.append("flush"), fsync(fd)))
+    monkeypatch.setattr(type(files.root), "rename", lambda *names: (calls.append("rename"), rename(*names)))
     kept(files)
     # The first file of a folder has that folder flushed into its parent as well.
-    assert told == ["flush", "flush", "rename", "flush"]
-    told.clear()
+    assert calls == ["flush", "flush", "rename", "flush"]
+    calls.clear()
     kept(files)
-    assert told == ["flush", "rename", "flush"]
+    assert calls == ["flush", "rename", "flush"]
 
 
 def test_what_is_never_recorded_leaves_no_trace(files):
@@ -64,21 +64,21 @@ def test_what_is_never_recorded_leaves_no_trace(files):
     assert there(files) == []
 
 
-def test_a_canceled_keeper_leaves_the_file_to_the_sweep(files):
-    # The write that was to name the file may still happen, or not: only the sweep can tell.
+def test_a_file_whose_write_was_canceled_is_left_to_the_removal_of_orphans(files):
+    # The write that was to name the file may still happen, or not: only the removal of orphans can tell.
     key = files.new_key(ARTIFACT, "image/png")
     with pytest.raises(asyncio.CancelledError), files.receive() as incoming:
         incoming.write(b"bytes")
         incoming.keep(key)
         raise asyncio.CancelledError
     assert there(files) == [key]
-    assert files.sweep(lambda keys: keys) == 0
+    assert files.remove_orphans(lambda keys: keys) == 0
     assert there(files) == [key]
-    assert files.sweep(lambda keys: []) == 1
+    assert files.remove_orphans(lambda keys: []) == 1
     assert there(files) == []
 
 
-def test_the_sweep_takes_what_a_dead_process_left_and_nothing_that_somebody_holds(files):
+def test_what_a_dead_process_left_is_an_orphan_and_what_somebody_holds_is_not(files):
     stray = files.root / "incoming" / "0123456789abcdef01234567.part"
     stray.write_bytes(b"half")
     recorded = kept(files)
@@ -87,11 +87,11 @@ def test_the_sweep_takes_what_a_dead_process_left_and_nothing_that_somebody_hold
         waiting.write(b"whole, its row not yet written")
         waiting.keep(files.new_key(ARTIFACT, "video/mp4"))
         held = {str(one.path.relative_to(files.root)) for one in (arriving, waiting)}
-        assert files.sweep(lambda keys: set(keys) & {recorded}) == 1
+        assert files.remove_orphans(lambda keys: set(keys) & {recorded}) == 1
         assert set(there(files)) == {recorded} | held
 
 
-def test_the_sweep_looks_again_at_a_file_whose_row_was_just_written(files):
+def test_an_orphan_is_asked_for_again_as_its_row_may_just_have_been_written(files):
     key = kept(files)
     asked = []
 
@@ -99,16 +99,16 @@ def test_the_sweep_looks_again_at_a_file_whose_row_was_just_written(files):
         asked.append(keys)
         return [] if len(asked) == 1 else keys
 
-    assert files.sweep(recorded) == 0
+    assert files.remove_orphans(recorded) == 0
     assert there(files) == [key]
 
 
-def test_the_sweep_leaves_alone_what_is_not_ours(files):
+def test_files_that_are_not_ours_are_left_alone(files):
     foreign = [files.root / "ab" / "holiday.png", files.root / "notes.txt", files.root / "incoming" / "README"]
     for path in foreign:
         path.parent.mkdir(exist_ok=True)
         path.write_text("mine")
-    assert files.sweep(lambda keys: []) == 0
+    assert files.remove_orphans(lambda keys: []) == 0
     assert all(path.exists() for path in foreign)
 
 
@@ -134,9 +134,9 @@ def test_a_full_disk_is_said_and_leaves_nothing(files, monkeypatch, call, code):
 
 
 def test_a_file_that_cannot_fit_is_refused_before_it_is_sent(files):
-    files.check_room(1)
+    files.check_free_space(1)
     with pytest.raises(Unavailable, match="disk is full"):
-        files.check_room(files.free_bytes() + 1_000_000_000)
+        files.check_free_space(files.free_bytes() + 1_000_000_000)
 
 
 def test_reading_goes_on_while_the_file_is_removed(files):
@@ -146,7 +146,7 @@ def test_reading_goes_on_while_the_file_is_removed(files):
         files.remove(key)
         assert stored.size_bytes == 1000
         assert stored.read(990, 100) == b"x" * 10
-        assert stored.at_hand(0, 5) in (b"xxxxx", None)
+        assert stored.read_cached(0, 5) in (b"xxxxx", None)
     with pytest.raises(FileNotFoundError):
         files.open(key)
 

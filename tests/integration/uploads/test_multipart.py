@@ -73,7 +73,7 @@ def test_a_post_brings_its_files_along(rt, caller, profile, png, jpeg):
     assert [row["file_name"] for row in rows] == ["a.png", "b.jpg"]
     assert json.loads(rows[0]["facts"])["width"] == 64
     assert (
-        rt.files.sweep(
+        rt.files.remove_orphans(
             lambda keys: [k for k in keys if rt.reader.one("SELECT 1 FROM artifact WHERE storage_key = ?", (k,))]
         )
         == 0
@@ -296,16 +296,16 @@ def test_a_full_disk_is_a_503_and_leaves_nothing(rt, caller, profile, png, monke
 
 
 def test_a_stop_in_the_middle_of_examining_leaves_nothing_behind_for_good(rt, caller, profile, png, monkeypatch):
-    from socialpub.media import decoder_process
+    from socialpub.media import decoder_client
 
     async def story():
         looking = asyncio.Event()
 
-        async def examine(*_, **__):
+        async def inspect_file(*_, **__):
             looking.set()
             await asyncio.Event().wait()
 
-        monkeypatch.setattr(decoder_process, "examine_async", examine)
+        monkeypatch.setattr(decoder_client, "inspect_file_async", inspect_file)
         body = form(payload(profile, {"fileField": "one"}), file("one", png))
         task = asyncio.ensure_future(caller.asking("POST", "/api/v1/posts", body, headers(caller)))
         await looking.wait()
@@ -314,7 +314,7 @@ def test_a_stop_in_the_middle_of_examining_leaves_nothing_behind_for_good(rt, ca
             await task
 
     caller.run(story())
-    rt.files.sweep(lambda keys: [])
+    rt.files.remove_orphans(lambda keys: [])
     assert nothing_left(rt)
 
 

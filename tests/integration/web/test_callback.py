@@ -7,7 +7,8 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from socialpub.accounts import connect
+from socialpub.accounts import connect, consents
+from socialpub.accounts.profiles import Connected
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.web.app import App, create_app
@@ -58,8 +59,8 @@ def test_the_browser_reads_which_account_was_connected(
     assert "@demo on X is connected" in page
     assert "Evening &lt;news&gt;" in page
     is_private(reply, query_of(back))
-    outcome = connect.outcome(rt, begun.id)
-    assert isinstance(outcome, connect.Finished)
+    outcome = consents.outcome(rt, begun.id)
+    assert isinstance(outcome, Connected)
     assert outcome.profile_id in page
     assert query_of(back)["code"] not in caplog.text
     assert query_of(back)["state"] not in caplog.text

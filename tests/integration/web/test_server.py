@@ -40,7 +40,7 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "ADMIT_SECONDS", 0.02)
     monkeypatch.setattr(server, "IDLE_GRACE_SECONDS", HANG_SECONDS)
     monkeypatch.setattr(server, "BUSY_GRACE_SECONDS", HANG_SECONDS)
-    monkeypatch.setattr(server, "_LOOK_EVERY_SECONDS", 0.005)
+    monkeypatch.setattr(server, "_POLL_SECONDS", 0.005)
 
 
 def serve(rt: Runtime, story: Story) -> None:
@@ -121,7 +121,7 @@ def test_who_waits_is_answered_when_it_stops_and_nobody_new_is_let_in(rt: Runtim
     async def story(serving: Server, key: str, port: int) -> None:
         async with Line(key, port) as line:
             line.ask(f"/api/v1/posts/{profile_post}?wait=60")
-            while serving.app.waiting._poller is None:
+            while serving.app.state.long_poll._poller is None:
                 await asyncio.sleep(0)
             serving.stop()
             assert rt.stopping.is_set()

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.providers.errors import NotSent, Unavailable
-from socialpub.providers.http import Answer, FileBody, FilePart, Http
+from socialpub.providers.bodies import FileBody, FilePart
+from socialpub.providers.errors import NoAnswer, NotSent
+from socialpub.providers.http import Http
+from socialpub.providers.responses import HttpResponse
 from tests.support.hand_loop import HandLoop
 from tests.support.sandbox_transport import SandboxTransport
 
@@ -168,7 +170,7 @@ def test_a_connection_cut_after_the_request_may_have_done_its_work(http: Http) -
     def cut(server: Server, connection: socket.socket) -> None:
         server.hear(connection)
 
-    with Server(cut) as server, pytest.raises(Unavailable) as failure:
+    with Server(cut) as server, pytest.raises(NoAnswer) as failure:
         http.call("POST", f"{server.url}/2/tweets?secret={SECRET}", token=SECRET, json={"text": "hello"})
     assert len(server.heard) == 1
     assert SECRET not in str(failure.value)
@@ -180,7 +182,7 @@ def test_an_answer_that_breaks_off_may_have_done_its_work(http: Http) -> None:
         server.hear(connection)
         connection.sendall(b'HTTP/1.1 201 Created\r\nContent-Length: 100\r\n\r\n{"data":')
 
-    with Server(half) as server, pytest.raises(Unavailable):
+    with Server(half) as server, pytest.raises(NoAnswer):
         http.call("POST", server.url)
 
 
@@ -192,7 +194,7 @@ def test_a_trickling_answer_is_cut_at_the_deadline(http: Http, loop: HandLoop) -
             connection.sendall(b"x")
             loop.forward(1)
 
-    with Server(trickle) as server, pytest.raises(Unavailable, match=r"127\.0\.0\.1 did not answer in time"):
+    with Server(trickle) as server, pytest.raises(NoAnswer, match=r"127\.0\.0\.1 did not answer in time"):
         http.call("GET", server.url)
 
 
@@ -202,18 +204,18 @@ def test_silence_is_cut_at_the_deadline(http: Http, loop: HandLoop) -> None:
         loop.forward(60)
         server.over.wait()
 
-    with Server(silent) as server, pytest.raises(Unavailable, match="did not answer in time"):
+    with Server(silent) as server, pytest.raises(NoAnswer, match="did not answer in time"):
         http.call("POST", server.url)
 
 
 def test_a_page_instead_of_json_is_an_answer_that_cannot_be_read(http: Http) -> None:
-    with Server(answering("503 Service Unavailable", b"<html>busy</html>", "Content-Type: text/html")) as server:
+    with Server(answering("503 Service NoAnswer", b"<html>busy</html>", "Content-Type: text/html")) as server:
         answer = http.call("GET", server.url)
     assert answer.status == 503
-    with pytest.raises(Unavailable, match="HTTP 503"):
+    with pytest.raises(NoAnswer, match="HTTP 503"):
         answer.json()
-    with pytest.raises(Unavailable):
-        Answer(200, {}, b"[" * 100_000).json()
+    with pytest.raises(NoAnswer):
+        HttpResponse(200, {}, b"[" * 100_000).json()
 
 
 def test_an_endless_answer_is_cut_off(http: Http) -> None:
@@ -223,7 +225,7 @@ def test_an_endless_answer_is_cut_off(http: Http) -> None:
         while True:
             connection.sendall(b"x" * 65536)
 
-    with Server(endless) as server, pytest.raises(Unavailable, match="more than 4194304 bytes"):
+    with Server(endless) as server, pytest.raises(NoAnswer, match="more than 4194304 bytes"):
         http.call("GET", server.url)
 
 
@@ -292,7 +294,7 @@ def test_a_file_that_does_not_get_on_is_cut(http: Http, loop: HandLoop, tmp_path
         while not server.over.wait(0.001):
             loop.forward(1)
 
-    with Server(deaf) as server, pytest.raises(Unavailable, match="did not answer in time"):
+    with Server(deaf) as server, pytest.raises(NoAnswer, match="did not answer in time"):
         http.call("PUT", server.url, content=FileBody(film, 0, 64 * 1024 * 1024))
 
 
@@ -350,7 +352,7 @@ def test_closing_cuts_off_what_is_in_flight_and_sends_nothing_more() -> None:
         server.over.wait()
 
     with Server(silent) as server:
-        with pytest.raises(Unavailable, match="the appliance is stopping"):
+        with pytest.raises(NoAnswer, match="the appliance is stopping"):
             http.call("POST", server.url)
         with pytest.raises(NotSent):
             http.call("POST", server.url)
@@ -369,9 +371,9 @@ def test_a_sandbox_without_a_socket_can_cut_and_hang() -> None:
 
     http = Http(mounts={"http://sandbox.test/": SandboxTransport(app)})
     try:
-        with pytest.raises(Unavailable, match="ended before the answer was whole"):
+        with pytest.raises(NoAnswer, match="ended before the answer was whole"):
             http.call("POST", "http://sandbox.test/cut", json={})
-        with pytest.raises(Unavailable, match="no answer in time"):
+        with pytest.raises(NoAnswer, match="no answer in time"):
             http.call("POST", "http://sandbox.test/hang", json={})
     finally:
         http.close()

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.base import Problem
-from socialpub.providers.options import MAX_KEYS, Option, Shape, merge, read
+from socialpub.providers.content import Problem
+from socialpub.providers.options import MAX_KEYS, Option, OptionType, merge, read
 
 TABLE = (
-    Option("audience", Shape.CHOICE, values=("EVERYONE", "ONLY_ME")),
-    Option("isLabelled", Shape.BOOLEAN),
-    Option("coverAtMs", Shape.INTEGER, maximum=1000),
-    Option("title", Shape.TEXT, maximum=5),
-    Option("placeId", Shape.DIGITS, aliases=("venue",), hint="A name is not an id."),
+    Option("audience", OptionType.CHOICE, values=("EVERYONE", "ONLY_ME")),
+    Option("isLabelled", OptionType.BOOLEAN),
+    Option("coverAtMs", OptionType.INTEGER, maximum=1000),
+    Option("title", OptionType.TEXT, maximum=5),
+    Option("placeId", OptionType.DIGITS, aliases=("venue",), hint="A name is not an id."),
 )
 
 

@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 import yaml
 
-from socialpub.providers.http import Base64File
+from socialpub.providers.bodies import Base64File
 from tests.support.provider_documents import document
 
 FORM_BY_GRANT = {

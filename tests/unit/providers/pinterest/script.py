@@ -10,9 +10,12 @@ from typing import Any
 from pydantic import SecretStr
 
 from socialpub.core.settings.sections import PinterestSection
-from socialpub.providers.base import Account, Content, ImageLimits, Job, MediaFile, Memo, Outcome
-from socialpub.providers.http import Answer
-from socialpub.providers.pinterest import Pinterest
+from socialpub.providers.content import Account, Content, ImageLimits, MediaFile
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Memo, Outcome
+from socialpub.providers.pinterest.adapter import Pinterest
+from socialpub.providers.responses import HttpResponse
+from tests.support.going_back import counted
 from tests.unit.providers.pinterest import official
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -24,13 +27,13 @@ SECTION_OF_THE_CONFIGURATION = PinterestSection(client_id="app", client_secret=S
 ADAPTER = Pinterest(SECTION_OF_THE_CONFIGURATION)
 
 
-def answer(status: int, body: Any = None, **headers: str) -> Answer:
+def answer(status: int, body: Any = None, **headers: str) -> HttpResponse:
     """`x_ratelimit_reset="1"` becomes the header `x-ratelimit-reset`."""
     content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-    return Answer(status, {name.replace("_", "-"): value for name, value in headers.items()}, content)
+    return HttpResponse(status, {name.replace("_", "-"): value for name, value in headers.items()}, content)
 
 
-def error(status: int, code: Any, message: str = "No.", **headers: str) -> Answer:
+def error(status: int, code: Any, message: str = "No.", **headers: str) -> HttpResponse:
     return answer(status, {"code": code, "message": message}, **headers)
 
 
@@ -53,12 +56,12 @@ class Call:
 class Script:
     """Answers in order; an exception is raised instead of answered."""
 
-    def __init__(self, *answers: Answer | Exception, api: str = API) -> None:
+    def __init__(self, *answers: HttpResponse | Exception, api: str = API) -> None:
         self._answers = list(answers)
         self._api = api
         self.calls: list[Call] = []
 
-    def call(self, method: str, url: str, **request: Any) -> Answer:
+    def call(self, method: str, url: str, **request: Any) -> HttpResponse:
         call = Call(method, url.removeprefix(self._api), request)
         if url.startswith(self._api):
             assert official.complaints(method, call.path, request) == []
@@ -112,6 +115,7 @@ def job(
     seconds: float = 0.0,
     fit: Callable[[MediaFile, ImageLimits], MediaFile] = as_it_is,
     committed_at: datetime | None = None,
+    back: dict[str, int] | None = None,
     **options: Any,
 ) -> Job:
     return Job(
@@ -125,10 +129,12 @@ def job(
         now=NOW + timedelta(seconds=seconds),
         slice_over=lambda: False,
         committed_at=committed_at,
+        times_back=back or {},
         seal=seal,
         open=unseal,
     )
 
 
 def run(step: str, script: Script, *media: MediaFile, adapter: Pinterest = ADAPTER, **more: Any) -> Outcome:
-    return adapter.run(step, job(script, *media, **more))
+    back = {} if (given := more.get("back")) is None else given
+    return counted(adapter.run(step, job(script, *media, **more)), back)

@@ -5,18 +5,19 @@ from typing import Any, cast
 
 import pytest
 
-from socialpub.providers.base import Done, Refused, Wait
-from socialpub.providers.errors import AuthExpired, RateLimited, Rejected, Unavailable
-from socialpub.providers.http import Answer, Http
-from socialpub.providers.pinterest import Board, BoardSection
-from socialpub.providers.pinterest.talk import MOST_PAGES
+from socialpub.providers.errors import AuthExpired, NoAnswer, Rejected, Throttled
+from socialpub.providers.http import Http
+from socialpub.providers.outcomes import Done, Refused, Wait
+from socialpub.providers.pinterest.boards import Board, BoardSection
+from socialpub.providers.pinterest.client import MOST_PAGES
+from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.pinterest.script import ADAPTER, BOARD, SECTION, Script, answer, error, picture, run
 
 FOUND = answer(200, {"id": BOARD, "name": "Summer prints", "is_ads_only": False})
 DENIED = error(403, 29, "PINNER_DATA_ACCESS_DENIED: no")
 
 
-def page(*items: dict[str, Any], bookmark: str | None = None) -> Answer:
+def page(*items: dict[str, Any], bookmark: str | None = None) -> HttpResponse:
     return answer(200, {"items": list(items), "bookmark": bookmark})
 
 
@@ -67,7 +68,7 @@ def test_a_section_of_another_board_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("answers", [[DENIED], [FOUND, DENIED]])
-def test_an_app_that_may_not_read_may_still_write(tmp_path: Path, answers: list[Answer]) -> None:
+def test_an_app_that_may_not_read_may_still_write(tmp_path: Path, answers: list[HttpResponse]) -> None:
     assert check(tmp_path, Script(*answers), boardSectionId=SECTION) == Done({})
 
 
@@ -78,9 +79,11 @@ def test_other_refusals_of_the_section_list_end_the_post(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("reply", "kind"), [(error(401, 2), AuthExpired), (error(429, 8), RateLimited), (error(502, 0), Unavailable)]
+    ("reply", "kind"), [(error(401, 2), AuthExpired), (error(429, 8), Throttled), (error(502, 0), NoAnswer)]
 )
-def test_trouble_while_asking_is_no_verdict_on_the_board(tmp_path: Path, reply: Answer, kind: type[Exception]) -> None:
+def test_trouble_while_asking_is_no_verdict_on_the_board(
+    tmp_path: Path, reply: HttpResponse, kind: type[Exception]
+) -> None:
     with pytest.raises(kind):
         check(tmp_path, Script(reply))
     with pytest.raises(kind):
@@ -116,17 +119,17 @@ def test_sections_are_listed_too() -> None:
         (error(401, 2), AuthExpired),
         (error(403, 403), Rejected),
         (DENIED, Rejected),
-        (answer(200, b"<html>"), Unavailable),
-        (answer(200, {"items": None}), Unavailable),
+        (answer(200, b"<html>"), NoAnswer),
+        (answer(200, {"items": None}), NoAnswer),
     ],
 )
-def test_a_list_that_was_not_answered_is_an_error(reply: Answer, kind: type[Exception]) -> None:
+def test_a_list_that_was_not_answered_is_an_error(reply: HttpResponse, kind: type[Exception]) -> None:
     with pytest.raises(kind):
         ADAPTER.list_boards(cast(Http, Script(reply)), "pina_1")
 
 
 def test_a_list_that_goes_in_circles_or_never_ends_is_left() -> None:
-    with pytest.raises(Unavailable):
+    with pytest.raises(NoAnswer):
         ADAPTER.list_boards(cast(Http, Script(page(bookmark="a"), page(bookmark="a"))), "pina_1")
     endless = Script(*(page({"id": str(n), "name": "x"}, bookmark=str(n)) for n in range(MOST_PAGES)))
     assert len(ADAPTER.list_boards(cast(Http, endless), "pina_1")) == MOST_PAGES

@@ -6,21 +6,12 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.base import (
-    Again,
-    Content,
-    Done,
-    ImageLimits,
-    Kind,
-    MediaFile,
-    Published,
-    Refused,
-    Step,
-    Unfit,
-    Wait,
-)
-from socialpub.providers.errors import AppRefused, AuthExpired, ProviderError, RateLimited, Unavailable
-from socialpub.providers.http import Answer
+from socialpub.providers.content import Content, ImageLimits, MediaFile
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, ProviderError, Throttled
+from socialpub.providers.job import Unfit
+from socialpub.providers.outcomes import Again, Done, Published, Refused, Wait
+from socialpub.providers.protocol import Kind, Step
+from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.pinterest.script import (
     ADAPTER,
     BOARD,
@@ -129,10 +120,10 @@ def test_the_request_id_is_kept_for_pinterests_support(tmp_path: Path) -> None:
 
     conversation = job(Script(MADE), picture(tmp_path))
     ADAPTER.run("create_pin", conversation)
-    assert (conversation.seen.request_id, conversation.seen.code) == ("rid1", None)
+    assert (conversation.trace.request_id, conversation.trace.code) == ("rid1", None)
     conversation = job(Script(error(404, 40)), picture(tmp_path))
     ADAPTER.run("create_pin", conversation)
-    assert conversation.seen.code == "40"
+    assert conversation.trace.code == "40"
 
 
 # --- fitting ---------------------------------------------------------------------------------------------------------
@@ -180,12 +171,14 @@ def test_pictures_that_never_come_out_alike_are_refused_before_anything_is_publi
 
 def test_pictures_that_pinterest_finds_too_large_are_sent_smaller_twice_at_most(tmp_path: Path) -> None:
     memo: dict[str, Any] = {}
+    back: dict[str, int] = {}
     for allowed in (5_000_000, 2_500_000):
-        outcome = run("create_pin", Script(answer(413, b"<html>")), picture(tmp_path), memo=memo)
+        outcome = run("create_pin", Script(answer(413, b"<html>")), picture(tmp_path), memo=memo, back=back)
         assert isinstance(outcome, Again)
         assert (outcome.step, outcome.memo["max_bytes"]) == ("fit", allowed)
         memo = outcome.memo
-    assert isinstance(run("create_pin", Script(answer(413, b"<html>")), picture(tmp_path), memo=memo), Refused)
+    script = Script(answer(413, b"<html>"))
+    assert isinstance(run("create_pin", script, picture(tmp_path), memo=memo, back=back), Refused)
 
 
 # --- what the answers mean -------------------------------------------------------------------------------------------
@@ -206,12 +199,14 @@ def test_pictures_that_pinterest_finds_too_large_are_sent_smaller_twice_at_most(
         answer(201, {}),
         answer(201, {"id": ""}),
         answer(200, {"id": "a pin"}),
-        Unavailable("time-out"),
+        NoAnswer("time-out"),
     ],
 )
-def test_an_answer_that_is_neither_pin_nor_refusal_leaves_it_open(tmp_path: Path, reply: Answer | Exception) -> None:
+def test_an_answer_that_is_neither_pin_nor_refusal_leaves_it_open(
+    tmp_path: Path, reply: HttpResponse | Exception
+) -> None:
     """The engine makes an unknown outcome of it, and the board is read back."""
-    with pytest.raises(Unavailable):
+    with pytest.raises(NoAnswer):
         run("create_pin", Script(reply), picture(tmp_path))
 
 
@@ -295,7 +290,7 @@ def test_what_concerns_the_app_holds_the_network_and_leaves_the_account_alone(
 def test_a_wait_that_is_named_is_never_shortened(
     tmp_path: Path, headers: dict[str, str], seconds: float | None
 ) -> None:
-    with pytest.raises(RateLimited) as caught:
+    with pytest.raises(Throttled) as caught:
         run("create_pin", Script(error(429, 8, "Slow down.", **headers)), picture(tmp_path))
     assert caught.value.retry_after_seconds == seconds
     # Without a name of its own the engine takes the step's, so that the next pin waits too.
@@ -304,7 +299,7 @@ def test_a_wait_that_is_named_is_never_shortened(
 
 
 def test_what_is_switched_off_for_the_moment_certainly_made_nothing_and_is_waited_for(tmp_path: Path) -> None:
-    with pytest.raises(RateLimited):
+    with pytest.raises(Throttled):
         run("create_pin", Script(error(503, 4197, "Ramped down")), picture(tmp_path))
 
 
@@ -328,10 +323,12 @@ def test_two_writes_on_one_board_take_turns_with_growing_pauses(tmp_path: Path) 
 
 
 def test_a_video_that_pinterest_lost_is_sent_once_more() -> None:
-    outcome = run("create_pin", Script(error(404, 404, "Media upload not found")), film(), memo=READY)
+    back: dict[str, int] = {}
+    outcome = run("create_pin", Script(error(404, 404, "Media upload not found")), film(), memo=READY, back=back)
     assert isinstance(outcome, Again)
     assert (outcome.step, outcome.limit) == ("register", 1)
-    assert isinstance(run("create_pin", Script(error(404, 404)), film(), memo={**outcome.memo, **READY}), Refused)
+    memo = {**outcome.memo, **READY}
+    assert isinstance(run("create_pin", Script(error(404, 404)), film(), memo=memo, back=back), Refused)
     assert isinstance(run("create_pin", Script(error(404, 40)), film(), memo=READY), Refused)
 
 
@@ -345,7 +342,7 @@ def test_neither_a_picture_nor_a_token_that_is_quoted_reaches_a_message(tmp_path
 
 
 def test_a_proxys_page_is_judged_by_its_status(tmp_path: Path) -> None:
-    for status, kind in ((401, AuthExpired), (429, RateLimited), (503, Unavailable)):
+    for status, kind in ((401, AuthExpired), (429, Throttled), (503, NoAnswer)):
         with pytest.raises(ProviderError) as caught:
             run("create_pin", Script(answer(status, b"<html>")), picture(tmp_path))
         assert type(caught.value) is kind

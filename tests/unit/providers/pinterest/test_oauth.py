@@ -5,11 +5,13 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from socialpub.providers.errors import AppRefused, ProviderError, RateLimited, Rejected, Unavailable
-from socialpub.providers.http import Answer, Http
-from socialpub.providers.pinterest import oauth
+from socialpub.providers.errors import AppRefused, NoAnswer, ProviderError, Rejected, Throttled
+from socialpub.providers.http import Http
+from socialpub.providers.pinterest.oauth import PinterestOAuth
+from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.pinterest.script import SECTION_OF_THE_CONFIGURATION, Script, answer, error
 
+OAUTH = PinterestOAuth(SECTION_OF_THE_CONFIGURATION)
 BACK = "https://appliance.example/oauth/pinterest/callback"
 GRANTED = {
     "access_token": "pina_1",
@@ -20,13 +22,13 @@ GRANTED = {
 }
 
 
-def exchange(script: Script, **more: Any) -> Any:
-    return oauth.exchange(cast(Http, script), SECTION_OF_THE_CONFIGURATION, code="code-1", redirect_uri=BACK, **more)
+def exchange(script: Script, verifier: str = "v" * 43) -> Any:
+    return OAUTH.exchange(cast(Http, script), code="code-1", redirect_uri=BACK, verifier=verifier)
 
 
 @pytest.mark.parametrize("verifier", [None, "v" * 43])
 def test_the_consent_page_is_asked_for_all_five_scopes_and_never_for_pkce(verifier: str | None) -> None:
-    url = oauth.authorize_url(SECTION_OF_THE_CONFIGURATION, redirect_uri=BACK, state="s&1", verifier=verifier)
+    url = OAUTH.authorize_url(redirect_uri=BACK, state="s&1", verifier=verifier)
     assert url.startswith("https://www.pinterest.com/oauth/?")
     assert dict(parse_qsl(urlsplit(url).query, strict_parsing=True)) == {
         "client_id": "app",
@@ -66,12 +68,14 @@ def test_what_the_answer_does_not_say_is_not_made_up() -> None:
         (error(401, 2, "Authentication failed."), Rejected, True),
         (error(401, 3, "Consumer type is not supported"), AppRefused, None),
         (error(400, 1, "Missing request body"), Rejected, False),
-        (error(429, 8), RateLimited, None),
-        (error(500, 0), Unavailable, None),
-        (answer(200, b"<html>"), Unavailable, None),
+        (error(429, 8), Throttled, None),
+        (error(500, 0), NoAnswer, None),
+        (answer(200, b"<html>"), NoAnswer, None),
     ],
 )
-def test_a_consent_that_brought_nothing_says_why(reply: Answer, kind: type[ProviderError], reauth: bool | None) -> None:
+def test_a_consent_that_brought_nothing_says_why(
+    reply: HttpResponse, kind: type[ProviderError], reauth: bool | None
+) -> None:
     with pytest.raises(ProviderError) as caught:
         exchange(Script(reply))
     assert type(caught.value) is kind
@@ -81,7 +85,6 @@ def test_a_consent_that_brought_nothing_says_why(reply: Answer, kind: type[Provi
 
 def test_a_refresh_and_a_revocation_are_as_pinterest_describes_them() -> None:
     script = Script(answer(200, GRANTED), error(403, 29, "Only system users"))
-    side = oauth.PinterestOAuth(SECTION_OF_THE_CONFIGURATION)
-    side.refresh(cast(Http, script), "pinr_0")
-    side.revoke(cast(Http, script), "pina_1", "pinr_1")
+    OAUTH.refresh(cast(Http, script), "pinr_0")
+    OAUTH.revoke(cast(Http, script), "pina_1", "pinr_1")
     assert script.asked == ["POST /oauth/token", "POST /oauth/token/revoke"]

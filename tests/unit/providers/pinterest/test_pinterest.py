@@ -8,10 +8,11 @@ import pytest
 from pydantic import SecretStr
 
 from socialpub.core.settings.sections import PinterestSection
-from socialpub.providers.base import Account, Content, MediaFile, Problem
-from socialpub.providers.errors import AppRefused, AuthExpired, ProviderError, RateLimited, Rejected, Unavailable
-from socialpub.providers.http import Answer
-from socialpub.providers.pinterest import SANDBOX_API, Pinterest
+from socialpub.providers.content import Account, Content, MediaFile, Problem
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
+from socialpub.providers.pinterest.adapter import Pinterest
+from socialpub.providers.pinterest.errors import SANDBOX_API
+from socialpub.providers.responses import HttpResponse
 from tests.support.scripted_http import Answering
 
 OWNER = Account("1", "owner")
@@ -189,14 +190,14 @@ def test_an_account_is_known_by_its_id_or_else_by_its_name(pinterest: Pinterest)
         (403, {"code": 3, "message": "Missing scopes"}, Rejected, True),
         (403, {"code": 29, "message": "not permitted"}, Rejected, False),
         (404, {"code": 40, "message": "Board not found."}, Rejected, False),
-        (500, {"code": 0, "message": "?"}, Unavailable, None),
-        (503, {"code": 4197, "message": "ramped down"}, RateLimited, None),
+        (500, {"code": 0, "message": "?"}, NoAnswer, None),
+        (503, {"code": 4197, "message": "ramped down"}, Throttled, None),
     ],
 )
 def test_an_error_is_read_by_status_and_code_together(
     pinterest: Pinterest, status: int, body: dict[str, Any], kind: type[ProviderError], reauth: bool | None
 ) -> None:
-    answer = Answer(status, {"x-pinterest-rid": "rid1"}, json.dumps(body).encode())
+    answer = HttpResponse(status, {"x-pinterest-rid": "rid1"}, json.dumps(body).encode())
     with pytest.raises(ProviderError) as caught:
         pinterest.oauth.identify(Answering(answer), "pina_1", ALL)
     assert type(caught.value) is kind
@@ -205,16 +206,16 @@ def test_an_error_is_read_by_status_and_code_together(
 
 
 def test_a_wait_of_many_hours_is_told_unshortened(pinterest: Pinterest) -> None:
-    answer = Answer(429, {"x-ratelimit-reset": "67150"}, b'{"code": 8, "message": "slow down"}')
-    with pytest.raises(RateLimited) as caught:
+    answer = HttpResponse(429, {"x-ratelimit-reset": "67150"}, b'{"code": 8, "message": "slow down"}')
+    with pytest.raises(Throttled) as caught:
         pinterest.oauth.identify(Answering(answer), "pina_1", ALL)
     assert caught.value.retry_after_seconds == 67150
 
 
 def test_a_page_instead_of_an_answer_is_judged_by_its_status(pinterest: Pinterest) -> None:
-    for status, kind in ((502, Unavailable), (200, Unavailable), (302, Unavailable), (429, RateLimited)):
+    for status, kind in ((502, NoAnswer), (200, NoAnswer), (302, NoAnswer), (429, Throttled)):
         with pytest.raises(kind):
-            pinterest.oauth.identify(Answering(Answer(status, {}, b"<html>")), "pina_1", ALL)
+            pinterest.oauth.identify(Answering(HttpResponse(status, {}, b"<html>")), "pina_1", ALL)
 
 
 def test_a_refresh_sends_basic_and_a_form_and_brings_a_new_pair(pinterest: Pinterest) -> None:
@@ -243,8 +244,8 @@ def test_a_refresh_sends_basic_and_a_form_and_brings_a_new_pair(pinterest: Pinte
         (401, {"code": 2, "message": "Authentication failed."}, Rejected, True),
         (401, {"code": 3, "message": "consumer type is not supported"}, AppRefused, None),
         (400, {"code": 1, "message": "Missing request body"}, Rejected, False),
-        (500, {}, Unavailable, None),
-        (200, {}, Unavailable, None),
+        (500, {}, NoAnswer, None),
+        (200, {}, NoAnswer, None),
     ],
 )
 def test_only_a_dead_refresh_token_sends_the_owner_to_connect_again(
@@ -259,5 +260,5 @@ def test_only_a_dead_refresh_token_sends_the_owner_to_connect_again(
 
 def test_a_refused_revocation_of_an_ordinary_account_is_no_failure(pinterest: Pinterest) -> None:
     pinterest.oauth.revoke(Answering({"code": 29, "message": "not permitted"}, status=403), "pina_1", "pinr_1")
-    with pytest.raises(Unavailable):
+    with pytest.raises(NoAnswer):
         pinterest.oauth.revoke(Answering({}, status=500), "pina_1", None)

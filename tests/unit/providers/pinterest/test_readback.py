@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.base import CannotTell, Look, Published
-from socialpub.providers.errors import AppRefused, AuthExpired, RateLimited, Rejected, Unavailable
-from socialpub.providers.http import Answer
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, Rejected, Throttled
+from socialpub.providers.outcomes import CannotTell, Look, Published
+from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.pinterest.script import (
     ADAPTER,
     BOARD,
@@ -32,7 +32,7 @@ def shown(pin_id: str, seconds: float = 1.0, **fields: Any) -> dict[str, Any]:
     return {"id": pin_id, "created_at": made, "media": {"media_type": "image"}, **empty, **fields}
 
 
-def page(*pins: Any, bookmark: str | None = None) -> Answer:
+def page(*pins: Any, bookmark: str | None = None) -> HttpResponse:
     return answer(200, {"items": list(pins), "bookmark": bookmark})
 
 
@@ -178,7 +178,7 @@ def test_a_pin_of_a_section_is_also_looked_for_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("reply", [error(403, 29, "PINNER_DATA_ACCESS_DENIED"), error(404, 40), error(404, 404)])
-def test_a_board_that_cannot_be_read_never_means_absent(tmp_path: Path, reply: Answer) -> None:
+def test_a_board_that_cannot_be_read_never_means_absent(tmp_path: Path, reply: HttpResponse) -> None:
     outcome = look(tmp_path, Script(reply))
     assert isinstance(outcome, CannotTell)
     assert BOARD in outcome.hint
@@ -190,16 +190,16 @@ def test_a_board_that_cannot_be_read_never_means_absent(tmp_path: Path, reply: A
         (error(401, 2), AuthExpired),
         (error(401, 3), AppRefused),
         (error(403, 403), Rejected),
-        (error(429, 8), RateLimited),
-        (error(500, 0), Unavailable),
-        (error(400, 2787), Unavailable),
-        (answer(200, b"<html>"), Unavailable),
-        (answer(200, {"bookmark": None}), Unavailable),
-        (Unavailable("cut"), Unavailable),
+        (error(429, 8), Throttled),
+        (error(500, 0), NoAnswer),
+        (error(400, 2787), NoAnswer),
+        (answer(200, b"<html>"), NoAnswer),
+        (answer(200, {"bookmark": None}), NoAnswer),
+        (NoAnswer("cut"), NoAnswer),
     ],
 )
 def test_a_look_that_was_not_answered_is_no_look(
-    tmp_path: Path, reply: Answer | Exception, kind: type[Exception]
+    tmp_path: Path, reply: HttpResponse | Exception, kind: type[Exception]
 ) -> None:
     with pytest.raises(kind):
         look(tmp_path, Script(reply))

@@ -8,10 +8,11 @@ import pytest
 from pydantic import SecretStr
 
 from socialpub.core.settings.sections import PinterestSection
-from socialpub.providers.base import Again, Done, Refused, Wait
-from socialpub.providers.errors import AppRefused, AuthExpired, NotSent, RateLimited, Unavailable
-from socialpub.providers.http import Answer, FilePart
-from socialpub.providers.pinterest import video
+from socialpub.providers.bodies import FilePart
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, Throttled
+from socialpub.providers.outcomes import Again, Done, Refused, Wait
+from socialpub.providers.pinterest import upload
+from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.pinterest.script import (
     MEDIA,
     NOW,
@@ -45,7 +46,7 @@ def sent(polls: int = 0, seconds_ago: float = 0.0) -> dict[str, Any]:
     return {"video": {"id": MEDIA, "uploaded_at": NOW.timestamp() - seconds_ago, "polls": polls}}
 
 
-def status(word: str) -> Answer:
+def status(word: str) -> HttpResponse:
     return answer(200, {"media_id": MEDIA, "media_type": "video", "status": word})
 
 
@@ -79,7 +80,7 @@ def test_a_video_that_is_registered_is_not_registered_again() -> None:
     ],
 )
 def test_a_registration_that_cannot_be_read_is_asked_for_again(wrong: dict[str, Any]) -> None:
-    with pytest.raises(Unavailable):
+    with pytest.raises(NoAnswer):
         run("register", Script(answer(201, {**REGISTERED, **wrong})), film())
 
 
@@ -97,11 +98,11 @@ def test_bytes_go_to_no_host_that_the_owner_did_not_allow() -> None:
     [
         (error(401, 2), AuthExpired),
         (error(401, 3, "Consumer type is not supported"), AppRefused),
-        (error(429, 8), RateLimited),
-        (error(500, 0), Unavailable),
+        (error(429, 8), Throttled),
+        (error(500, 0), NoAnswer),
     ],
 )
-def test_the_registration_reads_errors_as_every_step_does(reply: Answer, kind: type[Exception]) -> None:
+def test_the_registration_reads_errors_as_every_step_does(reply: HttpResponse, kind: type[Exception]) -> None:
     with pytest.raises(kind):
         run("register", Script(reply), film())
 
@@ -138,7 +139,7 @@ PRODUCTION = SECTION_OF_THE_CONFIGURATION
     ],
 )
 def test_where_the_bytes_may_go(section: PinterestSection, url: str, allowed: bool) -> None:
-    assert video.may_receive(section, url) is allowed
+    assert upload.may_receive(section, url) is allowed
 
 
 # --- upload ----------------------------------------------------------------------------------------------------------
@@ -147,7 +148,7 @@ def test_where_the_bytes_may_go(section: PinterestSection, url: str, allowed: bo
 def test_the_form_is_copied_and_the_file_comes_last_straight_from_the_disk() -> None:
     script = Script(answer(204, x_amz_request_id="S3RID"))
     conversation = job(script, film(size_bytes=150_000_000), memo=registered())
-    outcome = video.upload(conversation, PRODUCTION)
+    outcome = upload.upload(conversation, PRODUCTION)
     (call,) = script.calls
     assert (call.method, call.path) == ("POST", STORAGE)
     parts = call.request["multipart"]
@@ -156,7 +157,7 @@ def test_the_form_is_copied_and_the_file_comes_last_straight_from_the_disk() -> 
     assert parts["file"] == FilePart(Path("/media/film"), 0, 150_000_000, "video.mp4", "video/mp4")
     # The signature is in the form; a token would be told to a stranger.
     assert set(call.request) == {"multipart"}
-    assert conversation.seen.request_id == "S3RID"
+    assert conversation.trace.request_id == "S3RID"
     assert outcome == Done(sent())
 
 
@@ -179,12 +180,15 @@ def test_an_old_form_is_replaced_before_it_is_used() -> None:
     )
 
 
-@pytest.mark.parametrize("reply", [Unavailable("cut"), answer(503, STORAGE_SAYS % b"SlowDown"), answer(307, b"")])
-def test_an_upload_that_broke_off_begins_with_a_new_registration_and_growing_pauses(reply: Answer | Exception) -> None:
+@pytest.mark.parametrize("reply", [NoAnswer("cut"), answer(503, STORAGE_SAYS % b"SlowDown"), answer(307, b"")])
+def test_an_upload_that_broke_off_begins_with_a_new_registration_and_growing_pauses(
+    reply: HttpResponse | Exception,
+) -> None:
     memo: dict[str, Any] = {}
+    back: dict[str, int] = {}
     pauses = []
     for _ in range(9):
-        outcome = run("upload", Script(reply), film(), memo={**memo, **registered()})
+        outcome = run("upload", Script(reply), film(), memo={**memo, **registered()}, back=back)
         assert isinstance(outcome, Again)
         assert outcome.step == "register"
         pauses.append(outcome.seconds)
@@ -199,12 +203,13 @@ def test_what_never_left_is_tried_again_as_it_is() -> None:
 
 def test_a_form_that_the_storage_refuses_is_replaced_three_times() -> None:
     memo: dict[str, Any] = {}
+    back: dict[str, int] = {}
     refusal = answer(403, STORAGE_SAYS % b"AccessDenied")
     for _ in range(3):
-        outcome = run("upload", Script(refusal), film(), memo={**memo, **registered()})
+        outcome = run("upload", Script(refusal), film(), memo={**memo, **registered()}, back=back)
         assert isinstance(outcome, Again)
         memo = outcome.memo
-    outcome = run("upload", Script(refusal), film(), memo={**memo, **registered()})
+    outcome = run("upload", Script(refusal), film(), memo={**memo, **registered()}, back=back)
     assert isinstance(outcome, Refused)
     assert "AccessDenied" in outcome.message
 
@@ -245,25 +250,26 @@ def test_a_video_that_succeeded_goes_on_and_is_not_asked_for_again() -> None:
 
 
 def test_a_video_that_failed_is_sent_once_more_and_then_refused() -> None:
-    outcome = run("await_processing", Script(status("failed")), film(), memo=sent())
+    back: dict[str, int] = {}
+    outcome = run("await_processing", Script(status("failed")), film(), memo=sent(), back=back)
     assert isinstance(outcome, Again)
     assert (outcome.step, outcome.limit) == ("register", 1)
-    outcome = run("await_processing", Script(status("failed")), film(), memo={**outcome.memo, **sent()})
+    outcome = run("await_processing", Script(status("failed")), film(), memo={**outcome.memo, **sent()}, back=back)
     assert isinstance(outcome, Refused)
     assert "H.264" in outcome.message
 
 
 def test_a_video_that_pinterest_does_not_know_is_sent_once_more() -> None:
-    outcome = run("await_processing", Script(error(404, 404, "Not found")), film(), memo=sent())
+    back: dict[str, int] = {}
+    outcome = run("await_processing", Script(error(404, 404, "Not found")), film(), memo=sent(), back=back)
     assert isinstance(outcome, Again)
-    assert isinstance(
-        run("await_processing", Script(error(404, 404)), film(), memo={**outcome.memo, **sent()}), Refused
-    )
+    memo = {**outcome.memo, **sent()}
+    assert isinstance(run("await_processing", Script(error(404, 404)), film(), memo=memo, back=back), Refused)
 
 
-@pytest.mark.parametrize("reply", [error(500, 0), answer(200, b"<html>"), answer(200, {}), Unavailable("cut")])
-def test_trouble_while_asking_is_no_verdict_on_the_video(reply: Answer | Exception) -> None:
-    with pytest.raises(Unavailable):
+@pytest.mark.parametrize("reply", [error(500, 0), answer(200, b"<html>"), answer(200, {}), NoAnswer("cut")])
+def test_trouble_while_asking_is_no_verdict_on_the_video(reply: HttpResponse | Exception) -> None:
+    with pytest.raises(NoAnswer):
         run("await_processing", Script(reply), film(), memo=sent())
 
 

@@ -10,9 +10,13 @@ from typing import Any
 from pydantic import SecretStr
 
 from socialpub.core.settings.sections import TikTokSection
-from socialpub.providers.base import Account, Content, ImageLimits, Job, MediaFile, Memo, Outcome, Seen
-from socialpub.providers.http import Answer, FileBody
-from socialpub.providers.tiktok import TikTok
+from socialpub.providers.bodies import FileBody
+from socialpub.providers.content import Account, Content, ImageLimits, MediaFile
+from socialpub.providers.job import CallTrace, Job
+from socialpub.providers.outcomes import Memo, Outcome
+from socialpub.providers.responses import HttpResponse
+from socialpub.providers.tiktok.adapter import TikTok
+from tests.support.going_back import counted
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 API = "https://open.tiktokapis.com"
@@ -25,30 +29,30 @@ DRAFT = {"mode": "draft"}
 CHUNK = 10_000_000
 
 
-def ok(**data: Any) -> Answer:
+def ok(**data: Any) -> HttpResponse:
     return envelope(200, "ok", **data)
 
 
-def envelope(status: int, code: str, message: str = "", /, **data: Any) -> Answer:
+def envelope(status: int, code: str, message: str = "", /, **data: Any) -> HttpResponse:
     body = {"data": data, "error": {"code": code, "message": message, "log_id": "20260131AB"}}
-    return Answer(status, {}, json.dumps(body).encode())
+    return HttpResponse(status, {}, json.dumps(body).encode())
 
 
-def page(status: int) -> Answer:
+def page(status: int) -> HttpResponse:
     """What a proxy says."""
-    return Answer(status, {}, b"<html>")
+    return HttpResponse(status, {}, b"<html>")
 
 
-def put(status: int) -> Answer:
+def put(status: int) -> HttpResponse:
     """The answer of an upload host."""
-    return Answer(status, {}, b"")
+    return HttpResponse(status, {}, b"")
 
 
-def stands(status: str, **data: Any) -> Answer:
+def stands(status: str, **data: Any) -> HttpResponse:
     return ok(status=status, **data)
 
 
-def received(count: int) -> Answer:
+def received(count: int) -> HttpResponse:
     return stands("PROCESSING_UPLOAD", uploaded_bytes=count)
 
 
@@ -70,12 +74,12 @@ class Call:
 class Script:
     """Answers in order; an exception is raised instead of answered."""
 
-    def __init__(self, *answers: Answer | Exception) -> None:
+    def __init__(self, *answers: HttpResponse | Exception) -> None:
         self._answers = list(answers)
         self.calls: list[Call] = []
-        self.seen = Seen()
+        self.trace = CallTrace()
 
-    def call(self, method: str, url: str, **request: Any) -> Answer:
+    def call(self, method: str, url: str, **request: Any) -> HttpResponse:
         call = Call(method, url.removeprefix(API), request)
         if method == "PUT":
             assert "token" not in request
@@ -144,6 +148,7 @@ def job(
     fit: Callable[[MediaFile, ImageLimits], MediaFile] = as_it_is,
     public_url: Callable[[MediaFile], str] = lambda media: f"https://box.example.net/m{media.path}?signature=s",
     unknown_before: bool = False,
+    back: dict[str, int] | None = None,
 ) -> Job:
     return Job(
         content=Content(text, media or (film(),)),
@@ -157,14 +162,16 @@ def job(
         slice_over=slice_over,
         committed_at=NOW,
         unknown_before=unknown_before,
+        times_back=back or {},
         public_url=public_url,
         seal=lambda text: f"sealed {text}",
         open=lambda sealed: sealed.removeprefix("sealed "),
-        seen=script.seen,
+        trace=script.trace,
     )
 
 
 def run(step: str, script: Script, *media: MediaFile, **more: Any) -> Outcome:
-    outcome = ADAPTER.run(step, job(script, *media, **more))
+    back = {} if (given := more.get("back")) is None else given
+    outcome = counted(ADAPTER.run(step, job(script, *media, **more)), back)
     assert script.over, "not everything was asked"
     return outcome

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.base import Account, Done, Refused
-from socialpub.providers.errors import AppRefused, AuthExpired, NotSent, RateLimited, Rejected, Unavailable
-from socialpub.providers.http import Answer
+from socialpub.providers.content import Account
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, Rejected, Throttled
+from socialpub.providers.outcomes import Done, Refused
+from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.tiktok.script import (
     ADDRESS,
     DRAFT,
@@ -35,7 +36,7 @@ CREATOR = {
 TASK = {"publish_id": PUBLISH_ID, "upload_url": ADDRESS}
 
 
-def creator(**other: Any) -> Answer:
+def creator(**other: Any) -> HttpResponse:
     return ok(**{**CREATOR, **other})
 
 
@@ -136,7 +137,7 @@ def test_the_publish_id_is_kept_and_shown_and_the_address_only_sealed() -> None:
     assert isinstance(outcome, Done)
     assert outcome.memo["publish_id"] == PUBLISH_ID
     assert outcome.memo["upload"] == opened()["upload"]
-    assert script.seen.message == f"publish_id {PUBLISH_ID}"
+    assert script.trace.message == f"publish_id {PUBLISH_ID}"
 
 
 def test_an_upload_host_that_is_not_tiktok_s_ends_the_post_before_the_first_byte() -> None:
@@ -148,7 +149,7 @@ def test_an_upload_host_that_is_not_tiktok_s_ends_the_post_before_the_first_byte
 
 @pytest.mark.parametrize("data", [{}, {"publish_id": PUBLISH_ID}, {"upload_url": ADDRESS}])
 def test_a_task_that_is_not_named_is_no_answer(data: dict[str, str]) -> None:
-    with pytest.raises(Unavailable):
+    with pytest.raises(NoAnswer):
         run("init_video", Script(ok(**data)))
 
 
@@ -177,7 +178,7 @@ def test_a_refusal_says_what_to_do_and_ends_the_post(step: str, status: int, cod
     assert isinstance(outcome, Refused)
     assert (outcome.code, outcome.reauth, outcome.rest_seconds) == (code, False, 0)
     assert says in outcome.message
-    assert (script.seen.code, script.seen.request_id) == (code, "20260131AB")
+    assert (script.trace.code, script.trace.request_id) == (code, "20260131AB")
     if code.startswith(("invalid", "never")):
         assert "The total chunk count is invalid" in outcome.message
         assert "20260131AB" in outcome.message
@@ -195,7 +196,7 @@ def test_a_barred_account_is_left_alone_for_a_day(step: str, status: int) -> Non
 @pytest.mark.parametrize("code", ["spam_risk_too_many_posts", "spam_risk_too_many_pending_share"])
 @pytest.mark.parametrize("step", ENDPOINTS)
 def test_a_full_day_of_the_account_is_waited_for(step: str, code: str, status: int) -> None:
-    with pytest.raises(RateLimited) as caught:
+    with pytest.raises(Throttled) as caught:
         run(step, Script(envelope(status, code)))
     assert (caught.value.retry_after_seconds, caught.value.endpoint) == (86_400, "")
 
@@ -211,7 +212,7 @@ def test_a_full_app_holds_the_whole_network(step: str, status: int) -> None:
 @pytest.mark.parametrize(
     "answer", [envelope(401, "access_token_invalid"), envelope(200, "access_token_invalid"), page(401)]
 )
-def test_a_spent_token_is_refreshed_by_the_engine(step: str, answer: Answer) -> None:
+def test_a_spent_token_is_refreshed_by_the_engine(step: str, answer: HttpResponse) -> None:
     with pytest.raises(AuthExpired):
         run(step, Script(answer))
 
@@ -221,10 +222,10 @@ def test_a_rate_limit_rests_a_minute_or_as_long_as_tiktok_says() -> None:
     for answer, seconds in (
         (limited, None),
         (page(429), None),
-        (Answer(429, {"retry-after": "300"}, limited.body), 300),
-        (Answer(429, {"retry-after": "1"}, limited.body), 60),
+        (HttpResponse(429, {"retry-after": "300"}, limited.body), 300),
+        (HttpResponse(429, {"retry-after": "1"}, limited.body), 60),
     ):
-        with pytest.raises(RateLimited) as caught:
+        with pytest.raises(Throttled) as caught:
             run("init_video", Script(answer))
         assert caught.value.retry_after_seconds == seconds
 
@@ -240,12 +241,12 @@ def test_a_rate_limit_rests_a_minute_or_as_long_as_tiktok_says() -> None:
         page(200),
         page(302),
         page(408),
-        Answer(200, {}, b"[]"),
-        Answer(200, {}, b'{"data": {"publish_id": "x"}}'),
+        HttpResponse(200, {}, b"[]"),
+        HttpResponse(200, {}, b'{"data": {"publish_id": "x"}}'),
     ],
 )
-def test_what_is_no_answer_of_tiktok_s_leaves_the_question_open(answer: Answer) -> None:
-    with pytest.raises(Unavailable):
+def test_what_is_no_answer_of_tiktok_s_leaves_the_question_open(answer: HttpResponse) -> None:
+    with pytest.raises(NoAnswer):
         run("init_video", Script(answer))
 
 
@@ -273,6 +274,6 @@ def test_a_missing_scope_takes_the_connection_down_only_when_no_other_way_is_lef
 
 
 def test_a_call_that_failed_is_left_to_the_engine() -> None:
-    for error in (NotSent("not reached"), Unavailable("cut"), Rejected("no")):
+    for error in (NotSent("not reached"), NoAnswer("cut"), Rejected("no")):
         with pytest.raises(type(error)):
             run("creator_info", Script(error))

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from socialpub.core.settings.sections import TikTokSection
-from socialpub.providers.base import Again, Done, ImageLimits, MediaFile, More, Refused, Unfit
-from socialpub.providers.errors import AuthExpired, RateLimited, Unavailable
-from socialpub.providers.tiktok import TikTok
+from socialpub.providers.content import ImageLimits, MediaFile
+from socialpub.providers.errors import AuthExpired, NoAnswer, Throttled
+from socialpub.providers.job import Unfit
+from socialpub.providers.outcomes import Again, Done, More, Refused
+from socialpub.providers.tiktok.adapter import TikTok
 from tests.unit.providers.tiktok.script import DIRECT, DRAFT, Script, as_it_is, envelope, job, ok, page, photo, run
 
 TASK = {"publish_id": "p_pub_url~v2.7000"}
@@ -132,7 +134,7 @@ def test_a_direct_post_names_the_fitted_files_by_fresh_addresses(folder: Path) -
     assert isinstance(outcome, Done)
     assert outcome.memo["publish_id"] == TASK["publish_id"]
     assert "signature" not in str(outcome.memo)
-    assert script.seen.message == "publish_id p_pub_url~v2.7000"
+    assert script.trace.message == "publish_id p_pub_url~v2.7000"
 
 
 def test_a_draft_keeps_its_texts_and_says_nothing_of_who_may_see_it(folder: Path) -> None:
@@ -154,10 +156,10 @@ def test_a_fitted_version_that_is_gone_is_made_again_before_tiktok_is_asked(fold
     assert "photos" not in outcome.memo
 
 
-@pytest.mark.parametrize("answer", [page(502), page(200), envelope(500, "internal_error"), ok(), Unavailable("cut")])
+@pytest.mark.parametrize("answer", [page(502), page(200), envelope(500, "internal_error"), ok(), NoAnswer("cut")])
 def test_a_lost_answer_is_never_asked_for_again(folder: Path, answer: Any) -> None:
     photos = on_disk(folder, 1)
-    with pytest.raises(Unavailable):
+    with pytest.raises(NoAnswer):
         run("init_photos", Script(answer), *photos, memo=kept(*photos))
 
 
@@ -179,9 +181,9 @@ def test_a_refused_call_made_nothing(folder: Path, code: str, kind: type) -> Non
 @pytest.mark.parametrize(
     ("status", "code", "kind"),
     [
-        (403, "spam_risk_too_many_posts", RateLimited),
-        (403, "spam_risk_too_many_pending_share", RateLimited),
-        (429, "rate_limit_exceeded", RateLimited),
+        (403, "spam_risk_too_many_posts", Throttled),
+        (403, "spam_risk_too_many_pending_share", Throttled),
+        (429, "rate_limit_exceeded", Throttled),
         (401, "access_token_invalid", AuthExpired),
     ],
 )

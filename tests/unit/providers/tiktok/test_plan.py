@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from socialpub.core.settings.sections import TikTokSection
-from socialpub.providers.base import Content, Kind, MediaFile
+from socialpub.providers.content import Content, MediaFile
+from socialpub.providers.protocol import Kind
 from socialpub.providers.tiktok import chunks
 from tests.unit.providers.tiktok.script import ADAPTER, ADDRESS, DIRECT, DRAFT, SECTION, film, photo
 

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.base import Account, Again, CannotTell, Done, Look, Published, Refused, Wait
-from socialpub.providers.errors import AuthExpired, RateLimited, Rejected, Unavailable
-from socialpub.providers.http import Answer
+from socialpub.providers.content import Account
+from socialpub.providers.errors import AuthExpired, NoAnswer, Rejected, Throttled
+from socialpub.providers.outcomes import Again, CannotTell, Done, Look, Published, Refused, Wait
+from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.tiktok.script import (
     ADAPTER,
     DRAFT,
@@ -28,7 +29,7 @@ POST_ID = 7000000000000000123
 STEP = "await_outcome"
 
 
-def complete(*ids: Any, **more: Any) -> Answer:
+def complete(*ids: Any, **more: Any) -> HttpResponse:
     return stands("PUBLISH_COMPLETE", publicaly_available_post_id=list(ids), **more)
 
 
@@ -36,7 +37,7 @@ def complete(*ids: Any, **more: Any) -> Answer:
 
 
 @pytest.mark.parametrize("answer", [stands("PUBLISH_COMPLETE"), complete()])
-def test_a_post_without_an_id_is_published(answer: Answer) -> None:
+def test_a_post_without_an_id_is_published(answer: HttpResponse) -> None:
     script = Script(answer)
     assert run(STEP, script, memo=opened()) == Published(None, None)
     assert script.calls[0].json == {"publish_id": PUBLISH_ID}
@@ -82,8 +83,8 @@ def test_a_connection_that_may_list_videos_gets_tiktok_s_own_link() -> None:
         ok(videos=[{"id": "1", "share_url": "https://x.example"}]),
         ok(videos=[{"id": str(POST_ID), "share_url": "javascript:x"}]),
         page(502),
-        Unavailable("cut"),
-        RateLimited("full"),
+        NoAnswer("cut"),
+        Throttled("full"),
     ],
 )
 def test_nothing_depends_on_that_link(answer: Any) -> None:
@@ -135,10 +136,10 @@ def test_a_status_that_nobody_knows_is_still_at_work() -> None:
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [
-        (ok(), Unavailable),
-        (page(502), Unavailable),
-        (envelope(500, "internal_error"), Unavailable),
-        (envelope(429, "rate_limit_exceeded"), RateLimited),
+        (ok(), NoAnswer),
+        (page(502), NoAnswer),
+        (envelope(500, "internal_error"), NoAnswer),
+        (envelope(429, "rate_limit_exceeded"), Throttled),
         (envelope(401, "access_token_invalid"), AuthExpired),
         (envelope(401, "scope_not_authorized"), Rejected),
         (envelope(400, "invalid_publish_id"), Rejected),
@@ -146,7 +147,7 @@ def test_a_status_that_nobody_knows_is_still_at_work() -> None:
         (envelope(400, "never_heard_of"), Rejected),
     ],
 )
-def test_a_question_that_was_refused_is_no_verdict(answer: Answer, kind: type[Exception]) -> None:
+def test_a_question_that_was_refused_is_no_verdict(answer: HttpResponse, kind: type[Exception]) -> None:
     with pytest.raises(kind):
         run(STEP, Script(answer), memo=opened())
 
@@ -154,7 +155,7 @@ def test_a_question_that_was_refused_is_no_verdict(answer: Answer, kind: type[Ex
 # --- failed ----------------------------------------------------------------------------------------------------------
 
 
-def failed(reason: str | None) -> Answer:
+def failed(reason: str | None) -> HttpResponse:
     return stands("FAILED", **({"fail_reason": reason} if reason else {}))
 
 
@@ -192,12 +193,12 @@ def test_a_reason_says_what_to_do_and_is_a_verdict(reason: str | None, says: str
     ],
 )
 def test_what_tiktok_calls_worth_it_gets_one_new_task_and_no_third(reason: str, seconds: float) -> None:
-    outcome = run(STEP, Script(failed(reason)), memo=opened())
+    back: dict[str, int] = {}
+    outcome = run(STEP, Script(failed(reason)), memo=opened(), back=back)
     assert isinstance(outcome, Again)
     assert (outcome.step, outcome.limit, outcome.seconds) == ("creator_info", 1, seconds)
     assert "publish_id" not in outcome.memo
-    second = {**opened(), "restarts": outcome.memo["restarts"]}
-    refused = run(STEP, Script(failed(reason)), memo=second)
+    refused = run(STEP, Script(failed(reason)), memo=opened(), back=back)
     assert isinstance(refused, Refused)
     assert refused.verdict
 
@@ -216,7 +217,7 @@ def test_what_tiktok_calls_worth_it_gets_one_new_task_and_no_third(reason: str, 
         stands("FAILED", fail_reason="internal"),
     ],
 )
-def test_a_video_that_may_be_whole_at_tiktok_is_only_watched_from_then_on(told: Answer) -> None:
+def test_a_video_that_may_be_whole_at_tiktok_is_only_watched_from_then_on(told: HttpResponse) -> None:
     script = Script(told)
     assert ADAPTER.recover(job(script, film(64_000_001), memo=opened(5))) == Done(opened(5))
 
@@ -228,7 +229,7 @@ def test_a_video_whose_last_bytes_are_missing_is_not_there() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "kind"),
-    [(page(502), Unavailable), (envelope(400, "invalid_publish_id"), Rejected), (Unavailable("cut"), Unavailable)],
+    [(page(502), NoAnswer), (envelope(400, "invalid_publish_id"), Rejected), (NoAnswer("cut"), NoAnswer)],
 )
 def test_a_look_that_was_not_answered_is_none(answer: Any, kind: type[Exception]) -> None:
     with pytest.raises(kind):

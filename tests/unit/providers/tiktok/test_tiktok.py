@@ -10,10 +10,11 @@ import pytest
 from pydantic import SecretStr
 
 from socialpub.core.settings.sections import TikTokSection
-from socialpub.providers.base import Account, Content, MediaFile, Problem
-from socialpub.providers.errors import AuthExpired, ProviderError, RateLimited, Rejected, Unavailable
-from socialpub.providers.http import Answer
-from socialpub.providers.tiktok import TikTok, oauth
+from socialpub.providers.content import Account, Content, MediaFile, Problem
+from socialpub.providers.errors import AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
+from socialpub.providers.responses import HttpResponse
+from socialpub.providers.tiktok.adapter import TikTok
+from socialpub.providers.tiktok.oauth import TikTokOAuth
 from tests.support.scripted_http import Answering
 
 OWNER = Account("oid", "owner")
@@ -190,8 +191,8 @@ def test_only_fields_within_the_granted_scopes_are_asked_for(tiktok: TikTok) -> 
         (200, "access_token_invalid", AuthExpired, None),
         (401, "scope_not_authorized", Rejected, True),
         (400, "scope_permission_missed", Rejected, True),
-        (429, "rate_limit_exceeded", RateLimited, None),
-        (500, "internal_error", Unavailable, None),
+        (429, "rate_limit_exceeded", Throttled, None),
+        (500, "internal_error", NoAnswer, None),
         (400, "invalid_params", Rejected, False),
         (200, "never_heard_of", Rejected, False),
     ],
@@ -207,12 +208,12 @@ def test_an_envelope_is_judged_by_its_code_and_not_by_its_status(
     assert getattr(caught.value, "reauth", None) == reauth
 
 
-@pytest.mark.parametrize(("status", "kind"), [(502, Unavailable), (200, Unavailable), (429, RateLimited)])
+@pytest.mark.parametrize(("status", "kind"), [(502, NoAnswer), (200, NoAnswer), (429, Throttled)])
 def test_a_page_instead_of_an_answer_is_judged_by_its_status(
     tiktok: TikTok, status: int, kind: type[ProviderError]
 ) -> None:
     with pytest.raises(ProviderError) as caught:
-        tiktok.oauth.identify(Answering(Answer(status, {}, b"<html>")), "act.1", frozenset())
+        tiktok.oauth.identify(Answering(HttpResponse(status, {}, b"<html>")), "act.1", frozenset())
     assert type(caught.value) is kind
 
 
@@ -251,8 +252,8 @@ def test_a_refresh_without_a_new_refresh_token_leaves_the_old_one_alone(tiktok: 
         (401, "invalid_client", Rejected, False),
         (400, "invalid_request", Rejected, False),
         (400, "unauthorized_client", Rejected, False),
-        (200, "server_error", Unavailable, None),
-        (503, "temporarily_unavailable", Unavailable, None),
+        (200, "server_error", NoAnswer, None),
+        (503, "temporarily_unavailable", NoAnswer, None),
     ],
 )
 def test_only_a_dead_refresh_token_sends_the_owner_to_connect_again(
@@ -268,10 +269,10 @@ def test_only_a_dead_refresh_token_sends_the_owner_to_connect_again(
 
 
 def test_revoking_sends_the_access_token_and_takes_an_empty_body_for_yes(tiktok: TikTok) -> None:
-    http = Answering(Answer(200, {}, b""))
+    http = Answering(HttpResponse(200, {}, b""))
     tiktok.oauth.revoke(http, "act.1", "rft.1")
     assert http.calls[0]["form"]["token"] == "act.1"
-    refusal = Answer(200, {}, json.dumps({"error": "invalid_client"}).encode())
+    refusal = HttpResponse(200, {}, json.dumps({"error": "invalid_client"}).encode())
     with pytest.raises(Rejected):
         tiktok.oauth.revoke(Answering(refusal), "act.1", None)
 
@@ -287,7 +288,7 @@ def section(**more: Any) -> TikTokSection:
 
 
 def test_the_consent_page_gets_a_challenge_in_hexadecimal() -> None:
-    url = oauth.authorize_url(section(), redirect_uri=REDIRECT, state="st", verifier=VERIFIER)
+    url = TikTokOAuth(section()).authorize_url(redirect_uri=REDIRECT, state="st", verifier=VERIFIER)
     assert url.startswith("https://www.tiktok.com/v2/auth/authorize/?")
     assert parse_qs(urlsplit(url).query) == {
         "client_key": ["ck"],
@@ -302,15 +303,17 @@ def test_the_consent_page_gets_a_challenge_in_hexadecimal() -> None:
 
 def test_pkce_can_be_turned_off_on_both_sides() -> None:
     plain = section(pkce=False)
-    assert "code_challenge" not in oauth.authorize_url(plain, redirect_uri=REDIRECT, state="st", verifier=VERIFIER)
+    assert "code_challenge" not in TikTokOAuth(plain).authorize_url(
+        redirect_uri=REDIRECT, state="st", verifier=VERIFIER
+    )
     http = Answering({"access_token": "act.1"})
-    oauth.exchange(http, plain, code="c*!1", redirect_uri=REDIRECT, verifier=VERIFIER)
+    TikTokOAuth(plain).exchange(http, code="c*!1", redirect_uri=REDIRECT, verifier=VERIFIER)
     assert "code_verifier" not in http.calls[0]["form"]
 
 
 def test_a_code_is_traded_as_it_came_with_the_very_redirect_address() -> None:
     http = Answering({"access_token": "act.1", "refresh_token": "rft.1", "scope": "user.info.basic,video.upload"})
-    tokens = oauth.exchange(http, section(), code="c*!1", redirect_uri=REDIRECT, verifier=VERIFIER)
+    tokens = TikTokOAuth(section()).exchange(http, code="c*!1", redirect_uri=REDIRECT, verifier=VERIFIER)
     assert http.calls[0]["url"] == "https://tiktok.test/v2/oauth/token/"
     assert http.calls[0]["form"] == {
         "client_key": "ck",
@@ -339,6 +342,6 @@ def test_a_code_is_traded_as_it_came_with_the_very_redirect_address() -> None:
 def test_a_refused_code_tells_whether_the_owner_begins_again(error: str, again: bool) -> None:
     http = Answering({"error": error, "error_description": "because", "log_id": "log3"}, status=400)
     with pytest.raises(Rejected) as caught:
-        oauth.exchange(http, section(), code="secret-code", redirect_uri=REDIRECT, verifier=VERIFIER)
+        TikTokOAuth(section()).exchange(http, code="secret-code", redirect_uri=REDIRECT, verifier=VERIFIER)
     assert (caught.value.reauth, caught.value.code) == (again, error)
     assert "secret-code" not in caught.value.message

@@ -2,9 +2,9 @@
 
 import pytest
 
-from socialpub.providers.base import Again, Done, More, Outcome, Refused, Unknown, Wait
-from socialpub.providers.errors import AuthExpired, NotSent, RateLimited, Rejected, Unavailable
-from socialpub.providers.http import Answer
+from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
+from socialpub.providers.outcomes import Again, Done, More, Outcome, Refused, Unknown, Wait
+from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.tiktok.script import (
     ADDRESS,
     CHUNK,
@@ -90,13 +90,13 @@ def test_everything_but_the_last_is_there_already() -> None:
 
 
 def test_a_cut_in_the_middle_keeps_what_went_through() -> None:
-    script = Script(received(0), put(206), put(206), Unavailable("cut"))
+    script = Script(received(0), put(206), put(206), NoAnswer("cut"))
     outcome = run("send_chunks", script, LONG, memo=opened())
     assert isinstance(outcome, More)
     assert sent(outcome) == 2
 
 
-@pytest.mark.parametrize("error", [Unavailable("cut"), NotSent("no"), AuthExpired("spent")])
+@pytest.mark.parametrize("error", [NoAnswer("cut"), NotSent("no"), AuthExpired("spent")])
 def test_a_run_that_sent_nothing_is_left_to_the_engine(error: Exception) -> None:
     with pytest.raises(type(error)):
         run("send_chunks", Script(received(0), error), LONG, memo=opened())
@@ -136,11 +136,11 @@ def test_out_of_step_is_resolved_by_what_tiktok_has() -> None:
 
 @pytest.mark.parametrize("status", [401, 403, 404])
 def test_an_upload_that_is_gone_before_its_last_byte_begins_anew_once(status: int) -> None:
-    outcome = run("send_chunks", Script(received(0), put(status)), LONG, memo=opened())
+    back: dict[str, int] = {}
+    outcome = run("send_chunks", Script(received(0), put(status)), LONG, memo=opened(), back=back)
     assert isinstance(outcome, Again)
     assert outcome.step == "creator_info"
-    again = {**opened(), "restarts": outcome.memo["restarts"]}
-    refused = run("send_chunks", Script(received(0), put(status)), LONG, memo=again)
+    refused = run("send_chunks", Script(received(0), put(status)), LONG, memo=opened(), back=back)
     assert isinstance(refused, Refused)
     assert "Nothing was posted" in refused.message
 
@@ -159,7 +159,7 @@ def test_a_draft_begins_anew_with_its_own_first_step() -> None:
         stands("FAILED", fail_reason="internal"),
     ],
 )
-def test_a_task_that_tiktok_has_no_more_begins_anew(answer: Answer) -> None:
+def test_a_task_that_tiktok_has_no_more_begins_anew(answer: HttpResponse) -> None:
     assert isinstance(run("send_chunks", Script(answer), LONG, memo=opened()), Again)
 
 
@@ -195,14 +195,14 @@ def test_a_last_chunk_that_was_taken_is_done(status: int) -> None:
     assert outcome.memo["publish_id"] == PUBLISH_ID
 
 
-@pytest.mark.parametrize("error", [Unavailable("cut"), NotSent("not reached")])
+@pytest.mark.parametrize("error", [NoAnswer("cut"), NotSent("not reached")])
 def test_a_cut_or_a_failed_connection_is_left_to_the_engine(error: Exception) -> None:
     with pytest.raises(type(error)):
         run("send_last", Script(error), LONG, memo=opened(5))
 
 
 def test_an_answer_that_nobody_documents_leaves_it_open() -> None:
-    with pytest.raises(Unavailable):
+    with pytest.raises(NoAnswer):
         run("send_last", Script(put(204)), LONG, memo=opened(5))
 
 
@@ -216,7 +216,7 @@ def test_an_answer_that_nobody_documents_leaves_it_open() -> None:
         stands("FAILED", fail_reason="spam_risk"),
     ],
 )
-def test_whatever_the_put_said_all_bytes_at_tiktok_mean_that_it_arrived(status: int, told: Answer) -> None:
+def test_whatever_the_put_said_all_bytes_at_tiktok_mean_that_it_arrived(status: int, told: HttpResponse) -> None:
     outcome = run("send_last", Script(put(status), told), LONG, memo=opened(5))
     assert isinstance(outcome, Done)
     assert outcome.memo["publish_id"] == PUBLISH_ID
@@ -226,9 +226,9 @@ def test_whatever_the_put_said_all_bytes_at_tiktok_mean_that_it_arrived(status: 
 @pytest.mark.parametrize(
     "told",
     [
-        Unavailable("cut"),
+        NoAnswer("cut"),
         AuthExpired("spent"),
-        RateLimited("full"),
+        Throttled("full"),
         page(502),
         envelope(401, "access_token_invalid"),
         envelope(401, "scope_not_authorized"),
@@ -236,7 +236,7 @@ def test_whatever_the_put_said_all_bytes_at_tiktok_mean_that_it_arrived(status: 
         stands("NEVER_HEARD_OF"),
     ],
 )
-def test_when_tiktok_cannot_be_heard_the_outcome_is_unknown(status: int, told: Answer | Exception) -> None:
+def test_when_tiktok_cannot_be_heard_the_outcome_is_unknown(status: int, told: HttpResponse | Exception) -> None:
     assert isinstance(run("send_last", Script(put(status), told), LONG, memo=opened(5)), Unknown)
 
 
@@ -290,4 +290,4 @@ def test_when_the_hour_is_over_tiktok_is_asked_before_anything_begins_anew() -> 
     assert isinstance(run("send_last", script, memo=over, unknown_before=True), Again)
     assert script.asked == [STATUS]
     assert isinstance(run("send_last", Script(received(15_000_000)), memo=over, unknown_before=True), Done)
-    assert isinstance(run("send_last", Script(Unavailable("cut")), memo=over, unknown_before=True), Unknown)
+    assert isinstance(run("send_last", Script(NoAnswer("cut")), memo=over, unknown_before=True), Unknown)

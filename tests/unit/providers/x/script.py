@@ -2,48 +2,51 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr
 
-from socialpub.providers.base import Account, Content, ImageLimits, Job, MediaFile, Memo, Outcome
-from socialpub.providers.http import Answer, FilePart
-from socialpub.providers.x import X
+from socialpub.core.settings.sections import XSection
+from socialpub.providers.bodies import FilePart
+from socialpub.providers.content import Account, Content, ImageLimits, MediaFile
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Memo, Outcome
+from socialpub.providers.responses import HttpResponse
+from socialpub.providers.x.adapter import X
+from tests.support.going_back import counted
 from tests.unit.providers.x import official
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 API = "https://api.x.test"
 
 
-@dataclass
-class Section:
-    client_id: str = "client"
-    client_secret: SecretStr = field(default_factory=lambda: SecretStr("hush"))
-    api_url: str = API
-    authorize_url: str = "https://x.test/i/oauth2/authorize"
+SECTION = XSection(
+    client_id="client",
+    client_secret=SecretStr("hush"),
+    api_url=API,
+    authorize_url="https://x.test/i/oauth2/authorize",
+)
+ADAPTER = X(SECTION)
 
 
-ADAPTER = X(Section())
-
-
-def answer(status: int, body: Any = None, **headers: str) -> Answer:
+def answer(status: int, body: Any = None, **headers: str) -> HttpResponse:
     """`x_rate_limit_reset="1"` becomes the header `x-rate-limit-reset`."""
     content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-    return Answer(status, {key.replace("_", "-"): value for key, value in headers.items()}, content)
+    return HttpResponse(status, {key.replace("_", "-"): value for key, value in headers.items()}, content)
 
 
-def data(status: int = 200, **fields: Any) -> Answer:
+def data(status: int = 200, **fields: Any) -> HttpResponse:
     return answer(status, {"data": fields})
 
 
-def problem(status: int, detail: str, type: str = "about:blank", **more: Any) -> Answer:
+def problem(status: int, detail: str, type: str = "about:blank", **more: Any) -> HttpResponse:
     return answer(status, {"title": "Title", "detail": detail, "type": type, "status": status, **more})
 
 
-def invalid(message: str) -> Answer:
+def invalid(message: str) -> HttpResponse:
     """X's way of saying 400."""
     return answer(
         400,
@@ -80,11 +83,11 @@ class Call:
 class Script:
     """Answers in order; an exception is raised instead of answered."""
 
-    def __init__(self, *answers: Answer | Exception) -> None:
+    def __init__(self, *answers: HttpResponse | Exception) -> None:
         self._answers = list(answers)
         self.calls: list[Call] = []
 
-    def call(self, method: str, url: str, **request: Any) -> Answer:
+    def call(self, method: str, url: str, **request: Any) -> HttpResponse:
         assert url.startswith(API)
         call = Call(method, url.removeprefix(API), request)
         parts = request.get("multipart")
@@ -143,6 +146,7 @@ def job(
     options: dict[str, Any] | None = None,
     unknown_before: bool = False,
     committed_at: datetime | None = None,
+    back: dict[str, int] | None = None,
 ) -> Job:
     return Job(
         content=Content(text, media),
@@ -156,11 +160,13 @@ def job(
         slice_over=slice_over,
         unknown_before=unknown_before,
         committed_at=committed_at,
+        times_back=back or {},
     )
 
 
 def run(step: str, script: Script, text: str = "Hello", *media: MediaFile, **more: Any) -> Outcome:
-    return ADAPTER.run(step, job(script, text, *media, **more))
+    back = {} if (given := more.get("back")) is None else given
+    return counted(ADAPTER.run(step, job(script, text, *media, **more)), back)
 
 
 def uploaded(*ids: str, ready_seconds_ago: float = 60.0, **more: Any) -> Memo:

@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.base import Again, Content, Kind, Published, Refused, Unknown, Wait
-from socialpub.providers.errors import AppRefused, AuthExpired, NotSent, ProviderError, RateLimited, Unavailable
-from socialpub.providers.http import Answer
+from socialpub.providers.content import Content
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, ProviderError, Throttled
+from socialpub.providers.outcomes import Again, Published, Refused, Unknown, Wait
+from socialpub.providers.protocol import Kind
+from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.x.script import (
     ADAPTER,
     NOW,
@@ -79,14 +81,14 @@ def test_a_picture_needs_no_text() -> None:
         data(201, id=""),
         answer(500, {"errors": ["internal server error"]}),
         answer(502, b"<html>Bad gateway</html>"),
-        problem(503, "Service Unavailable"),
+        problem(503, "Service NoAnswer"),
         answer(302),
         answer(408),
-        Unavailable("cut"),
+        NoAnswer("cut"),
     ],
 )
-def test_whatever_is_neither_a_post_nor_a_refusal_leaves_the_question_open(unusable: Answer | Exception) -> None:
-    with pytest.raises(Unavailable):
+def test_whatever_is_neither_a_post_nor_a_refusal_leaves_the_question_open(unusable: HttpResponse | Exception) -> None:
+    with pytest.raises(NoAnswer):
         run("create_post", Script(unusable))
 
 
@@ -95,7 +97,7 @@ def test_what_never_left_may_be_tried_again() -> None:
         run("create_post", Script(NotSent("refused")))
 
 
-REFUSED: list[tuple[Answer, str, float]] = [
+REFUSED: list[tuple[HttpResponse, str, float]] = [
     (invalid("Your Tweet text is too long. For more information on how Tweet length is determined…"), "Shorten", 0),
     (
         invalid(
@@ -152,7 +154,7 @@ REFUSED: list[tuple[Answer, str, float]] = [
 
 
 @pytest.mark.parametrize(("refusal", "said", "rest_seconds"), REFUSED, ids=[said for _, said, _ in REFUSED])
-def test_a_refusal_is_certain_and_says_what_to_change(refusal: Answer, said: str, rest_seconds: float) -> None:
+def test_a_refusal_is_certain_and_says_what_to_change(refusal: HttpResponse, said: str, rest_seconds: float) -> None:
     outcome = run("create_post", Script(refusal))
     assert isinstance(outcome, Refused)
     assert said in outcome.message
@@ -192,7 +194,7 @@ APP_WIDE = [
 
 
 @pytest.mark.parametrize("refusal", APP_WIDE)
-def test_what_concerns_the_app_holds_the_network_and_not_this_post(refusal: Answer) -> None:
+def test_what_concerns_the_app_holds_the_network_and_not_this_post(refusal: HttpResponse) -> None:
     with pytest.raises(AppRefused) as held:
         run("create_post", Script(refusal))
     assert held.value.code
@@ -241,20 +243,20 @@ LONG_AGO = str(int(NOW.timestamp()) - 7200)
     ],
 )
 def test_a_full_window_is_waited_out_to_the_end_that_x_names(headers: dict[str, str], seconds: float | None) -> None:
-    with pytest.raises(RateLimited) as limited:
+    with pytest.raises(Throttled) as limited:
         run("create_post", Script(answer(429, TOO_MANY, **headers)))
     assert limited.value.retry_after_seconds == seconds
     assert limited.value.endpoint == "POST /2/tweets"
 
 
 def test_the_old_form_of_a_full_window_counts_too() -> None:
-    with pytest.raises(RateLimited):
+    with pytest.raises(Throttled):
         run("create_post", Script(answer(400, {"errors": [{"code": 88, "message": "Rate limit exceeded"}]})))
 
 
 def test_an_account_that_reached_its_posts_per_day_waits_for_hours() -> None:
     refusal = answer(403, {"errors": [{"code": 344, "message": "daily limit"}]}, x_rate_limit_reset=SOON)
-    with pytest.raises(RateLimited) as limited:
+    with pytest.raises(Throttled) as limited:
         run("create_post", Script(refusal))
     assert limited.value.retry_after_seconds == 3 * 3600
 
@@ -266,31 +268,37 @@ def test_a_duplicate_after_an_unknown_outcome_is_probably_our_own_post() -> None
 
 def test_invalid_media_that_are_fresh_wait_once_then_are_sent_once_more_then_fail() -> None:
     media = picture()
-    first = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=uploaded("1", ready_seconds_ago=3))
+    back: dict[str, int] = {}
+    first = run(
+        "create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=uploaded("1", ready_seconds_ago=3), back=back
+    )
     assert isinstance(first, Wait)
     assert 3 <= first.seconds <= 5
 
-    second = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=first.memo, seconds=4)
+    second = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=first.memo, seconds=4, back=back)
     assert isinstance(second, Again)
     assert second.step == "upload:0"
 
     upload = Script(data(id="2", expires_after_secs=86400))
     done = run("upload:0", upload, "Hi", media, memo=second.memo, seconds=5)
     assert upload.over
-    third = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=memo_of(done), seconds=6)
+    third = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=memo_of(done), seconds=6, back=back)
     assert isinstance(third, Refused)
     assert "sent 2 times" in third.message
 
 
 def test_invalid_media_that_are_old_are_sent_once_more_at_once_and_created_three_times_at_most() -> None:
     media = film()
-    first = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=uploaded("1", ready_seconds_ago=30))
+    back: dict[str, int] = {}
+    first = run(
+        "create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=uploaded("1", ready_seconds_ago=30), back=back
+    )
     assert isinstance(first, Again)
     assert first.step == "init:0"
     again = {**first.memo, **uploaded("2", ready_seconds_ago=0)}
-    second = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=again, seconds=1)
+    second = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=again, seconds=1, back=back)
     assert isinstance(second, Wait)
-    third = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=second.memo, seconds=5)
+    third = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=second.memo, seconds=5, back=back)
     assert isinstance(third, Refused)
 
 
@@ -305,8 +313,8 @@ def test_media_that_expired_while_the_post_waited_are_sent_again_before_anything
 def test_the_attempt_notes_what_xs_support_would_ask_for() -> None:
     asked = job(Script(answer(403, {"errors": [{"code": 64, "message": "no"}]}, x_transaction_id="abc")))
     ADAPTER.run("create_post", asked)
-    assert asked.seen.request_id == "abc"
-    assert asked.seen.code == "64"
+    assert asked.trace.request_id == "abc"
+    assert asked.trace.code == "64"
 
 
 def test_no_token_of_an_answer_reaches_a_message() -> None:

@@ -1,17 +1,19 @@
 """Tokens of X: only an answer that speaks of the token itself sends the owner back to the consent page."""
 
+from collections.abc import Callable
 from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from socialpub.providers.errors import AuthExpired, NotSent, ProviderError, RateLimited, Rejected, Unavailable
+from socialpub.core.settings.sections import XSection
+from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
 from socialpub.providers.http import Http
-from socialpub.providers.x import oauth
-from tests.unit.providers.x.script import Script, Section, answer, data, problem
+from socialpub.providers.x.oauth import SCOPES, XOAuth
+from tests.unit.providers.x.script import API, SECTION, Script, answer, data, problem
 
-OAUTH = oauth.XOAuth(Section())
-ALL_SCOPES = frozenset(oauth.SCOPES)
+OAUTH = XOAuth(SECTION)
+ALL_SCOPES = frozenset(SCOPES)
 PAIR = {
     "token_type": "bearer",
     "expires_in": 7200,
@@ -57,12 +59,12 @@ def test_a_grant_without_offline_access_has_no_refresh_token() -> None:
         (refused(401, "unauthorized_client", "Missing valid authorization header"), Rejected, False),
         (refused(401, "invalid_client"), Rejected, False),
         (refused(400, "invalid_client"), Rejected, False),
-        (answer(429, {}), RateLimited, None),
-        (answer(500, b"<html>"), Unavailable, None),
-        (answer(503, {"error": "invalid_grant"}), Unavailable, None),
-        (answer(403, b"<html>Cloudflare</html>"), Unavailable, None),
-        (answer(200, b"<html>"), Unavailable, None),
-        (answer(200, {"token_type": "bearer"}), Unavailable, None),
+        (answer(429, {}), Throttled, None),
+        (answer(500, b"<html>"), NoAnswer, None),
+        (answer(503, {"error": "invalid_grant"}), NoAnswer, None),
+        (answer(403, b"<html>Cloudflare</html>"), NoAnswer, None),
+        (answer(200, b"<html>"), NoAnswer, None),
+        (answer(200, {"token_type": "bearer"}), NoAnswer, None),
         (NotSent("refused"), NotSent, None),
     ],
 )
@@ -78,7 +80,7 @@ def test_a_failed_refresh_is_told_apart(reply: Any, kind: type[ProviderError], r
 
 def test_a_full_window_counts_from_the_networks_own_clock() -> None:
     client, _ = http(answer(429, {}, x_rate_limit_reset="1000000060", date="Sun, 09 Sep 2001 01:46:40 GMT"))
-    with pytest.raises(RateLimited) as limited:
+    with pytest.raises(Throttled) as limited:
         OAUTH.refresh(client, "RT-1")
     assert limited.value.retry_after_seconds == 60
 
@@ -153,9 +155,9 @@ def test_the_account_is_known_by_its_id() -> None:
     [
         (problem(401, "Unauthorized"), AuthExpired),
         (problem(403, "Forbidden"), Rejected),
-        (answer(429, {}, x_rate_limit_reset="1700000000"), RateLimited),
-        (answer(502, b"<html>"), Unavailable),
-        (answer(200, {"errors": [{"message": "no"}]}), Unavailable),
+        (answer(429, {}, x_rate_limit_reset="1700000000"), Throttled),
+        (answer(502, b"<html>"), NoAnswer),
+        (answer(200, {"errors": [{"message": "no"}]}), NoAnswer),
     ],
 )
 def test_an_account_that_cannot_be_told_is_not_guessed(reply: Any, kind: type[ProviderError]) -> None:
@@ -176,7 +178,7 @@ def test_both_tokens_are_taken_back_and_an_unknown_one_counts_as_such() -> None:
 
 
 def test_a_failed_revocation_is_told() -> None:
-    for reply, kind in ((answer(503), Unavailable), (refused(401, "unauthorized_client"), Rejected)):
+    for reply, kind in ((answer(503), NoAnswer), (refused(401, "unauthorized_client"), Rejected)):
         client, _ = http(reply)
         with pytest.raises(kind):
             OAUTH.revoke(client, "AT", "RT")
@@ -190,3 +192,54 @@ def test_missing_scopes_are_sentences_and_nothing_is_concluded_from_silence() ->
     assert OAUTH.can_publish(ALL_SCOPES - {"media.write"})
     assert OAUTH.can_publish(frozenset())
     assert not OAUTH.can_publish(ALL_SCOPES - {"tweet.write"})
+
+
+# --- public clients --------------------------------------------------------------------------------------------------
+
+PUBLIC = XOAuth(XSection(client_id="native", api_url=API))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda client: PUBLIC.exchange(client, code="c", redirect_uri="http://a/b", verifier="v"),
+        lambda client: PUBLIC.refresh(client, "RT-1"),
+        lambda client: PUBLIC.revoke(client, "AT", None),
+    ],
+    ids=["exchange", "refresh", "revoke"],
+)
+def test_an_app_without_a_secret_names_itself_in_the_body_and_sends_no_basic(call: Callable[[Http], Any]) -> None:
+    client, script = http(answer(200, PAIR))
+    call(client)
+    (request,) = [one.request for one in script.calls]
+    assert request["form"]["client_id"] == "native"
+    assert "client_secret" not in request["form"]
+    assert request["auth"] is None
+
+
+def test_an_app_without_a_secret_proves_the_consent_with_pkce() -> None:
+    url = PUBLIC.authorize_url("http://a/b", "s" * 40, "v" * 43)
+    assert "code_challenge_method=S256" in url
+    client, script = http(answer(200, PAIR))
+    PUBLIC.exchange(client, code="c", redirect_uri="http://a/b", verifier="v" * 43)
+    assert script.calls[0].request["form"]["code_verifier"] == "v" * 43
+
+
+@pytest.mark.parametrize("call", ["exchange", "refresh", "revoke"])
+def test_an_app_with_a_secret_sends_basic_everywhere(call: str) -> None:
+    client, script = http(answer(200, PAIR))
+    {
+        "exchange": lambda: OAUTH.exchange(client, code="c", redirect_uri="http://a/b", verifier="v"),
+        "refresh": lambda: OAUTH.refresh(client, "RT-1"),
+        "revoke": lambda: OAUTH.revoke(client, "AT", None),
+    }[call]()
+    assert script.calls[0].request["auth"] == ("client", "hush")
+
+
+@pytest.mark.parametrize(("side", "remedy"), [(PUBLIC, "set client_secret"), (OAUTH, "leaves client_secret empty")])
+def test_an_app_of_the_other_kind_is_told_what_to_set(side: XOAuth, remedy: str) -> None:
+    client, _ = http(refused(401, "unauthorized_client", "Missing valid authorization header"))
+    with pytest.raises(Rejected) as failure:
+        side.refresh(client, "RT-1")
+    assert remedy in failure.value.message
+    assert not failure.value.reauth

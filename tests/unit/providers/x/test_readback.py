@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.base import CannotTell, Look, MediaFile
-from socialpub.providers.errors import AuthExpired, RateLimited, Rejected, Unavailable
-from socialpub.providers.http import Answer
+from socialpub.providers.content import MediaFile
+from socialpub.providers.errors import AuthExpired, NoAnswer, Rejected, Throttled
+from socialpub.providers.outcomes import CannotTell, Look
+from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.x.script import ADAPTER, NOW, Script, answer, film, job, picture, problem
 
 
@@ -25,7 +26,7 @@ def link(short: str, target: str, **more: Any) -> dict[str, Any]:
     return {"url": f"https://t.co/{short}", "expanded_url": target, "start": 0, "end": 23, **more}
 
 
-def timeline(*posts: dict[str, Any], next_token: str | None = None) -> Answer:
+def timeline(*posts: dict[str, Any], next_token: str | None = None) -> HttpResponse:
     meta: dict[str, Any] = {"result_count": len(posts)}
     if next_token:
         meta["next_token"] = next_token
@@ -164,15 +165,15 @@ def test_partial_success_is_a_look() -> None:
 @pytest.mark.parametrize(
     ("reply", "kind"),
     [
-        (answer(200, b"<html>"), Unavailable),
-        (answer(200, {}), Unavailable),
-        (answer(200, []), Unavailable),
-        (answer(200, {"errors": [{"title": "Not Found Error"}]}), Unavailable),
-        (answer(200, {"data": "none", "meta": {"result_count": 0}}), Unavailable),
-        (answer(503), Unavailable),
-        (Unavailable("cut"), Unavailable),
+        (answer(200, b"<html>"), NoAnswer),
+        (answer(200, {}), NoAnswer),
+        (answer(200, []), NoAnswer),
+        (answer(200, {"errors": [{"title": "Not Found Error"}]}), NoAnswer),
+        (answer(200, {"data": "none", "meta": {"result_count": 0}}), NoAnswer),
+        (answer(503), NoAnswer),
+        (NoAnswer("cut"), NoAnswer),
         (answer(401), AuthExpired),
-        (answer(429), RateLimited),
+        (answer(429), Throttled),
         (problem(403, "Forbidden"), Rejected),
         (answer(404), Rejected),
     ],

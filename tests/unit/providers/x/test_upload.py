@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.base import Again, Done, ImageLimits, MediaFile, More, Refused, Unfit, Wait
-from socialpub.providers.errors import AppRefused, AuthExpired, RateLimited, Unavailable
+from socialpub.providers.content import ImageLimits, MediaFile
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, Throttled
+from socialpub.providers.job import Unfit
+from socialpub.providers.outcomes import Again, Done, More, Refused, Wait
 from tests.unit.providers.x.script import (
     NOW,
     Script,
@@ -113,7 +115,7 @@ def test_an_upload_without_the_scope_names_it_and_leaves_the_account_alone() -> 
 
 def test_an_answer_without_an_id_is_none() -> None:
     for unusable in (data(media_key="3_1"), answer(200, b"<html>"), answer(200)):
-        with pytest.raises(Unavailable):
+        with pytest.raises(NoAnswer):
             run("upload:0", Script(unusable), "Hi", picture())
 
 
@@ -190,13 +192,13 @@ def test_after_its_ten_seconds_an_upload_lets_others_go_first_and_goes_on_where_
     assert rest.calls[0].request["multipart"]["segment_index"] == "2"
 
 
-@pytest.mark.parametrize("failure", [Unavailable("cut"), answer(503), answer(429), answer(401)])
+@pytest.mark.parametrize("failure", [NoAnswer("cut"), answer(503), answer(429), answer(401)])
 def test_a_failure_on_the_way_keeps_what_went_through(failure: Any) -> None:
     media = film(size_bytes=3 * MIB)
     memo = after("init:0", script=Script(OPENED), media=media)
     outcome = run("append:0", Script(answer(204), failure), "Hi", media, memo=memo)
     assert isinstance(outcome, More)
-    with pytest.raises((Unavailable, RateLimited, AuthExpired)):
+    with pytest.raises((NoAnswer, Throttled, AuthExpired)):
         run("append:0", Script(failure), "Hi", media, memo=outcome.memo)
     rest = Script(answer(204), answer(204))
     after("append:0", script=rest, media=media, memo=outcome.memo)
@@ -237,12 +239,13 @@ def test_pieces_that_are_too_large_are_halved_in_a_new_session(status: int) -> N
 def test_a_session_that_x_does_not_know_any_more_is_begun_anew_once(step: str, gone: Any) -> None:
     media = film(size_bytes=10)
     memo = after("init:0", script=Script(OPENED), media=media)
-    outcome = run(step, Script(gone), "Hi", media, memo=memo)
+    back: dict[str, int] = {}
+    outcome = run(step, Script(gone), "Hi", media, memo=memo, back=back)
     assert isinstance(outcome, Again)
     assert outcome.step == "init:0"
     memo = after("init:0", script=Script(data(id="78", expires_after_secs=DAY)), media=media, memo=outcome.memo)
     assert memo["media"]["0"]["id"] == "78"
-    assert isinstance(run(step, Script(gone), "Hi", media, memo=memo), Refused)
+    assert isinstance(run(step, Script(gone), "Hi", media, memo=memo, back=back), Refused)
 
 
 @pytest.mark.parametrize("step", ["append:0", "finalize:0", "await:0"])
@@ -304,7 +307,7 @@ def test_an_outage_of_alt_texts_delays_the_post_only_so_long() -> None:
 
 
 def test_what_concerns_everything_is_not_swallowed_by_alt_text() -> None:
-    for status, kind in ((401, AuthExpired), (429, RateLimited), (402, AppRefused)):
+    for status, kind in ((401, AuthExpired), (429, Throttled), (402, AppRefused)):
         with pytest.raises(kind):
             run("alt:0", Script(answer(status)), "Hi", picture(alt="A bike"), memo=uploaded("11"))
 

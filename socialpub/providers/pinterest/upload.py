@@ -6,20 +6,19 @@ it has served. An upload that failed is begun with a new registration, never wit
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
-from socialpub.providers import answers
-from socialpub.providers.base import Done, Job, Outcome, Refused, Wait
-from socialpub.providers.errors import Unavailable
-from socialpub.providers.http import Answer, FilePart
-from socialpub.providers.pinterest.errors import REQUEST_ID, Why, judge
-from socialpub.providers.pinterest.talk import again, ask, id_of, refusal, succeeded, times
-
-if TYPE_CHECKING:
-    from socialpub.core.settings.sections import PinterestSection
-
-REGISTER, UPLOAD, AWAIT = "register", "upload", "await_processing"
+from socialpub.core.settings.sections import PinterestSection
+from socialpub.providers.bodies import FilePart
+from socialpub.providers.error_table import Reason
+from socialpub.providers.errors import NoAnswer
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Again, Done, Outcome, Refused, Wait
+from socialpub.providers.pinterest.client import call, id_of, refusal
+from socialpub.providers.pinterest.errors import REQUEST_ID, TABLE
+from socialpub.providers.pinterest.plan import REGISTER
+from socialpub.providers.responses import HttpResponse, json_object, text_at
 
 FILE_NAMES = {"video/mp4": "video.mp4", "video/quicktime": "video.mov"}
 FORM_SECONDS = 600
@@ -37,16 +36,20 @@ FORGOTTEN = "Pinterest does not know the video any more: it is registered and se
 NOT_PROCESSED = "Pinterest could not process the video: it is sent once more."
 
 
-def register(job: Job, section: "PinterestSection") -> Outcome:
+def register(job: Job, section: PinterestSection) -> Outcome:
     if job.memo.get("video"):
         return Done(job.memo)
-    answer = ask(job, "POST", f"{section.api_url}/media", json={"media_type": "video"})
-    if not succeeded(answer):
-        return refusal(job, judge(answer))
-    found = answers.members(answer)
-    media_id, url, fields = id_of(found, "media_id"), answers.text(found, "upload_url"), found.get("upload_parameters")
+    response = call(job, "POST", f"{section.api_url}/media", json={"media_type": "video"})
+    if not response.ok:
+        return refusal(job, TABLE.classify(response))
+    found = json_object(response)
+    media_id, url, fields = (
+        id_of(found, "media_id"),
+        text_at(found, "upload_url"),
+        found.get("upload_parameters"),
+    )
     if media_id is None or url is None or not _is_form(fields):
-        raise Unavailable("Pinterest's registration of the video could not be read.", request_id=_request_id(answer))
+        raise NoAnswer("Pinterest's registration of the video could not be read.", request_id=_request_id(response))
     if not may_receive(section, url):
         return Refused(
             f"Pinterest named {_host(url)} for the upload, which is not among upload_hosts of [providers.pinterest]: "
@@ -56,7 +59,7 @@ def register(job: Job, section: "PinterestSection") -> Outcome:
     return Done({**job.memo, "video": {"id": media_id, "form": form, "registered_at": job.now.timestamp()}})
 
 
-def upload(job: Job, section: "PinterestSection") -> Outcome:  # noqa: ARG001
+def upload(job: Job, section: PinterestSection) -> Outcome:  # noqa: ARG001
     video = job.memo.get("video") or {}
     if video.get("uploaded_at"):
         return Done(job.memo)
@@ -67,36 +70,36 @@ def upload(job: Job, section: "PinterestSection") -> Outcome:  # noqa: ARG001
     part = FilePart(media.path, 0, media.size_bytes, FILE_NAMES[media.mime_type], media.mime_type)
     try:
         # No token: the form is signed. Storage of this kind wants the file last, and its length before the first byte.
-        answer = job.call("POST", url, multipart={**fields, "file": part})
-    except Unavailable as error:
+        response = job.call("POST", url, multipart={**fields, "file": part})
+    except NoAnswer as error:
         return _broke_off(job, error.message)
-    job.seen.request_id = answer.headers.get("x-amz-request-id")
-    if _taken(answer):
+    job.trace.request_id = response.headers.get("x-amz-request-id")
+    if _taken(response):
         kept = {"id": video["id"], "uploaded_at": job.now.timestamp(), "polls": 0}
         return Done({**job.memo, "video": kept})
-    code = _storage_code(answer)
-    job.seen.code = code
-    if not 400 <= answer.status < 500 or answer.status in (408, 429):
-        return _broke_off(job, f"HTTP {answer.status}, {code}")
-    if code == "EntityTooLarge" or answer.status == 413:
+    code = _storage_code(response)
+    job.trace.code = code
+    if not 400 <= response.status < 500 or response.status in (408, 429):
+        return _broke_off(job, f"HTTP {response.status}, {code}")
+    if code == "EntityTooLarge" or response.status == 413:
         return Refused(f"Pinterest's storage finds the video too large: it has {media.size_bytes} bytes.", code)
-    why = f"Pinterest's storage does not take the video (HTTP {answer.status}, {code}). Create the post again later."
+    why = f"Pinterest's storage does not take the video (HTTP {response.status}, {code}). Create the post again later."
     return _anew(job, NOT_TAKEN, limit=3, otherwise=why, seconds=30.0)
 
 
-def await_processing(job: Job, section: "PinterestSection") -> Outcome:
+def await_processing(job: Job, section: PinterestSection) -> Outcome:
     video = dict(job.memo.get("video") or {})
     if video.get("ready"):
         return Done(job.memo)
     if not video.get("uploaded_at"):
         return _anew(job, OLD_FORM, limit=PATIENT, otherwise=OLD_FORM)
-    answer = ask(job, "GET", f"{section.api_url}/media/{video['id']}")
-    if not succeeded(answer):
-        no = judge(answer)
-        return forgotten(job, no.message) if no.why is Why.GONE else refusal(job, no)
-    status = answers.text(answers.members(answer), "status")
+    response = call(job, "GET", f"{section.api_url}/media/{video['id']}")
+    if not response.ok:
+        rejection = TABLE.classify(response)
+        return forgotten(job, rejection.message) if rejection.reason is Reason.GONE else refusal(job, rejection)
+    status = text_at(json_object(response), "status")
     if status is None:
-        raise Unavailable("Pinterest did not say how far the video is.", request_id=_request_id(answer))
+        raise NoAnswer("Pinterest did not say how far the video is.", request_id=_request_id(response))
     if status == "succeeded":
         return Done({**job.memo, "video": {**video, "ready": True}})
     if status == "failed":
@@ -137,7 +140,7 @@ def pause_after(polls: int, waited_seconds: float) -> float:
     return next(pause for until, pause in LATER_PAUSES if waited_seconds < until)
 
 
-def may_receive(section: "PinterestSection", url: str) -> bool:
+def may_receive(section: PinterestSection, url: str) -> bool:
     """Whether bytes may be sent to this address, which Pinterest named at run time.
 
     Plain http, and a port of its own, are for a network that plays Pinterest: only where `api_url` has them too.
@@ -169,11 +172,12 @@ def _broke_off(job: Job, message: str) -> Outcome:
 
 def _pause(job: Job, because: str) -> float:
     """Longer every time: each new registration is one of the writes that the app has in a day."""
-    return float(min(5 * 2 ** min(times(job, because), 10), 900))
+    return float(min(5 * 2 ** min(job.times(because), 10), 900))
 
 
-def _anew(job: Job, because: str, *, limit: int, otherwise: str, seconds: float = 0.0) -> Outcome:
-    return again(job, REGISTER, because, limit=limit, otherwise=otherwise, seconds=seconds, video=None)
+def _anew(job: Job, because: str, *, limit: int, otherwise: str, seconds: float = 0.0) -> Again:
+    """Back to a new registration, at most `limit` times; then refused with `otherwise`."""
+    return Again(REGISTER, {**job.memo, "video": None}, because, limit, seconds, Refused(otherwise))
 
 
 def _is_form(fields: Any) -> bool:
@@ -185,21 +189,21 @@ def _is_form(fields: Any) -> bool:
     )
 
 
-def _taken(answer: Answer) -> bool:
+def _taken(response: HttpResponse) -> bool:
     """Storage of this kind says so with nothing, or with a document of its own; a page or anything else comes from
     something in between."""
-    body = answer.body.strip()
-    return succeeded(answer) and (not body or body.startswith((b"<?xml", b"<PostResponse")))
+    body = response.body.strip()
+    return response.ok and (not body or body.startswith((b"<?xml", b"<PostResponse")))
 
 
-def _storage_code(answer: Answer) -> str:
+def _storage_code(response: HttpResponse) -> str:
     """The code in the storage's XML: a name such as `AccessDenied`."""
-    found = re.search(rb"<Code>([A-Za-z0-9]{1,60})</Code>", answer.body[:4096])
-    return found[1].decode() if found else str(answer.status)
+    found = re.search(rb"<Code>([A-Za-z0-9]{1,60})</Code>", response.body[:4096])
+    return found[1].decode() if found else str(response.status)
 
 
-def _request_id(answer: Answer) -> str | None:
-    return answer.headers.get(REQUEST_ID)
+def _request_id(response: HttpResponse) -> str | None:
+    return response.headers.get(REQUEST_ID)
 
 
 def _host(url: str) -> str:

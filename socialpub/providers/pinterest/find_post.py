@@ -11,13 +11,15 @@ from html import unescape
 from itertools import pairwise
 from typing import Any
 
-from socialpub.providers import answers
-from socialpub.providers.base import CannotTell, Job, Look, Published
-from socialpub.providers.http import Answer
-from socialpub.providers.pinterest.check import alt_text, is_video
-from socialpub.providers.pinterest.errors import Why, judge
+from socialpub.core.settings.sections import PinterestSection
+from socialpub.providers.error_table import Reason
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import CannotTell, Look, Published
+from socialpub.providers.pinterest.check import alt_text
+from socialpub.providers.pinterest.client import call, id_of, pages
+from socialpub.providers.pinterest.errors import TABLE
 from socialpub.providers.pinterest.publish import permalink
-from socialpub.providers.pinterest.talk import ask, id_of, pages, succeeded
+from socialpub.providers.responses import HttpResponse, object_at, text_at
 
 SLACK = timedelta(minutes=2)
 """Our clock and Pinterest's need not agree."""
@@ -31,14 +33,14 @@ class _NotReadable(Exception):
     pass
 
 
-def look(job: Job, api: str) -> Look | CannotTell:
+def look(job: Job, section: PinterestSection) -> Look | CannotTell:
     """One look at everything put on the board since the commit. Raises when the look was not answered."""
     if job.committed_at is None:
         raise ValueError("there is nothing to read back before a commit")
     if "boardId" not in job.options:
         return CannotTell("It names no board to look at. Look at the account on Pinterest.")
     since = job.committed_at - SLACK
-    board = f"{api}/boards/{job.options['boardId']}"
+    board = f"{section.api_url}/boards/{job.options['boardId']}"
     section_id = job.options.get("boardSectionId")
     try:
         found, complete = _search(job, f"{board}/pins", since)
@@ -46,8 +48,8 @@ def look(job: Job, api: str) -> Look | CannotTell:
             # Whether the board's list holds the pins of its sections is not documented.
             found, complete_too = _search(job, f"{board}/sections/{section_id}/pins", since)
             complete = complete and complete_too
-    except _NotReadable as no:
-        return CannotTell(f"The board cannot be read: {no} {_where(job)}")
+    except _NotReadable as reason:
+        return CannotTell(f"The board cannot be read: {reason} {_where(job)}")
     if not found and not complete:
         return CannotTell(f"The board holds too many pins to find it. {_where(job)}")
     ids = sorted(found, key=lambda pin_id: (found[pin_id] or since, int(pin_id)))
@@ -57,14 +59,14 @@ def look(job: Job, api: str) -> Look | CannotTell:
 def _search(job: Job, url: str, since: datetime) -> tuple[dict[str, datetime | None], bool]:
     """The pins of this list that could be ours, by id, with their time; and whether all in question were seen."""
 
-    def get(url: str, params: dict[str, str]) -> Answer:
-        answer = ask(job, "GET", url, params=params)
-        if not succeeded(answer):
-            no = judge(answer)
-            if no.why in (Why.DENIED, Why.GONE):
-                raise _NotReadable(no.message)
-            raise no.rejected()
-        return answer
+    def get(url: str, params: dict[str, str]) -> HttpResponse:
+        response = call(job, "GET", url, params=params)
+        if not response.ok:
+            rejection = TABLE.classify(response)
+            if rejection.reason in (Reason.DENIED, Reason.GONE):
+                raise _NotReadable(rejection.message)
+            raise rejection.rejected()
+        return response
 
     found: dict[str, datetime | None] = {}
     seen: list[datetime] = []
@@ -102,9 +104,9 @@ def _could_be(pin: dict[str, Any], job: Job) -> bool:
 
 def _kind_fits(pin: dict[str, Any], job: Job) -> bool:
     """A pin whose media are told, and are of another kind, is not ours."""
-    told = answers.text(answers.inner(pin, "media"), "media_type")
-    ours = "video" if is_video(job.content) else "image" if len(job.content.media) == 1 else "multiple_images"
-    return told is None or told not in MEDIA_KINDS or told == ours
+    theirs = text_at(object_at(pin, "media"), "media_type")
+    ours = "video" if job.content.has_video else "image" if len(job.content.media) == 1 else "multiple_images"
+    return theirs is None or theirs not in MEDIA_KINDS or theirs == ours
 
 
 def _same(name: str, ours: str | None, theirs: Any) -> bool:
@@ -127,7 +129,7 @@ def _plain_link(link: str) -> str:
 def _time_of(pin: dict[str, Any]) -> datetime | None:
     """`created_at`, which comes without a zone and is UTC; None when it cannot be read."""
     try:
-        at = datetime.fromisoformat(answers.text(pin, "created_at") or "")
+        at = datetime.fromisoformat(text_at(pin, "created_at") or "")
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except (ValueError, OverflowError):
         return None

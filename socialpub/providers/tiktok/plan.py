@@ -1,4 +1,4 @@
-"""The plans: which conversations a post on TikTok takes, and which of them makes it public.
+"""The steps of a post on TikTok, and which of them makes it public.
 
 A video becomes a post with its last byte, photos with the call that names their addresses. Only a draft or a post that
 TikTok calls failed, or whose bytes certainly never all arrived, is begun anew; everything else is only observed.
@@ -7,7 +7,10 @@ TikTok calls failed, or whose bytes certainly never all arrived, is begun anew; 
 from collections.abc import Mapping
 from typing import Any
 
-from socialpub.providers.base import Again, Content, Job, Kind, Memo, Outcome, Refused, Step
+from socialpub.providers.content import Content
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Again, Refused
+from socialpub.providers.protocol import Kind, Step
 from socialpub.providers.tiktok import chunks
 from socialpub.providers.tiktok.options import is_draft
 
@@ -27,11 +30,11 @@ OF_ONE_TASK = ("publish_id", "upload")
 
 
 def plan(content: Content, chosen: Mapping[str, Any]) -> list[Step]:
-    """The steps of a post, a pure function of content and options."""
+    """A pure function of content and options."""
     draft = is_draft(chosen)
     # TikTok wants to be asked about the creator before every direct post; a token for drafts may not ask.
     steps = [] if draft else [Step(CREATOR, Kind.PREPARE)]
-    if is_video(content):
+    if content.has_video:
         steps.append(Step(INIT_DRAFT if draft else INIT_VIDEO, Kind.PREPARE))
         if chunks.plan(content.media[0].size_bytes).count > 1:
             steps.append(Step(SEND_CHUNKS, Kind.PREPARE))
@@ -45,19 +48,11 @@ def plan(content: Content, chosen: Mapping[str, Any]) -> list[Step]:
     return steps
 
 
-def is_video(content: Content) -> bool:
-    return any(item.kind == "video" for item in content.media)
+def start_over(job: Job, because: str, otherwise: Refused, *, seconds: float = 0.0) -> Again:
+    """A new task from the first step on, once for this reason; then `otherwise`.
 
-
-def start_over(job: Job, because: str, refusal: Refused, *, limit: int = 1, seconds: float = 0.0) -> Outcome:
-    """A new task from the first step on, at most `limit` times for this reason; then `refusal`.
-
-    Only for tasks of which TikTok told, or which cannot have had, their last byte: a new init is a second post
+    Only for tasks that TikTok calls failed, or whose last byte cannot have arrived: a new init is a second post
     otherwise.
     """
-    counts: dict[str, int] = job.memo.get("restarts", {})
-    if counts.get(because, 0) >= limit:
-        return refusal
-    memo: Memo = {key: value for key, value in job.memo.items() if key not in OF_ONE_TASK}
-    memo["restarts"] = {**counts, because: counts.get(because, 0) + 1}
-    return Again(plan(job.content, job.options)[0].name, memo, because, limit, seconds)
+    memo = {key: value for key, value in job.memo.items() if key not in OF_ONE_TASK}
+    return Again(plan(job.content, job.options)[0].name, memo, because, seconds=seconds, otherwise=otherwise)

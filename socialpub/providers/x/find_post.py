@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
-from socialpub.providers.base import CannotTell, Job, Look, Published
-from socialpub.providers.errors import Rejected, Unavailable
+from socialpub.core.settings.sections import XSection
+from socialpub.providers.errors import NoAnswer
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import CannotTell, Look, Published
 from socialpub.providers.x import limits
-from socialpub.providers.x.errors import REQUEST_ID, judge
+from socialpub.providers.x.client import call
+from socialpub.providers.x.errors import REQUEST_ID, classify
 from socialpub.providers.x.publish import permalink
-from socialpub.providers.x.talk import ask, succeeded
 from socialpub.providers.x.text import normalize, weigh
 
 FIELDS = "attachments,created_at,entities,note_tweet,text"
@@ -31,7 +33,7 @@ ANY_LINK = "\0"
 MEDIA_PAGE = re.compile(r"/status/\d+/(photo|video)/\d+/?$")
 
 
-def look(job: Job, api: str) -> Look | CannotTell:
+def look(job: Job, section: XSection) -> Look | CannotTell:
     """One look at everything the account posted since the commit. Raises when the look was not answered."""
     if job.committed_at is None:
         raise ValueError("there is nothing to read back before a commit")
@@ -43,7 +45,7 @@ def look(job: Job, api: str) -> Look | CannotTell:
     }
     found: list[dict[str, Any]] = []
     for _ in range(PAGES):
-        body = _read(job, f"{api}/2/users/{job.account.id}/tweets", params)
+        body = _read(job, f"{section.api_url}/2/users/{job.account.id}/tweets", params)
         found.extend(post for post in body.get("data", []) if _could_be(post, job))
         following = body.get("meta", {}).get("next_token")
         if not following:
@@ -55,18 +57,17 @@ def look(job: Job, api: str) -> Look | CannotTell:
 
 
 def _read(job: Job, url: str, params: dict[str, str]) -> dict[str, Any]:
-    answer = ask(job, "GET", url, params=params)
-    request_id = answer.headers.get(REQUEST_ID)
-    if not succeeded(answer):
-        no = judge(answer, endpoint="GET /2/users/:id/tweets", now=job.now)
-        raise Rejected(no.message, status=no.status, reauth=no.reauth, code=no.code, request_id=request_id)
-    body = answer.json()
+    response = call(job, "GET", url, params=params)
+    if not response.ok:
+        raise classify(response, endpoint="GET /2/users/:id/tweets", now=job.now).rejected()
+    request_id = response.headers.get(REQUEST_ID)
+    body = response.json()
     # An empty timeline has no `data`, but says that it found nothing; anything else was no look.
     posts, meta = (body.get("data"), body.get("meta", {})) if isinstance(body, dict) else (None, None)
     if not isinstance(meta, dict) or not isinstance([] if posts is None else posts, list):
-        raise Unavailable("X's list of posts could not be read.", request_id=request_id)
+        raise NoAnswer("X's list of posts could not be read.", request_id=request_id)
     if posts is None and meta.get("result_count") != 0:
-        raise Unavailable("X did not say what the account posted.", request_id=request_id)
+        raise NoAnswer("X did not say what the account posted.", request_id=request_id)
     return {"data": posts or [], "meta": meta}
 
 
@@ -74,10 +75,10 @@ def _could_be(post: Any, job: Job) -> bool:
     if not isinstance(post, dict) or not re.fullmatch(r"[0-9]+", str(post.get("id"))):
         return False
     # A server that ignores our fields sends none of them; then there is nothing to conclude from their absence.
-    told = "created_at" in post
+    has_fields = "created_at" in post
     attachments = post.get("attachments")
     keys = attachments.get("media_keys", []) if isinstance(attachments, dict) else []
-    if told and len(keys) != len(job.content.media):
+    if has_fields and len(keys) != len(job.content.media):
         return False
     reply = bool(job.options.get("inReplyToPostId"))
     quoted = job.options.get("quotePostId")

@@ -1,0 +1,58 @@
+"""Tokens that are new here, tried at the network before anything is saved: whose they are, and what they allow."""
+
+from socialpub.accounts import remedies, token_answer
+from socialpub.accounts.credentials import Credentials
+from socialpub.core.errors import OperatorError
+from socialpub.db import appliance_state
+from socialpub.providers.errors import AuthExpired, ProviderError
+from socialpub.providers.oauth import Identity
+from socialpub.providers.protocol import Provider
+from socialpub.runtime import Runtime
+
+
+def check_grant(provider: Provider, credentials: Credentials) -> None:
+    """Raises OperatorError when no way of publishing is left in these scopes."""
+    scopes = credentials.scopes or frozenset()
+    if not provider.oauth.can_publish(scopes):
+        raise OperatorError(
+            f"With this grant nothing could be published to {provider.label}: "
+            + " ".join(provider.oauth.missing_scopes(scopes)),
+            f"Consent again, with everything that the app asks for: {remedies.reconnect(provider.name)}",
+        )
+
+
+def identify(rt: Runtime, provider: Provider, credentials: Credentials) -> tuple[Identity, Credentials]:
+    """Whose tokens these are. An access token that has run out is renewed first, when there is a refresh token.
+
+    Asks the network, so not from the event loop. Raises OperatorError.
+    """
+    scopes = credentials.scopes or frozenset()
+    renewed = False
+    try:
+        ended = credentials.expires_at is not None and credentials.expires_at <= rt.now()
+        if ended and credentials.refresh_token:
+            credentials, renewed = _renew(rt, provider, credentials), True
+        try:
+            return provider.oauth.identify(rt.http, credentials.access_token, scopes), credentials
+        except AuthExpired:
+            if renewed or not credentials.refresh_token:
+                raise
+            credentials, renewed = _renew(rt, provider, credentials), True
+            return provider.oauth.identify(rt.http, credentials.access_token, scopes), credentials
+    except ProviderError as error:
+        hint = remedies.after_failure(provider, error)
+        if renewed:
+            hint += " The refresh token has been used in this attempt: import a newer one."
+        raise OperatorError(f"{provider.label} did not say whose tokens these are: {error.message}", hint) from error
+
+
+def _renew(rt: Runtime, provider: Provider, credentials: Credentials) -> Credentials:
+    if appliance_state.paused_at(rt.reader):
+        raise OperatorError(
+            "The access token has run out, and while publishing is paused no token is refreshed.",
+            "Import a fresh access token, or `socialpub admin resume` first.",
+        )
+    assert credentials.refresh_token is not None
+    asked_at = rt.now()
+    answer = provider.oauth.refresh(rt.http, credentials.refresh_token)
+    return token_answer.credentials(answer, asked_at, previous=credentials)

@@ -1,0 +1,61 @@
+"""What a network's token answer becomes: values to go on with, and the columns in which a profile keeps them.
+
+What the network left out keeps its former value; an empty token never overwrites a stored one.
+"""
+
+from datetime import datetime, timedelta
+
+from socialpub.accounts.credentials import Credentials
+from socialpub.core import clock
+from socialpub.core.crypto import Secrets
+from socialpub.db.database import Value
+from socialpub.db.models import Profile
+from socialpub.providers.oauth import Tokens
+
+
+def credentials(answer: Tokens, asked_at: datetime, previous: Credentials | None = None) -> Credentials:
+    """The grant after this answer. The network counts from when it was asked, so its seconds end a little early."""
+    previous = previous or Credentials("")
+    return Credentials(
+        answer.access_token,
+        answer.refresh_token or previous.refresh_token,
+        _ends(asked_at, answer.expires_in_seconds),
+        _ends(asked_at, answer.refresh_expires_in_seconds) or previous.refresh_expires_at,
+        answer.scopes or previous.scopes,
+    )
+
+
+def stored(secrets: Secrets, profile: Profile) -> Credentials:
+    """The grant that a profile holds. Raises OperatorError when its tokens cannot be unsealed."""
+    assert profile.access_token is not None
+    return Credentials(
+        secrets.open(profile.access_token),
+        secrets.open(profile.refresh_token) if profile.refresh_token else None,
+        clock.parse(profile.access_expires_at) if profile.access_expires_at else None,
+        clock.parse(profile.refresh_expires_at) if profile.refresh_expires_at else None,
+        profile.scopes,
+    )
+
+
+def columns(secrets: Secrets, grant: Credentials, now: str) -> dict[str, Value]:
+    """A profile's columns for this grant, tokens sealed. `expires_at` is when the owner must act: with a refresh token
+    only its own end counts, and X never names that."""
+    access_ends, refresh_ends = _stamp(grant.expires_at), _stamp(grant.refresh_expires_at)
+    return {
+        "access_token": secrets.seal(grant.access_token),
+        "refresh_token": secrets.seal(grant.refresh_token) if grant.refresh_token else None,
+        "access_expires_at": access_ends,
+        "refresh_expires_at": refresh_ends,
+        "expires_at": refresh_ends if grant.refresh_token else access_ends,
+        "scopes": " ".join(sorted(grant.scopes or ())),
+        "renewed_at": now,
+        "updated_at": now,
+    }
+
+
+def _ends(asked_at: datetime, seconds: int | None) -> datetime | None:
+    return None if seconds is None else asked_at + timedelta(seconds=seconds)
+
+
+def _stamp(instant: datetime | None) -> str | None:
+    return None if instant is None else clock.stamp(instant)

@@ -1,0 +1,125 @@
+"""The sections of the three networks: the app's credentials, the network's addresses, where bytes may be sent."""
+
+import re
+from typing import Annotated, Any, ClassVar
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+
+from socialpub.core.settings.values import FILE_INSTEAD, BaseUrl, Secret, Section, Trimmed, Url
+
+AN_API_URL = "an http(s) URL; the path may hold a version, no query"
+A_CONSENT_PAGE = "an http(s) URL without a query"
+HOSTS = 'a list of host names, such as ["upload.example.com"]; * stands for one part, a leading * for one or more'
+FROM_APP_PAGE = "the secret that the network shows on the app's page; empty when there is none"
+
+
+def _read_list(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _check_upload_host(host: str) -> str:
+    host = host.lower()
+    label = r"(?:\*|[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)"
+    if not re.fullmatch(rf"{label}(?:\.{label})*", host) or host.split(".")[-1] == "*":
+        raise ValueError(f"{host!r} is not a host name; * stands for one whole part, never the last")
+    return host
+
+
+UploadHosts = Annotated[
+    tuple[Annotated[str, AfterValidator(_check_upload_host)], ...],
+    BeforeValidator(_read_list),
+]
+
+
+def _check_file_name(name: str) -> str:
+    if name and not re.fullmatch(r"[A-Za-z0-9_-]+\.[a-z]{1,5}", name):
+        raise ValueError("must be a file name without a folder, such as tiktokABC.txt")
+    return name
+
+
+class NetworkSection(Section):
+    """One network's app credentials and addresses. Each network adds its own name for the app's id."""
+
+    OWN_API_URL: ClassVar[str]
+    ID_KEY: ClassVar[str] = "client_id"
+    NEEDS_SECRET: ClassVar[bool] = True
+    """Whether the network knows no app without a secret (a public client)."""
+
+    client_secret: Secret = Field(default=SecretStr(""), description=FROM_APP_PAGE)
+    client_secret_file: Trimmed = Field(default="", description=FILE_INSTEAD)
+    api_url: BaseUrl = Field(description=AN_API_URL)
+    authorize_url: Url = Field(description=A_CONSENT_PAGE)
+    upload_hosts: UploadHosts = Field(default=(), description=HOSTS)
+
+    def missing_keys(self) -> list[str]:
+        """Which of the keys that name the app are empty: without them no account can be connected."""
+        named = {self.ID_KEY: bool(getattr(self, self.ID_KEY))}
+        if self.NEEDS_SECRET:
+            named["client_secret"] = bool(self.client_secret)
+        return [key for key, given in named.items() if not given]
+
+    def half_given(self) -> tuple[str, str] | None:
+        """The one key of the pair that is given, and the one that it needs and that is empty."""
+        app_id, secret = bool(getattr(self, self.ID_KEY)), bool(self.client_secret)
+        if secret and not app_id:
+            return "client_secret", self.ID_KEY
+        if app_id and not secret and self.NEEDS_SECRET:
+            return self.ID_KEY, "client_secret"
+        return None
+
+    def allows_upload_host(self, host: str) -> bool:
+        """Whether bytes may be sent to `host` (a name without port), which the network named at run time.
+
+        A leading `*.` stands for one or more parts, a `*` elsewhere for exactly one. The host of an `api_url` that
+        was pointed elsewhere is allowed. Scheme and port of the URL are the caller's to check.
+        """
+        host = host.lower().rstrip(".").strip("[]")
+        if self.api_url != self.OWN_API_URL and host == urlsplit(self.api_url).hostname:
+            return True
+        return any(_matches(pattern, host) for pattern in self.upload_hosts)
+
+
+def _matches(pattern: str, host: str) -> bool:
+    wanted, found = pattern.split("."), host.split(".")
+    if wanted[0] == "*" and len(found) > len(wanted):
+        found = found[len(found) - len(wanted) :]
+    return len(wanted) == len(found) and all(w in ("*", f) and f for w, f in zip(wanted, found, strict=True))
+
+
+class XSection(NetworkSection):
+    """Without `client_secret` the app is a public client."""
+
+    OWN_API_URL = "https://api.x.com"
+    NEEDS_SECRET = False
+
+    client_id: Trimmed = Field(default="", description="the app's OAuth 2.0 client id, from console.x.com")
+    api_url: BaseUrl = Field(default=OWN_API_URL, description=AN_API_URL)
+    authorize_url: Url = Field(default="https://x.com/i/oauth2/authorize", description=A_CONSENT_PAGE)
+
+
+class TikTokSection(NetworkSection):
+    OWN_API_URL = "https://open.tiktokapis.com"
+    ID_KEY = "client_key"
+
+    client_key: Trimmed = Field(default="", description="the app's client key, from developers.tiktok.com")
+    api_url: BaseUrl = Field(default=OWN_API_URL, description=AN_API_URL)
+    authorize_url: Url = Field(default="https://www.tiktok.com/v2/auth/authorize/", description=A_CONSENT_PAGE)
+    upload_hosts: UploadHosts = Field(
+        default=("open-upload.tiktokapis.com", "upload.*.tiktokapis.com"),
+        description=HOSTS,
+    )
+    pkce: bool = Field(default=True, description="true or false")
+    verification_file: Annotated[str, AfterValidator(_check_file_name)] = Field(
+        default="", description="the name of the file that TikTok gave for verifying a domain, such as tiktokABC.txt"
+    )
+    verification_content: Trimmed = Field(default="", description="what that file holds")
+
+
+class PinterestSection(NetworkSection):
+    OWN_API_URL = "https://api.pinterest.com/v5"
+
+    client_id: Trimmed = Field(default="", description="the app id, from developers.pinterest.com")
+    api_url: BaseUrl = Field(default=OWN_API_URL, description=AN_API_URL)
+    authorize_url: Url = Field(default="https://www.pinterest.com/oauth/", description=A_CONSENT_PAGE)
+    upload_hosts: UploadHosts = Field(default=("*.amazonaws.com",), description=HOSTS)

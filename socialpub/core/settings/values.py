@@ -1,0 +1,75 @@
+"""The kinds of values that the configuration has: durations, addresses, secrets, file names.
+
+Values are strict (`"5"` is not 5); whatever is refused is refused with a sentence that says what is accepted.
+"""
+
+from datetime import timedelta
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+
+from socialpub.core import durations
+
+FOREVER = "forever"
+NONE = timedelta(0)
+
+
+class Section(BaseModel):
+    # Defaults are validated too: a comparison with another key must also happen when only that other key was given.
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", validate_default=True)
+
+
+def _read_duration(value: Any) -> Any:
+    if isinstance(value, str):
+        return durations.parse(value)
+    if isinstance(value, timedelta):
+        return value
+    raise ValueError("must be written in quotes and with its unit, such as 90s, 15m, 24h or 90d")
+
+
+def _read_duration_or_forever(value: Any) -> Any:
+    if value is None or value in (FOREVER, "for ever"):
+        return None
+    duration = _read_duration(value)
+    if duration == NONE:
+        raise ValueError("must be longer than 0s")
+    return duration
+
+
+def _trim(value: Any) -> Any:
+    return value.strip() if isinstance(value, str) else value
+
+
+def check_url(value: str) -> str:
+    """An absolute http(s) URL without user, query and fragment, as it was written. Raises `ValueError`."""
+    if not value.isascii() or any(char <= " " or char in "\"'<>\\\x7f" for char in value):
+        raise ValueError(
+            "may hold only printable ASCII without spaces and quotes (a host as xn--…, a path percent-encoded)"
+        )
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https"):
+        raise ValueError("must begin with http:// or https://")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("must not hold a user name or password")
+    if not parts.hostname:
+        raise ValueError("must name a host")
+    if "?" in value or "#" in value:
+        raise ValueError("must not have a query (?) or a fragment (#)")
+    if parts.port == 0:
+        raise ValueError("must not have port 0, which nobody can reach")
+    return value
+
+
+Duration = Annotated[timedelta, BeforeValidator(_read_duration), Field(gt=NONE)]
+Gap = Annotated[timedelta, BeforeValidator(_read_duration), Field(ge=NONE)]
+DurationOrForever = Annotated[timedelta | None, BeforeValidator(_read_duration_or_forever)]
+Secret = Annotated[SecretStr, BeforeValidator(_trim)]
+Trimmed = Annotated[str, BeforeValidator(_trim)]
+Url = Annotated[str, AfterValidator(check_url)]
+BaseUrl = Annotated[str, AfterValidator(check_url), AfterValidator(lambda url: url.rstrip("/"))]
+A_DURATION = 'a duration above zero, such as "90s", "15m", "24h" or "90d"'
+FILE_INSTEAD = (
+    "the name of a readable file, looked for in $CREDENTIALS_DIRECTORY, then beside the configuration; "
+    "empty when the secret itself is given"
+)

@@ -1,0 +1,219 @@
+"""Rows of the table `delivery`: every statement about it stands here, but for what the API shows (`json_views.py`)."""
+
+import json
+from collections.abc import Collection
+from typing import Any
+
+from socialpub.db.database import Reader, Row, Tx, Value
+from socialpub.db.models import Delivery
+
+_OPEN = "state IN ('queued', 'running')"
+
+
+# --- one -------------------------------------------------------------------------------------------------------------
+
+
+def find(store: Reader | Tx, delivery_id: str) -> Delivery | None:
+    row = store.one(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE id = ?", (delivery_id,))
+    return None if row is None else Delivery.of(row)
+
+
+def lane_of(reader: Reader, delivery_id: str) -> str | None:
+    """The profile that this delivery goes to."""
+    profile_id: str | None = reader.value("SELECT profile_id FROM delivery WHERE id = ?", (delivery_id,))
+    return profile_id
+
+
+def state_of(store: Reader | Tx, delivery_id: str) -> Row | None:
+    """What may have changed while its call was on the way: state, held_by, progress (JSON), profile_status."""
+    return store.one(
+        """SELECT d.state, d.owner AS held_by, d.progress, p.status AS profile_status
+            FROM delivery d LEFT JOIN profile p ON p.id = d.profile_id WHERE d.id = ?""",
+        (delivery_id,),
+    )
+
+
+def queued_until(reader: Reader, delivery_id: str) -> str | None:
+    """`run_at` of a delivery that waits, else None."""
+    at: str | None = reader.value("SELECT run_at FROM delivery WHERE id = ? AND state = 'queued'", (delivery_id,))
+    return at
+
+
+def is_open(reader: Reader, delivery_id: str) -> bool:
+    """Whether it has no outcome yet."""
+    return reader.one(f"SELECT 1 FROM delivery WHERE id = ? AND {_OPEN}", (delivery_id,)) is not None
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def insert(tx: Tx, **columns: Value) -> None:
+    tx.insert("delivery", **columns)
+
+
+def update(tx: Tx, delivery_id: str, **columns: Value) -> None:
+    """Set columns; `options`, `plan`, `memo`, `progress` as JSON (`as_json`), `owner` is the process that has it.
+
+    Raises sqlite3.IntegrityError for a `provider_post_id` that another delivery of the account has.
+    """
+    tx.update("delivery", delivery_id, **columns)
+
+
+def store(tx: Tx, delivery: Delivery) -> None:
+    """Write back everything that claiming and settling change."""
+    tx.update(
+        "delivery",
+        delivery.id,
+        state=delivery.state,
+        run_at=delivery.run_at,
+        started_at=delivery.started_at,
+        owner=delivery.held_by,
+        plan=None if delivery.plan is None else as_json(delivery.plan),
+        step=delivery.step,
+        memo=as_json(delivery.memo),
+        progress=as_json(delivery.progress.as_dict()),
+        committed_at=delivery.committed_at,
+    )
+
+
+def fill_in(tx: Tx, delivery_id: str, provider_post_id: str, url: str | None) -> None:
+    """Note what a network tells only after a post is up; what is known already stays. Raises sqlite3.IntegrityError."""
+    tx.execute(
+        """UPDATE delivery SET provider_post_id = ?, url = ifnull(url, ?)
+            WHERE id = ? AND state = 'published' AND provider_post_id IS NULL""",
+        (provider_post_id, url, delivery_id),
+    )
+
+
+def as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+# --- of one post -----------------------------------------------------------------------------------------------------
+
+
+def of_post(store: Reader | Tx, post_id: str) -> list[Row]:
+    """All of a post's rows, in their order."""
+    return store.all("SELECT * FROM delivery WHERE post_id = ? ORDER BY position", (post_id,))
+
+
+def open_of_post(tx: Tx, post_id: str) -> list[Delivery]:
+    """Those of a post that have no outcome yet."""
+    rows = tx.all(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE post_id = ? AND {_OPEN}", (post_id,))
+    return [Delivery.of(row) for row in rows]
+
+
+def any_open_of_post(tx: Tx, post_id: str) -> bool:
+    return tx.one(f"SELECT 1 FROM delivery WHERE post_id = ? AND {_OPEN}", (post_id,)) is not None
+
+
+# --- of one lane -----------------------------------------------------------------------------------------------------
+
+
+def running_in(store: Reader | Tx, profile_id: str) -> list[Row]:
+    """The deliveries to this profile that a process has taken up: id, held_by."""
+    return store.all(
+        "SELECT id, owner AS held_by FROM delivery WHERE profile_id = ? AND state = 'running'", (profile_id,)
+    )
+
+
+def oldest_due(reader: Reader, profile_id: str, now: str) -> Delivery | None:
+    row = reader.one(
+        f"""SELECT {Delivery.COLUMNS} FROM delivery WHERE profile_id = ? AND state = 'queued' AND run_at <= ?
+            ORDER BY due_at, id LIMIT 1""",
+        (profile_id, now),
+    )
+    return None if row is None else Delivery.of(row)
+
+
+def equal_past_commit(tx: Tx, delivery: Delivery) -> list[tuple[str, str]]:
+    """Other open deliveries of equal content to this profile whose commit was announced: when, and their ids."""
+    rows = tx.all(
+        f"""SELECT committed_at, id FROM delivery WHERE profile_id = ? AND content_key = ? AND id <> ?
+            AND committed_at IS NOT NULL AND {_OPEN}""",
+        (delivery.profile_id, delivery.content_key, delivery.id),
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+def is_outcome_of_another(reader: Reader, delivery: Delivery, provider_post_id: str | None) -> bool:
+    """Whether this post at the network belongs to another delivery."""
+    row = reader.one(
+        "SELECT 1 FROM delivery WHERE provider = ? AND account_id = ? AND provider_post_id = ? AND id <> ?",
+        (delivery.provider, delivery.account_id, provider_post_id, delivery.id),
+    )
+    return row is not None
+
+
+# --- of all ----------------------------------------------------------------------------------------------------------
+
+
+def running(reader: Reader) -> list[Row]:
+    """Every delivery that a process has taken up: id, held_by."""
+    return reader.all("SELECT id, owner AS held_by FROM delivery WHERE state = 'running'")
+
+
+def due_per_lane(reader: Reader, now: str, without: Collection[str]) -> list[str]:
+    """The id of one due delivery per profile, the longest waiting first; not of the networks `without`."""
+    rows = reader.all(
+        f"""SELECT min(id), min(run_at) FROM delivery WHERE state = 'queued' AND run_at <= ?
+            AND provider NOT IN ({_marks(without)}) GROUP BY profile_id ORDER BY 2""",
+        (now, *without),
+    )
+    return [row[0] for row in rows]
+
+
+def next_run_at(reader: Reader, now: str) -> str | None:
+    """When the next delivery that is not due yet will be."""
+    at: str | None = reader.value("SELECT min(run_at) FROM delivery WHERE state = 'queued' AND run_at > ?", (now,))
+    return at
+
+
+def count_overdue(reader: Reader, due_before: str, taken_up_before: str, without: Collection[str]) -> int:
+    """How many wait since before the one instant (not of the networks `without`), or run since before the other."""
+    return int(
+        reader.value(
+            f"""SELECT (SELECT count(*) FROM delivery WHERE state = 'queued' AND run_at < ?
+                    AND provider NOT IN ({_marks(without)}))
+                + (SELECT count(*) FROM delivery WHERE state = 'running' AND run_at < ?)""",
+            (due_before, *without, taken_up_before),
+        )
+    )
+
+
+def count_posts_due_before(tx: Tx, instant: str) -> int:
+    """The posts with a delivery that was due before, has not started, and was put off by nobody."""
+    row = tx.one(
+        """SELECT count(DISTINCT post_id) FROM delivery WHERE state = 'queued' AND started_at IS NULL
+            AND run_at <= due_at AND due_at < ?""",
+        (instant,),
+    )
+    return int(row[0]) if row else 0
+
+
+def count_by_provider(reader: Reader, state: str) -> list[tuple[str, int]]:
+    rows = reader.all(
+        "SELECT provider, count(*) FROM delivery WHERE state = ? GROUP BY provider ORDER BY provider", (state,)
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+def open_due_by(tx: Tx, instant: str) -> list[Delivery]:
+    """Everything without an outcome whose time has come by then."""
+    rows = tx.all(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE {_OPEN} AND due_at <= ?", (instant,))
+    return [Delivery.of(row) for row in rows]
+
+
+def published_without_id(reader: Reader, since: str, providers: Collection[str]) -> list[Row]:
+    """Published deliveries whose public id is not known yet, oldest first: id, post_id, profile_id, provider,
+    published_at, options, memo (JSON)."""
+    return reader.all(
+        f"""SELECT id, post_id, profile_id, provider, published_at, options, memo FROM delivery
+            WHERE state = 'published' AND provider_post_id IS NULL AND published_at > ?
+                AND provider IN ({_marks(providers)}) ORDER BY published_at""",
+        (since, *providers),
+    )
+
+
+def _marks(values: Collection[str]) -> str:
+    return ",".join("?" * len(values))

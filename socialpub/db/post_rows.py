@@ -1,0 +1,61 @@
+"""Rows of the tables `post` and `media`, but for what the API shows (`json_views.py`)."""
+
+from collections.abc import Collection, Sequence
+
+from socialpub.db.database import Reader, Row, Tx, Value
+from socialpub.db.models import PostStatus
+
+_AT_ONCE = 500
+"""SQLite takes so many parameters without a doubt."""
+
+
+def find(store: Reader | Tx, post_id: str) -> Row | None:
+    return store.one("SELECT * FROM post WHERE id = ?", (post_id,))
+
+
+def insert(tx: Tx, **columns: Value) -> None:
+    tx.insert("post", **columns)
+
+
+def update(tx: Tx, post_id: str, **columns: Value) -> None:
+    tx.update("post", post_id, **columns)
+
+
+def final_among(reader: Reader, post_ids: Sequence[str]) -> list[str]:
+    """Those of these posts that change no more."""
+    found: list[str] = []
+    for start in range(0, len(post_ids), _AT_ONCE):
+        some = post_ids[start : start + _AT_ONCE]
+        rows = reader.all(
+            f"SELECT id FROM post WHERE status IN (?, ?) AND id IN ({_marks(some)})",
+            (PostStatus.SETTLED, PostStatus.CANCELED, *some),
+        )
+        found += [row[0] for row in rows]
+    return found
+
+
+def newest_created_at(reader: Reader) -> str | None:
+    at: str | None = reader.value("SELECT max(created_at) FROM post")
+    return at
+
+
+# --- media -----------------------------------------------------------------------------------------------------------
+
+
+def insert_media(tx: Tx, rows: Sequence[tuple[str, str, int, str, str | None]]) -> None:
+    """Rows of id, post_id, position, artifact_id, alt."""
+    tx.many("INSERT INTO media (id, post_id, position, artifact_id, alt) VALUES (?, ?, ?, ?, ?)", rows)
+
+
+def delete_media(tx: Tx, post_id: str) -> None:
+    tx.execute("DELETE FROM media WHERE post_id = ?", (post_id,))
+
+
+def media_of(store: Reader | Tx, post_id: str) -> list[tuple[str, str | None]]:
+    """Artifact id and alt text of each media item, in their order."""
+    rows = store.all("SELECT artifact_id, alt FROM media WHERE post_id = ? ORDER BY position", (post_id,))
+    return [(row[0], row[1]) for row in rows]
+
+
+def _marks(values: Collection[str]) -> str:
+    return ",".join("?" * len(values))

@@ -1,0 +1,82 @@
+"""Rows of the table `profile`, but for what the API shows (`json_views.py`)."""
+
+from socialpub.db.database import Reader, Row, Tx, Value
+from socialpub.db.models import Profile, ProfileStatus
+
+
+def find(store: Reader | Tx, profile_id: str) -> Profile | None:
+    row = store.one(f"SELECT {Profile.COLUMNS} FROM profile WHERE id = ?", (profile_id,))
+    return None if row is None else Profile.of(row)
+
+
+def connected(store: Reader | Tx, provider: str, account_id: str) -> str | None:
+    """The id of the profile of this account that is not disconnected; there is at most one."""
+    row = store.one(
+        "SELECT id FROM profile WHERE provider = ? AND account_id = ? AND status <> ?",
+        (provider, account_id, ProfileStatus.DISCONNECTED),
+    )
+    return None if row is None else str(row[0])
+
+
+def insert(tx: Tx, **columns: Value) -> None:
+    tx.insert("profile", **columns)
+
+
+def update(tx: Tx, profile_id: str, **columns: Value) -> None:
+    tx.update("profile", profile_id, **columns)
+
+
+def require_reauth(tx: Tx, profile_id: str, reason: str) -> None:
+    """`active` becomes `reauthRequired`; other states stay."""
+    tx.execute(
+        "UPDATE profile SET status = ?, reason = ?, updated_at = ? WHERE id = ? AND status = ?",
+        (ProfileStatus.REAUTH_REQUIRED, reason, tx.stamp, profile_id, ProfileStatus.ACTIVE),
+    )
+
+
+def count_post(tx: Tx, profile_id: str) -> None:
+    """One more post was published."""
+    tx.execute("UPDATE profile SET posts_count = posts_count + 1 WHERE id = ?", (profile_id,))
+
+
+def list_all(reader: Reader) -> list[Row]:
+    """Every profile, oldest first: what the API shows of it, its stored options (JSON), why it needs its owner, and
+    whether its access can be renewed without one (`renewable`)."""
+    return reader.all(
+        "SELECT id, name, provider, status, username, picture_url, expires_at, posts_count, created_at, updated_at, "
+        "options, reason, refresh_token IS NOT NULL AS renewable FROM profile ORDER BY created_at, id"
+    )
+
+
+def not_warned_since(reader: Reader, instant: str) -> list[Row]:
+    """Profiles that are not disconnected and whose owner was not warned since: id, name, provider, status, reason,
+    expires_at, renewable."""
+    return reader.all(
+        """SELECT id, name, provider, status, reason, expires_at, refresh_token IS NOT NULL AS renewable FROM profile
+            WHERE status <> ? AND (warned_at IS NULL OR warned_at <= ?) ORDER BY created_at, id""",
+        (ProfileStatus.DISCONNECTED, instant),
+    )
+
+
+def renewable(reader: Reader) -> list[Row]:
+    """Active profiles with a refresh token, the longest unrenewed first: id, provider, renewed_at, access_expires_at,
+    refresh_expires_at."""
+    return reader.all(
+        """SELECT id, provider, coalesce(renewed_at, created_at) AS renewed_at, access_expires_at, refresh_expires_at
+            FROM profile WHERE status = ? AND refresh_token IS NOT NULL ORDER BY 3, id""",
+        (ProfileStatus.ACTIVE,),
+    )
+
+
+def disconnected_with_tokens(reader: Reader) -> list[Row]:
+    """id and disconnected_at of those whose tokens are still here."""
+    return reader.all(
+        """SELECT id, disconnected_at FROM profile
+            WHERE status = ? AND (access_token IS NOT NULL OR refresh_token IS NOT NULL)""",
+        (ProfileStatus.DISCONNECTED,),
+    )
+
+
+def count_by_provider_and_status(reader: Reader) -> list[tuple[str, str, int]]:
+    rows = reader.all("SELECT provider, status, count(*) FROM profile GROUP BY provider, status ORDER BY 1, 2")
+    return [(row[0], row[1], row[2]) for row in rows]

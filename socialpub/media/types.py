@@ -1,0 +1,82 @@
+"""What is known of media files: the accepted types, their limits, and what a file turned out to be.
+
+Data only, and quick to import: the child process that decodes files loads it, as does whoever starts that process.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from socialpub.core import upload_limits
+
+ACCEPTED_TYPES: Mapping[str, str] = {
+    "image/jpeg": "image",
+    "image/png": "image",
+    "image/webp": "image",
+    "image/gif": "image",
+    "video/mp4": "video",
+    "video/quicktime": "video",
+    "video/webm": "video",
+}
+"""The media types that may be uploaded, and the kind of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class MediaLimits:
+    """What one file may measure. Bytes; pixels of one frame, and of all frames of an animation together."""
+
+    image_bytes: int = upload_limits.MAX_IMAGE_BYTES
+    image_pixels: int = upload_limits.MAX_IMAGE_PIXELS
+    image_total_pixels: int = upload_limits.MAX_IMAGE_TOTAL_PIXELS
+    video_bytes: int = upload_limits.MAX_VIDEO_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a file turned out to be.
+
+    `facts` is JSON; keys that do not apply are missing. Images: width, height (pixels, upright), frames, and
+    orientation (EXIF, only when the file is not stored upright). Videos: width, height (as shown), duration_seconds,
+    frame_rate, frames, rotation (degrees, only when turned), video_codec, has_audio, audio_codec, pixel_format,
+    pixel_aspect ("4:3", only when pixels are not square).
+    """
+
+    kind: str
+    mime_type: str
+    size_bytes: int
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+class MediaRejected(Exception):
+    """The file is not what it has to be. `reason` is a sentence for the caller; it names no path."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class CannotFit(Exception):
+    """No version of the image satisfies the limits. `reason` is a sentence that names limit and found value."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def canonical_type(mime_type: str) -> str | None:
+    """The accepted type that this one means (`image/jpg` is `image/jpeg`), or None."""
+    name = mime_type.strip().lower()
+    if name == "image/jpg":
+        name = "image/jpeg"
+    return name if name in ACCEPTED_TYPES else None
+
+
+def kind_of(mime_type: str) -> str | None:
+    """`image` or `video`; None for a type that is not accepted."""
+    name = canonical_type(mime_type)
+    return None if name is None else ACCEPTED_TYPES[name]
+
+
+def type_mismatch(found: str, declared: str) -> MediaRejected:
+    """The rejection that names both types."""
+    return MediaRejected(f"The file was declared as {declared}, but its content is {found}.")

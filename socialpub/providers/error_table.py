@@ -1,0 +1,166 @@
+"""What a refusal of a network means: each network has a table of rows, and here they are looked up.
+
+The first row that fits decides, so what concerns the app stands before what concerns the account, and that before the
+post. What no row knows is refused as it stands: nothing unknown ever touches the account's connection.
+"""
+
+from collections.abc import Callable, Set
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
+from socialpub.providers.outcomes import Refused
+from socialpub.providers.responses import HttpResponse
+
+NOT_4XX = frozenset(range(1000)) - frozenset(range(400, 500))
+"""Statuses of an answer that is neither what was asked for nor a refusal."""
+
+
+class Reason(StrEnum):
+    """The refusals that an adapter reacts to in a way of its own."""
+
+    BUSY = "busy"
+    """Somebody else writes to the same place."""
+    DENIED = "denied"
+    """The app may not read this account."""
+    DUPLICATE = "duplicate"
+    GONE = "gone"
+    MEDIA_INVALID = "media-invalid"
+    SCOPE_MISSING = "scope-missing"
+    TOO_LARGE = "too-large"
+    OTHER = "other"
+
+
+class Action(StrEnum):
+    REFUSE = "refuse"
+    RECONNECT = "reconnect"
+    """Refused until the owner connects the account again."""
+    REFRESH = "refresh"
+    HOLD_APP = "hold-app"
+    WAIT = "wait"
+    RESTART = "restart"
+    """The network itself calls it worth one new try."""
+    NO_ANSWER = "no-answer"
+    """It may have happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBody:
+    """An error body, read liberally by a function of its network."""
+
+    message: str
+    """The sentence for people, without anything that could be a token; `""` when there is none."""
+    code: str | None = None
+    """The network's own name for it, to be shown."""
+    codes: Set[int | str] = frozenset()
+    """Every number and name in it, as rows name them."""
+    texts: tuple[str, ...] = field(default=(), repr=False)
+    """Every sentence of it, lower case; may quote the request."""
+    request_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRow:
+    """One kind of refusal. It fits when the status is one of `statuses` (empty: any) and, where `codes` or `wordings`
+    are given, one of the codes is in the body or one of the wordings in a sentence of it; with `both`, one of each."""
+
+    advice: str = ""
+    """What to do about it."""
+    statuses: Set[int] = frozenset()
+    codes: Set[int | str] = frozenset()
+    wordings: tuple[str, ...] = ()
+    """Parts of the network's own sentences, lower case."""
+    both: bool = False
+    action: Action = Action.REFUSE
+    reason: Reason = Reason.OTHER
+    wait_seconds: float | None = None
+    """How long `WAIT` or `RESTART` waits; None: what the response names."""
+    rest_seconds: float = 0.0
+    """How long the account is left alone."""
+
+    def fits(self, status: int, body: ErrorBody) -> bool:
+        if self.statuses and status not in self.statuses:
+            return False
+        marks = []
+        if self.codes:
+            marks.append(not self.codes.isdisjoint(body.codes))
+        if self.wordings:
+            marks.append(any(wording in text for wording in self.wordings for text in body.texts))
+        return not marks or (all(marks) if self.both else any(marks))
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """The network answered and refused for good."""
+
+    message: str
+    status: int
+    code: str
+    reason: Reason = Reason.OTHER
+    rest_seconds: float = 0.0
+    reauth: bool = False
+    request_id: str | None = None
+
+    def refused(self) -> Refused:
+        """As the end of a post."""
+        return Refused(self.message, self.code, self.reauth, self.rest_seconds)
+
+    def rejected(self) -> Rejected:
+        """As the end of a call."""
+        return Rejected(
+            self.message, status=self.status, reauth=self.reauth, code=self.code, request_id=self.request_id
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorTable:
+    """One network's rows, and the functions that are its own."""
+
+    rows: tuple[ErrorRow, ...]
+    unlisted: ErrorRow
+    """Stands for a refusal that no row knows."""
+    read: Callable[[HttpResponse], ErrorBody]
+    wait_seconds: Callable[[HttpResponse, ErrorBody, datetime | None], float | None]
+    """How long the response asks to wait, as of an instant; None when it names no time."""
+    message: Callable[[ErrorRow, int, ErrorBody, float | None], str]
+    """The sentence for the owner: row, status, body, and the seconds to wait."""
+
+    def classify(self, response: HttpResponse, *, endpoint: str = "", now: datetime | None = None) -> Rejection:
+        """What a failed call means for its post. `endpoint` is the unit of a rate limit; left out it is the step's.
+
+        Raises `AuthExpired`, `Throttled`, `AppRefused`, and `NoAnswer` for everything that is no answer.
+        """
+        status, body = response.status, self.read(response)
+        row = find_row(self.rows, status, body) or self.unlisted
+        code, request_id = body.code or str(status), body.request_id
+        seconds = None
+        if row.action is Action.WAIT:
+            named = row.wait_seconds is not None
+            seconds = row.wait_seconds if named else self.wait_seconds(response, body, now)
+        message = self.message(row, status, body, seconds)
+        match row.action:
+            case Action.NO_ANSWER:
+                raise NoAnswer(message, code=code, request_id=request_id)
+            case Action.REFRESH:
+                raise AuthExpired(message, code=code, request_id=request_id)
+            case Action.HOLD_APP:
+                raise AppRefused(message, code=code, request_id=request_id)
+            case Action.WAIT:
+                raise Throttled(
+                    message, retry_after_seconds=seconds, endpoint=endpoint, code=code, request_id=request_id
+                )
+        reauth = row.action is Action.RECONNECT
+        return Rejection(message, status, code, row.reason, row.rest_seconds, reauth, request_id)
+
+    def error(self, response: HttpResponse, *, endpoint: str = "", now: datetime | None = None) -> ProviderError:
+        """The same for who has no post: an error to raise."""
+        try:
+            return self.classify(response, endpoint=endpoint, now=now).rejected()
+        except ProviderError as error:
+            return error
+
+
+def find_row(rows: tuple[ErrorRow, ...], status: int, body: ErrorBody) -> ErrorRow | None:
+    """The first row that fits."""
+    return next((row for row in rows if row.fits(status, body)), None)

@@ -1,0 +1,115 @@
+"""What one run of a step came to, and what one look at the account showed.
+
+Outcomes speak about the post; exceptions (`errors.py`) speak about the call.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+Memo = dict[str, Any]
+"""What a delivery remembers between steps: JSON, no secrets. Sentences under `notes` are shown with the post."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The step is through; `memo` is kept for the next ones."""
+
+    memo: Memo = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class More:
+    """The step goes on at once (more chunks)."""
+
+    memo: Memo
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Back to an earlier step, at most `limit` times per delivery for this `reason`; then `otherwise`.
+
+    The engine counts, and tells the count through `Job.times`; an adapter keeps none of its own."""
+
+    step: str
+    memo: Memo
+    reason: str
+    limit: int = 1
+    seconds: float = 0.0
+    otherwise: "Outcome | None" = None
+    """None: refused, with `reason` as the message."""
+
+    def after(self, times: int) -> "Outcome":
+        """What it comes to for a delivery that went back for this reason so often already."""
+        if times < self.limit:
+            return self
+        return Refused(self.reason) if self.otherwise is None else self.otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Ask the same step again in `seconds`; waiting is not failing. `reason` is shown ("X is processing the video")."""
+
+    seconds: float
+    reason: str
+    memo: Memo = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The app, not this post: hold the whole network and probe slowly."""
+
+    reason: str
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Exactly one post is up."""
+
+    post_id: str | None
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Certain that nothing was posted. `message` says what to change. `reauth`: the owner must connect again.
+
+    `rest_seconds`: leave this profile alone for that long (a suspended or cooling account). `verdict`: the network
+    said of this very post that it failed; only then does it count from a poll after the commit."""
+
+    message: str
+    code: str | None = None
+    reauth: bool = False
+    rest_seconds: float = 0.0
+    verdict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """It may be up: read the account back."""
+
+    message: str
+    code: str | None = None
+
+
+Outcome = Done | More | Again | Wait | Held | Published | Refused | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One answered, readable look at the account: everything there that could be this post, oldest first.
+
+    An empty `candidates` means "not there at this moment"; only the caller decides when that has been seen often
+    enough. A look that was not answered raises instead."""
+
+    candidates: tuple[Published, ...] = ()
+    whole: bool = True
+    """False: only one task was asked about, not the account. Another one may hold the post, if somebody else began
+    another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class CannotTell:
+    """The network offers no way to find out. `hint` says where the owner can look."""
+
+    hint: str

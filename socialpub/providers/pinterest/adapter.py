@@ -1,0 +1,55 @@
+"""The adapter between the engine and everything that is peculiar to Pinterest."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from socialpub.core.settings.sections import PinterestSection
+from socialpub.providers.content import Account, Content, Options, Problem
+from socialpub.providers.http import Http
+from socialpub.providers.job import Job
+from socialpub.providers.oauth import OAuth
+from socialpub.providers.outcomes import CannotTell, Look, Outcome
+from socialpub.providers.pinterest import boards, check, find_post, options, plan, publish
+from socialpub.providers.pinterest.boards import Board, BoardSection
+from socialpub.providers.pinterest.oauth import PinterestOAuth
+from socialpub.providers.protocol import Step
+
+
+class Pinterest:
+    """Keeps no state but its section of the configuration."""
+
+    name = "pinterest"
+    label = "Pinterest"
+
+    def __init__(self, section: PinterestSection) -> None:
+        self.section = section
+        self.oauth: OAuth = PinterestOAuth(section)
+
+    def read_options(self, given: Mapping[str, Any]) -> tuple[Options, list[Problem]]:
+        return options.read(given)
+
+    def merge_options(self, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
+        return options.merge(stored, own)
+
+    def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
+        return check.problems(content, options, account, self.section)
+
+    def notes(self, content: Content, options: Mapping[str, Any]) -> list[str]:
+        return check.notes(content, options)
+
+    def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:  # noqa: ARG002
+        return plan.plan(content)
+
+    def run(self, step: str, job: Job) -> Outcome:
+        return publish.run(step, job, self.section)
+
+    def recover(self, job: Job) -> Look | CannotTell:
+        return find_post.look(job, self.section)
+
+    def list_boards(self, http: Http, token: str) -> list[Board]:
+        """The boards of the account that a pin can be put on. Raises `errors.py`."""
+        return boards.list_boards(http, self.section.api_url, token)
+
+    def list_sections(self, http: Http, token: str, board_id: str) -> list[BoardSection]:
+        """The sections of one of its boards. Raises `errors.py`."""
+        return boards.list_sections(http, self.section.api_url, token, board_id)

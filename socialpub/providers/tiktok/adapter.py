@@ -1,0 +1,49 @@
+"""The adapter between the engine and everything that is peculiar to TikTok."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from socialpub.core.settings.sections import TikTokSection
+from socialpub.providers.content import Account, Content, Options, Problem
+from socialpub.providers.job import Job
+from socialpub.providers.oauth import OAuth
+from socialpub.providers.outcomes import CannotTell, Done, Look, Outcome, Published
+from socialpub.providers.protocol import Step
+from socialpub.providers.tiktok import check, find_post, options, plan, publish
+from socialpub.providers.tiktok.oauth import TikTokOAuth
+
+
+class TikTok:
+    """Keeps no state but its section of the configuration."""
+
+    name = "tiktok"
+    label = "TikTok"
+
+    def __init__(self, section: TikTokSection) -> None:
+        self.section = section
+        self.oauth: OAuth = TikTokOAuth(section)
+
+    def read_options(self, given: Mapping[str, Any]) -> tuple[Options, list[Problem]]:
+        return options.read(given)
+
+    def merge_options(self, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
+        return options.merge(stored, own)
+
+    def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
+        return check.problems(content, options, account)
+
+    def notes(self, content: Content, options: Mapping[str, Any]) -> list[str]:
+        return check.notes(content, options)
+
+    def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:
+        return plan.plan(content, options)
+
+    def run(self, step: str, job: Job) -> Outcome:
+        return publish.run(step, job, self.section)
+
+    def recover(self, job: Job) -> Look | CannotTell | Done:
+        return find_post.look(job, self.section)
+
+    def fill_in(self, job: Job) -> Published | None:
+        """What TikTok tells of a post that is published already; None while it tells nothing."""
+        return find_post.fill_in(job, self.section)

@@ -1,0 +1,126 @@
+"""TikTok's refusals, row by row: its error codes when it is called, and its reasons when a task failed.
+
+Codes decide, never the HTTP status or the wording: refusals come with status 200 too.
+"""
+
+from datetime import datetime
+
+from socialpub.providers.error_table import NOT_4XX, Action, ErrorBody, ErrorRow, ErrorTable, Reason
+from socialpub.providers.responses import HttpResponse, json_object, object_at, seconds_in_header, shortened, text_at
+
+DAY_SECONDS = 24 * 3600.0
+MIN_PAUSE_SECONDS = 60.0
+"""TikTok's windows are a minute long and it names no time."""
+
+NO_CODE = ""
+"""Stands for the code of a response without one: something in between may have answered."""
+SCOPE_CODES = frozenset({"scope_not_authorized", "scope_permission_missed"})
+UNKNOWN_TASK = frozenset({"invalid_publish_id", "token_not_authorized_for_specified_publish_id"})
+INVALID = frozenset({"invalid_param", "invalid_params"})
+
+RATE_LIMITED = "TikTok's rate limit is reached."
+NOT_ACCEPTED = "TikTok does not accept the access token."
+
+BANNED = ErrorRow(
+    "TikTok bars this account from posting; the account was left alone for a day. See what TikTok's app says there.",
+    codes={"spam_risk_user_banned_from_posting"},
+    rest_seconds=DAY_SECONDS,
+)
+TOO_MANY_POSTS = ErrorRow(
+    "The account has reached TikTok's posts through apps for 24 hours (about 15, all apps together).",
+    codes={"spam_risk_too_many_posts"},
+    action=Action.WAIT,
+    wait_seconds=DAY_SECONDS,
+)
+
+ROWS: tuple[ErrorRow, ...] = (
+    ErrorRow(RATE_LIMITED, codes={"rate_limit_exceeded"}, action=Action.WAIT),
+    ErrorRow(RATE_LIMITED, {429}, {NO_CODE}, action=Action.WAIT),
+    # The token, and the app.
+    ErrorRow(NOT_ACCEPTED, codes={"access_token_invalid"}, action=Action.REFRESH),
+    ErrorRow(NOT_ACCEPTED, {401}, {NO_CODE}, action=Action.REFRESH),
+    ErrorRow(codes=SCOPE_CODES, reason=Reason.SCOPE_MISSING),
+    ErrorRow("The TikTok app has reached its number of posting accounts for 24 hours (5 while it is not audited).",
+             codes={"reached_active_user_cap"}, action=Action.HOLD_APP),
+    # The account.
+    TOO_MANY_POSTS,
+    ErrorRow("Five drafts of the last 24 hours wait in the TikTok inbox: finish them in the app.",
+             codes={"spam_risk_too_many_pending_share"}, action=Action.WAIT, wait_seconds=DAY_SECONDS),
+    BANNED,
+    # The post.
+    ErrorRow("The TikTok app is not audited: set the account itself to private in TikTok's app and privacyLevel to "
+             'SELF_ONLY, or use mode "draft".', codes={"unaudited_client_can_only_post_to_private_accounts"}),
+    ErrorRow("TikTok fetches photos only from addresses verified for the app: verify the domain of base_url, or its "
+             "prefix of media, under URL properties at developers.tiktok.com (in the app's production configuration).",
+             codes={"url_ownership_unverified"}),
+    ErrorRow("The account does not offer this privacyLevel any more: choose another one and post again.",
+             codes={"privacy_level_option_mismatch"}),
+    ErrorRow("Photo drafts need TikTok's app in version 31.8 or newer: update it, then again.",
+             codes={"app_version_check_failed"}),
+    ErrorRow("Check the text, the options and the media; otherwise it is a fault of socialpub.", codes=INVALID),
+    ErrorRow("TikTok does not know the post's publish_id, or no longer: look at the profile.",
+             codes={"invalid_publish_id"}),
+    ErrorRow("TikTok says that the post's publish_id belongs to another account: look at the profile.",
+             codes={"token_not_authorized_for_specified_publish_id"}),
+    # TikTok's own faults, and what comes from something in between: it may have happened all the same.
+    ErrorRow(codes={"ok", "internal_error"}, action=Action.NO_ANSWER),
+    ErrorRow(statuses=NOT_4XX | {408}, codes={NO_CODE}, action=Action.NO_ANSWER),
+    ErrorRow(statuses=frozenset(range(500, 1000)), action=Action.NO_ANSWER),
+)  # fmt: skip
+UNLISTED = ErrorRow()
+
+FAIL_REASONS: tuple[ErrorRow, ...] = (
+    ErrorRow("TikTok refused the file format. Videos: MP4, MOV or WebM with H.264, H.265, VP8 or VP9; photos: JPEG or "
+             "WebP.", codes={"file_format_check_failed"}),
+    ErrorRow("TikTok refused the duration: at most what it allows this creator (3 to 10 minutes).",
+             codes={"duration_check_failed"}),
+    ErrorRow("TikTok refused the frame rate: 23 to 60 frames a second.", codes={"frame_rate_check_failed"}),
+    ErrorRow("TikTok refused the picture size. Videos: 360 to 4096 pixels each side; photos: the shorter side at most "
+             "1080, at most 20 MB. One such photo fails the whole post.", codes={"picture_size_check_failed"}),
+    ErrorRow("TikTok had a fault of its own while it processed the post.", codes={"internal"}, action=Action.RESTART,
+             wait_seconds=600.0),
+    ErrorRow("TikTok could not fetch the media: base_url must be reachable from the internet by https, without "
+             "redirects.", codes={"video_pull_failed", "photo_pull_failed"}, action=Action.RESTART,
+             wait_seconds=300.0),
+    ErrorRow("The post was cancelled at TikTok. Create it again if it should still go out.",
+             codes={"publish_cancelled"}),
+    ErrorRow("The account's permission was taken back while TikTok processed the post.", codes={"auth_removed"},
+             action=Action.RECONNECT),
+    TOO_MANY_POSTS,
+    BANNED,
+    ErrorRow("TikTok takes the text for spam: change the caption and create the post again.",
+             codes={"spam_risk_text"}),
+    ErrorRow("TikTok takes the post for spam. Do not send it again as it is.", codes={"spam_risk"}),
+)  # fmt: skip
+
+
+def read_error(response: HttpResponse) -> ErrorBody:
+    """The `error` of an envelope, whose code is `ok` when nothing failed."""
+    error = object_at(json_object(response), "error")
+    code = text_at(error, "code")
+    return ErrorBody(
+        shortened(text_at(error, "message")),
+        code,
+        {code or NO_CODE},
+        request_id=text_at(error, "log_id") or text_at(error, "logid"),
+    )
+
+
+def _wait_seconds(response: HttpResponse, _: ErrorBody, __: datetime | None) -> float | None:
+    named = seconds_in_header(response, "retry-after")
+    return None if named is None else max(named, MIN_PAUSE_SECONDS)
+
+
+def _message(row: ErrorRow, status: int, body: ErrorBody, _: float | None) -> str:
+    if row.action is Action.NO_ANSWER:
+        return f"TikTok gave no usable answer (HTTP {status})."
+    quoted = f'"{body.message}"' if body.message else f"HTTP {status}"
+    trace = f" (log_id {body.request_id})" if body.request_id else ""
+    if row is UNLISTED:
+        return f"TikTok refused: {quoted}, {body.code or 'without a code'}{trace}."
+    if body.code in INVALID:
+        return f"TikTok refused: {quoted}{trace}. {row.advice}"
+    return row.advice
+
+
+TABLE = ErrorTable(ROWS, UNLISTED, read_error, _wait_seconds, _message)

@@ -1,0 +1,45 @@
+"""The adapter between the engine and everything that is peculiar to X."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from socialpub.core.settings.sections import XSection
+from socialpub.providers.content import Account, Content, Options, Problem
+from socialpub.providers.job import Job
+from socialpub.providers.oauth import OAuth
+from socialpub.providers.outcomes import CannotTell, Look, Outcome
+from socialpub.providers.protocol import Step
+from socialpub.providers.x import check, find_post, options, plan, publish
+from socialpub.providers.x.oauth import XOAuth
+
+
+class X:
+    """Keeps no state but its section of the configuration."""
+
+    name = "x"
+    label = "X"
+
+    def __init__(self, section: XSection) -> None:
+        self.section = section
+        self.oauth: OAuth = XOAuth(section)
+
+    def read_options(self, given: Mapping[str, Any]) -> tuple[Options, list[Problem]]:
+        return options.read(given)
+
+    def merge_options(self, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
+        return options.merge(stored, own)
+
+    def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
+        return check.problems(content, options, account)
+
+    def notes(self, content: Content, options: Mapping[str, Any]) -> list[str]:
+        return check.notes(content, options)
+
+    def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:  # noqa: ARG002
+        return plan.plan(content)
+
+    def run(self, step: str, job: Job) -> Outcome:
+        return publish.run(step, job, self.section)
+
+    def recover(self, job: Job) -> Look | CannotTell:
+        return find_post.look(job, self.section)

@@ -1,0 +1,27 @@
+"""What all requests of one web process share.
+
+It knows neither routes nor endpoints, so that everything which answers a request can know it.
+"""
+
+from collections import Counter
+
+from socialpub.accounts.api_keys import LastUses
+from socialpub.runtime import Runtime
+from socialpub.web.long_poll import LongPoll
+from socialpub.web.rate_limit import RateLimits
+
+
+class WebState:
+    """The parts, and what this process counts and remembers."""
+
+    def __init__(self, rt: Runtime) -> None:
+        self.rt = rt
+        self.long_poll = LongPoll(rt)
+        self.rate_limits = RateLimits(rt.settings.rate_limit, rt.clock)
+        self.last_uses = LastUses(rt)
+        self.answers: Counter[tuple[str, int]] = Counter()
+        """How many answers of each method and status there were, for the metrics."""
+        self.readiness: tuple[float, list[str]] | None = None
+        """When readiness was last checked (monotonic), and the reasons against it."""
+        self.closed = False
+        """Set when the database is closed: what still arrives is answered with 503."""

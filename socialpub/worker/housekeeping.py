@@ -1,0 +1,73 @@
+"""What is due now and then, whether or not anything is published.
+
+It may wait for a network or a disk, so it has a thread of its own in the worker.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from socialpub.accounts import consents, renewal, revocation
+from socialpub.core import logging
+from socialpub.core.errors import SocialpubError
+from socialpub.publishing import backfill, holds, idempotency, renditions, uploads
+from socialpub.runtime import Runtime
+
+LOOK_SECONDS = 1.0
+
+log = logging.get_logger("socialpub.sweep")
+
+
+@dataclass(slots=True)
+class PeriodicTask:
+    every_seconds: float
+    run: Callable[[Runtime], object]
+    due_at: float = 0.0
+    """On the monotonic clock."""
+
+
+class Housekeeping:
+    def __init__(self, rt: Runtime) -> None:
+        self.rt = rt
+        self.tasks = [
+            PeriodicTask(10.0, revocation.start),
+            PeriodicTask(60.0, renew_idle_tokens),
+            PeriodicTask(3600.0, renewal.warn),
+            PeriodicTask(20.0, backfill.ask),
+            PeriodicTask(3600.0, uploads.clean),
+            PeriodicTask(3600.0, renditions.clean),
+            PeriodicTask(3600.0, lambda rt: rt.write(idempotency.clean)),
+            PeriodicTask(3600.0, lambda rt: rt.write(consents.clean)),
+        ]
+        self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def join(self) -> None:
+        self._thread.join(timeout=5)
+
+    def _run(self) -> None:
+        while not self.rt.stopping.is_set():
+            for task in self.tasks:
+                run_if_due(self.rt, task)
+            self.rt.stopping.wait(LOOK_SECONDS)
+
+
+def run_if_due(rt: Runtime, task: PeriodicTask) -> None:
+    """Run a task whose time has come. It outlives whatever fails inside it: the next time may go well."""
+    now = rt.clock.monotonic()
+    if now < task.due_at:
+        return
+    task.due_at = now + task.every_seconds
+    try:
+        task.run(rt)
+    except SocialpubError as error:
+        log.warning("the worker could not do all of its periodic work", reason=error.detail)
+    except Exception:
+        log.error("a periodic task failed and runs again at its next time", exc_info=True)
+
+
+def renew_idle_tokens(rt: Runtime) -> str | None:
+    """Renew one profile's tokens, not of a network that refuses this app; returns the profile's id, or None."""
+    return renewal.keep_alive(rt, holds.held(rt.reader))

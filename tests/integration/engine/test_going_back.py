@@ -1,0 +1,59 @@
+"""Going back to an earlier step is counted by the engine, per reason, and ends as the network's adapter says."""
+
+import pytest
+
+from socialpub.db.models import State
+from socialpub.providers.outcomes import Again, Outcome, Refused
+from socialpub.providers.protocol import Kind
+from socialpub.runtime import Runtime
+from tests.support.appliance import accept, attempts_of, message_of, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import ScriptedNetwork
+
+GONE = "The upload is gone; it is sent anew."
+STILL_GONE = Refused("The upload was gone every time. Create the post again.", "gone")
+
+
+@pytest.fixture
+def network() -> ScriptedNetwork:
+    return ScriptedNetwork(("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
+
+
+def again(reason: str = GONE, limit: int = 2, otherwise: Outcome | None = STILL_GONE) -> Again:
+    return Again("upload", {}, reason, limit, otherwise=otherwise)
+
+
+def test_it_goes_back_as_often_as_the_limit_allows_and_is_told_how_often(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    network.results["create_post"] = [again(), again()]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert network.asked == ["upload", "create_post"] * 3
+    assert [job.times(GONE) for job in network.jobs] == [0, 0, 1, 1, 2, 2]
+    assert state_of(rt, post) is State.PUBLISHED
+
+
+@pytest.mark.parametrize(("otherwise", "message"), [(STILL_GONE, STILL_GONE.message), (None, GONE)])
+def test_at_the_limit_it_is_what_the_adapter_says_otherwise(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, otherwise: Outcome | None, message: str
+) -> None:
+    network.results["create_post"] = [again(otherwise=otherwise) for _ in range(3)]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert network.asked == ["upload", "create_post"] * 3
+    assert state_of(rt, post) is State.FAILED
+    assert message in message_of(rt, post)
+    assert network.effects == []
+
+
+def test_each_reason_is_counted_by_itself(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    network.results["create_post"] = [again(limit=1), again("It was too large.", limit=1), again(limit=1)]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert network.asked == ["upload", "create_post"] * 3
+    assert state_of(rt, post) is State.FAILED
+    assert [outcome for _, outcome in attempts_of(rt, post)].count("retrying") == 2

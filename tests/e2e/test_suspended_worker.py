@@ -18,7 +18,7 @@ def test_a_suspended_worker_keeps_its_call_and_a_second_worker_does_the_rest(
         lambda: installation.x.in_flight() == 1 and installation.x.texts() == ["Held in the air"],
         "the call is on its way",
     )
-    suspend_without_the_pen(first, caller)
+    suspend_while_it_does_not_write(first, caller)
     second = installation.start("worker")
     other = caller.publish("By the second worker", installation.profiles[1])
     after = caller.publish("Behind it in the lane", installation.profiles[0])
@@ -35,7 +35,7 @@ def test_a_suspended_worker_keeps_its_call_and_a_second_worker_does_the_rest(
     assert sorted(installation.x.texts()) == ["Behind it in the lane", "By the second worker", "Held in the air"]
 
 
-def suspend_without_the_pen(worker: Process, caller: Caller) -> None:
+def suspend_while_it_does_not_write(worker: Process, caller: Caller) -> None:
     """Stop it at a moment when it is not just writing: holding the database, it would hold up everybody."""
 
     def suspended() -> bool:

@@ -88,24 +88,24 @@ class Means(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Fault:
     means: Means
-    strike: Callable[[Environment, str, Call], None]
+    apply: Callable[[Environment, str, Call], None]
     """(env, network, call): from now on that call meets it."""
 
 
 def scripted(means: Means, verb: str, *args: Any, times: float = 1, **kwargs: Any) -> Fault:
     """A fault that the sandbox plays."""
 
-    def strike(env: Environment, network: str, call: Call) -> None:
+    def apply(env: Environment, network: str, call: Call) -> None:
         upcoming = env.world.networks[network].next(call.endpoint).skipping(call.skip)
         getattr(upcoming, verb)(*args, **kwargs).times(times)
 
-    return Fault(means, strike)
+    return Fault(means, apply)
 
 
 def unreachable(means: Means, times: int) -> Fault:
     """The call does not leave the machine."""
 
-    def strike(env: Environment, network: str, call: Call) -> None:
+    def apply(env: Environment, network: str, call: Call) -> None:
         left, met = times, 0
 
         def broken(request: httpx2.Request) -> None:
@@ -119,7 +119,7 @@ def unreachable(means: Means, times: int) -> Fault:
 
         env.transport.before_call = broken
 
-    return Fault(means, strike)
+    return Fault(means, apply)
 
 
 FAULTS: dict[str, Fault] = {
@@ -252,16 +252,16 @@ def begin(
 def play(env: Environment, network: Network, title: str, call: str, fault: str) -> None:
     """One cell, from acceptance to the last look."""
     story = network.stories[title]
-    struck, at = network.fault(fault), Call.of(call)
+    fault_met, at = network.fault(fault), Call.of(call)
     with story.under():
         post = begin(env, network, story, network.connect(env.rt, env.world))
-        struck.strike(env, network.name, at)
+        fault_met.apply(env, network.name, at)
         drain(env.rt, env.clock)
     assert env.transport.called.count(at.endpoint) > at.skip, "the call that should meet the fault was never made"
     assert_the_outcome_is_true(env.rt, env.world, network, post)
     place = story.place_of(call)
-    due = COMES_TO[struck.means, place]
-    if place is Place.COMMIT and struck.means is Means.OPEN and story.read_back_by is None:
+    due = COMES_TO[fault_met.means, place]
+    if place is Place.COMMIT and fault_met.means is Means.OPEN and story.read_back_by is None:
         due = State.UNCONFIRMED
     due = story.otherwise.get(call, {}).get(fault, due)
     assert state_of(env.rt, post) is due, message_of(env.rt, post)

@@ -55,11 +55,11 @@ def test_the_question_meets_a_fault(env: Environment, network: str, story: str, 
     verb = "times_out_after_effect" if effect else "times_out_before_effect"
     getattr(env.world.networks[network].next(chosen.commit), verb)()
     assert chosen.read_back_by is not None
-    struck = played.fault(fault)
-    struck.strike(env, network, Call(chosen.read_back_by))
+    fault_met = played.fault(fault)
+    fault_met.apply(env, network, Call(chosen.read_back_by))
     drain(env.rt, env.clock)
     assert_the_outcome_is_true(env.rt, env.world, played, post)
-    answered = struck.means in ANSWERED_IN_THE_END and (network, fault) not in NO_ANSWER
+    answered = fault_met.means in ANSWERED_IN_THE_END and (network, fault) not in NO_ANSWER
     assert state_of(env.rt, post) is (State.PUBLISHED if answered else State.UNCONFIRMED), message_of(env.rt, post)
 
 

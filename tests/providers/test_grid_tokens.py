@@ -30,30 +30,30 @@ PASS = (
 CELLS = [(network, fault) for network in NETWORKS for fault in FAULTS]
 
 
-def tired(env: Environment, network: str) -> str:
+def with_expired_token(env: Environment, network: str) -> str:
     """A profile whose access token has run out."""
     profile = NETWORKS[network].connect(env.rt, env.world, expires_in=60)
     env.clock.forward(120)
     return profile
 
 
-def standing(env: Environment, profile: str) -> str:
+def profile_status(env: Environment, profile: str) -> str:
     return str(env.rt.reader.value("SELECT status FROM profile WHERE id = ?", (profile,)))
 
 
 @pytest.mark.parametrize(("network", "fault"), CELLS, ids=[" · ".join(cell) for cell in CELLS])
 def test_the_refresh_meets_a_fault(env: Environment, network: str, fault: str) -> None:
     played, chosen = story_of(network, SIMPLE[network])
-    profile = tired(env, network)
+    profile = with_expired_token(env, network)
     post = begin(env, played, chosen, profile)
-    played.fault(fault).strike(env, network, Call("token"))
+    played.fault(fault).apply(env, network, Call("token"))
     drain(env.rt, env.clock)
     assert_the_outcome_is_true(env.rt, env.world, played, post)
     if fault in PASS:
         assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
     if state_of(env.rt, post) is State.PUBLISHED:
-        assert standing(env, profile) == "active"
-    if standing(env, profile) == "reauthRequired":
+        assert profile_status(env, profile) == "active"
+    if profile_status(env, profile) == "reauthRequired":
         assert "again" in message_of(env.rt, post), "the owner is told to connect again"
 
 
@@ -69,7 +69,7 @@ def test_ten_deliveries_due_at_once_on_an_expired_token_need_one_refresh(
         account_id = env.rt.reader.value("SELECT account_id FROM profile WHERE id = ?", (profile,))
         env.world.networks[network].tokens.expire(account_id)
     else:
-        profile = tired(env, network)
+        profile = with_expired_token(env, network)
     posts = [begin(env, played, chosen, profile, body=f"Number {number}") for number in range(10)]
     drain(env.rt, env.clock, within=1800)
     assert {state_of(env.rt, post) for post in posts} == {State.PUBLISHED}
@@ -79,7 +79,7 @@ def test_ten_deliveries_due_at_once_on_an_expired_token_need_one_refresh(
 @pytest.mark.parametrize("network", NETWORKS)
 def test_two_processes_that_find_the_same_token_expired_need_one_refresh(env: Environment, network: str) -> None:
     played, chosen = story_of(network, SIMPLE[network])
-    profile = tired(env, network)
+    profile = with_expired_token(env, network)
     post = begin(env, played, chosen, profile)
     (delivery,) = (row[0] for row in env.rt.reader.all("SELECT id FROM delivery"))
     second = grid_appliance(env.folder, env.clock, env.rt.http)
@@ -107,7 +107,7 @@ def test_two_processes_that_find_the_same_token_expired_need_one_refresh(env: En
 @pytest.mark.parametrize("network", NETWORKS)
 def test_the_worker_dies_around_the_refresh(env: Environment, network: str, moment: str) -> None:
     played, chosen = story_of(network, SIMPLE[network])
-    profile = tired(env, network)
+    profile = with_expired_token(env, network)
     post = begin(env, played, chosen, profile)
 
     def dies(request: httpx2.Request) -> None:
@@ -125,7 +125,7 @@ def test_the_worker_dies_around_the_refresh(env: Environment, network: str, mome
         assert_the_outcome_is_true(successor, env.world, played, post)
         # The pair that nobody wrote down is lost when the network takes the old one no more; then the owner is told.
         # X's text begins with its commit, which was announced already: without a token nobody can tell any more.
-        lives = standing(env, profile) == "active"
+        lives = profile_status(env, profile) == "active"
         lost = State.UNCONFIRMED if network == "x" else State.FAILED
         assert state_of(successor, post) is (State.PUBLISHED if lives else lost)
         assert lives or moment == "after"

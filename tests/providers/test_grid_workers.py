@@ -96,7 +96,7 @@ class Gate(threading.Event):
         return super().wait(timeout or PATIENT_SECONDS)
 
 
-def stand_still(env: Environment, network: str, call: str, *, after_effect: bool) -> Gate:
+def block_call(env: Environment, network: str, call: str, *, after_effect: bool) -> Gate:
     gate, at = Gate(), Call.of(call)
     upcoming = env.world.networks[network].next(at.endpoint).skipping(at.skip)
     upcoming.blocks_until(gate, after_effect=after_effect)
@@ -111,7 +111,7 @@ def test_an_owner_that_hangs_in_its_commit_keeps_it_and_ends_it(
     played, chosen = story_of(network, story)
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     drain_up_to_the_commit(env, chosen.commit)
-    gate = stand_still(env, network, chosen.commit, after_effect=after_effect)
+    gate = block_call(env, network, chosen.commit, after_effect=after_effect)
     with successor_of(env) as other:
         with in_another_thread(env.rt):
             assert gate.reached.wait(PATIENT_SECONDS)
@@ -134,7 +134,7 @@ def test_an_answer_comes_after_another_process_took_the_row(
     played, chosen = story_of(network, story)
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     drain_up_to_the_commit(env, chosen.commit)
-    gate = stand_still(env, network, chosen.commit, after_effect=True)
+    gate = block_call(env, network, chosen.commit, after_effect=True)
     with successor_of(env) as successor:
         with in_another_thread(env.rt):
             assert gate.reached.wait(PATIENT_SECONDS)
@@ -155,7 +155,7 @@ def test_a_late_answer_that_names_the_post_settles_what_the_lists_do_not_show_ye
     env.world.x.list_lag_seconds = env.world.pinterest.list_lag_seconds = 10 * HOUR
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     drain_up_to_the_commit(env, chosen.commit)
-    gate = stand_still(env, network, chosen.commit, after_effect=True)
+    gate = block_call(env, network, chosen.commit, after_effect=True)
     with successor_of(env) as successor:
         with in_another_thread(env.rt):
             assert gate.reached.wait(PATIENT_SECONDS)
@@ -175,7 +175,7 @@ def test_the_effect_itself_comes_late_while_the_account_is_read_back(
     played, chosen = story_of(network, story)
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     drain_up_to_the_commit(env, chosen.commit)
-    gate = stand_still(env, network, chosen.commit, after_effect=False)
+    gate = block_call(env, network, chosen.commit, after_effect=False)
     with successor_of(env) as successor:
         with in_another_thread(env.rt):
             assert gate.reached.wait(PATIENT_SECONDS)

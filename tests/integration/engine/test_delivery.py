@@ -7,8 +7,8 @@ import pytest
 
 from socialpub.core.errors import Conflict
 from socialpub.db.models import State
-from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, Rejected, Throttled
-from socialpub.providers.outcomes import CannotTell, Held, Look, More, Published, Refused, Wait
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, Rejected
+from socialpub.providers.outcomes import Held, Look, More, Published, Refused, Wait
 from socialpub.providers.protocol import Kind
 from socialpub.publishing import deliveries, posts
 from socialpub.publishing.drafts import Change
@@ -86,94 +86,6 @@ def test_a_call_that_never_left_is_made_again(
     assert network.effects == ["Hello"]
     assert state_of(rt, post) is State.PUBLISHED
     assert attempts_of(rt, post) == [("create_post", "retrying")] * 2 + [("create_post", "published")]
-
-
-def test_an_unknown_outcome_is_read_back_and_found(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
-    network.results["create_post"] = [NoAnswer("timed out")]
-    network.results["recover"] = [Look(), Look((Published("77", "https://x.example/77"),))]
-    post = accept(rt, profile)
-    drain(rt, clock)
-    assert network.asked.count("create_post") == 1
-    assert state_of(rt, post) is State.PUBLISHED
-    assert rt.reader.value("SELECT provider_post_id FROM delivery") == "77"
-
-
-def test_an_absent_post_is_sent_once_more_and_never_a_third_time(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
-    network.results["create_post"] = [NoAnswer("timed out"), NoAnswer("timed out again")]
-    post = accept(rt, profile)
-    drain(rt, clock)
-    assert network.asked.count("create_post") == 2
-    assert network.asked.count("recover") == 2 * len(deliveries.LOOK_AFTER_SECONDS)
-    assert state_of(rt, post) is State.UNCONFIRMED
-    assert message_of(rt, post).startswith("Outcome unknown:")
-    assert network.jobs[1].unknown_before
-
-
-def test_a_network_that_cannot_tell_leaves_the_outcome_unknown(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
-    network.results["create_post"] = [NoAnswer("timed out")]
-    network.results["recover"] = [CannotTell("Look at x.com/demo.")]
-    post = accept(rt, profile)
-    drain(rt, clock)
-    assert network.asked.count("create_post") == 1
-    assert message_of(rt, post) == "Outcome unknown: timed out. Look at x.com/demo."
-
-
-def test_reading_back_never_adopts_what_another_delivery_holds(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
-    first = accept(rt, profile, body="same")
-    drain(rt)
-    network.results["create_post"] = [NoAnswer("timed out")]
-    network.results["recover"] = [Look((Published("1"), Published("2")))]
-    second = accept(rt, profile, body="same")
-    drain(rt, clock)
-    held = [r[0] for r in rt.reader.all("SELECT provider_post_id FROM delivery ORDER BY id")]
-    assert (state_of(rt, first), state_of(rt, second)) == (State.PUBLISHED, State.PUBLISHED)
-    assert held == ["1", "2"]
-
-
-def test_nothing_of_equal_content_is_sent_while_one_is_being_read_back(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
-    network.results["create_post"] = [NoAnswer("timed out")]
-    network.results["recover"] = [Look(), Look((Published("9"),))]
-    first, second, other = accept(rt, profile), accept(rt, profile), accept(rt, profile, body="another")
-    drain(rt)
-    assert [state_of(rt, post) for post in (first, second, other)] == [State.QUEUED, State.QUEUED, State.PUBLISHED]
-    drain(rt, clock)
-    assert [state_of(rt, post) for post in (first, second)] == [State.PUBLISHED, State.PUBLISHED]
-    asked = network.asked
-    assert asked.index("create_post", asked.index("recover")) > len(asked) - 1 - asked[::-1].index("recover")
-
-
-def test_a_rate_limit_clears_the_mark_and_is_never_shortened(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
-    network.results["create_post"] = [Throttled("slow down", retry_after_seconds=900)]
-    began = clock.now()
-    post, other = accept(rt, profile), accept(rt, profile, body="other")
-    drain(rt)
-    assert network.asked == ["create_post"], "the other one does not ask again"
-    drain(rt, clock)
-    assert network.jobs[1].now - began >= timedelta(seconds=900)
-    assert {state_of(rt, post), state_of(rt, other)} == {State.PUBLISHED}
-    assert rt.reader.value("SELECT count(*) FROM delivery WHERE committed_at IS NULL") == 0
-
-
-def test_a_wait_that_outlasts_the_patience_ends_the_delivery_at_once(
-    rt: Runtime, network: ScriptedNetwork, profile: str
-) -> None:
-    network.results["create_post"] = [Throttled("monthly cap", retry_after_seconds=30 * 24 * 3600)]
-    post = accept(rt, profile)
-    drain(rt)
-    assert state_of(rt, post) is State.FAILED
-    assert "monthly cap" in message_of(rt, post)
 
 
 def test_an_expired_token_is_refreshed_once_and_the_call_repeated(
@@ -332,21 +244,6 @@ def test_a_row_whose_owner_lives_is_never_taken_however_the_clock_jumps(
     other.close()
     drain(rt, clock)
     assert network.effects == ["Hello"]
-
-
-def test_a_clock_that_jumps_ahead_does_not_shorten_the_looks(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
-    network.results["create_post"] = [NoAnswer("timed out")]
-    post = accept(rt, profile)
-    drain(rt)
-    for _ in range(8):
-        clock.jump(3600)
-        drain(rt)
-    assert network.asked.count("create_post") == 1
-    assert state_of(rt, post) is State.QUEUED
-    drain(rt, clock)
-    assert state_of(rt, post) is State.PUBLISHED
 
 
 def test_a_profile_disconnected_meanwhile_sends_nothing(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:

@@ -1,4 +1,4 @@
-"""What an adversary would try: orders, changes and limits that come at the worst moment."""
+"""Stops, changes and disconnections that come while a step runs: what was ordered last is obeyed."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -25,9 +25,6 @@ from tests.support.scripted_network import ScriptedNetwork
 
 FILM = (("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
 FILM_ONCE = [name for name, _ in FILM]
-
-
-# --- orders at the worst moment --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("answer", [AppRefused("out of credits"), Throttled("slow", retry_after_seconds=60)])
@@ -163,78 +160,6 @@ def test_a_post_that_cannot_be_examined_fails_and_lets_the_lane_go_on(
     drain(rt)
     assert (state_of(rt, strange), state_of(rt, plain)) == (State.FAILED, State.PUBLISHED)
     assert "log" in message_of(rt, strange)
-
-
-# --- what a network named --------------------------------------------------------------------------------------------
-
-
-def test_a_limit_under_the_networks_own_name_keeps_the_others_of_the_profile_quiet(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
-    network.results["create_post"] = [Throttled("slow down", retry_after_seconds=900, endpoint="POST /2/tweets")]
-    first, other = accept(rt, profile), accept(rt, profile, body="other")
-    drain(rt)
-    assert network.asked == ["create_post"], "the other one does not ask again"
-    clock.forward(899)
-    drain(rt)
-    assert network.asked == ["create_post"]
-    drain(rt, clock)
-    assert {state_of(rt, first), state_of(rt, other)} == {State.PUBLISHED}
-
-
-def test_a_wait_that_a_network_named_does_not_count_as_being_down(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
-    network.results["create_post"] = [Throttled("the day is full", retry_after_seconds=25 * 3600)]
-    first, other = accept(rt, profile), accept(rt, profile, body="other")
-    drain(rt, clock)
-    assert {state_of(rt, first), state_of(rt, other)} == {State.PUBLISHED}, message_of(rt, other)
-
-
-def test_a_post_that_would_have_to_wait_longer_than_the_patience_ends_at_once_though_another_met_the_limit(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
-    network.results["create_post"] = [Throttled("monthly cap", retry_after_seconds=30 * 24 * 3600)]
-    first, other = accept(rt, profile), accept(rt, profile, body="other")
-    drain(rt)
-    assert {state_of(rt, first), state_of(rt, other)} == {State.FAILED}
-    assert "monthly cap" in message_of(rt, other)
-    assert network.asked == ["create_post"]
-
-
-# --- reading back ----------------------------------------------------------------------------------------------------
-
-
-def test_the_second_reading_back_looks_since_the_first_call(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
-    network.results["create_post"] = [NoAnswer("timed out"), NoAnswer("timed out")]
-    since: list[object] = []
-    recover = network.recover
-
-    def look(job: Job) -> Any:
-        since.append(job.committed_at)
-        return recover(job)
-
-    network.recover = look  # type: ignore[method-assign]
-    accept(rt, profile)
-    drain(rt, clock)
-    assert len(since) == 2 * len(deliveries.LOOK_AFTER_SECONDS)
-    assert len(set(since)) == 1
-
-
-@pytest.mark.parametrize(
-    "other", ["See http://example.org", "See example.org", "See https://elsewhere.example/a", "@you See example.org"]
-)
-def test_posts_that_a_timeline_shows_alike_are_not_read_back_side_by_side(
-    rt: Runtime, network: ScriptedNetwork, profile: str, other: str
-) -> None:
-    network.results["create_post"] = [NoAnswer("timed out")]
-    accept(rt, profile, body="See https://example.org/")
-    second = accept(rt, profile, body=other)
-    drain(rt)
-    assert network.asked == ["create_post"]
-    assert state_of(rt, second) is State.QUEUED
 
 
 def drain_once(rt: Runtime) -> None:

@@ -1,0 +1,66 @@
+"""A plan with a step of every kind: one prepares, one asks before the commit, one commits, one asks after it."""
+
+from enum import StrEnum
+
+from socialpub.db.models import State
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Done, Look, Outcome, Published
+from socialpub.providers.protocol import Kind
+from socialpub.runtime import Runtime
+from tests.support.appliance import message_of, state_of, status_of
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import ScriptedNetwork
+
+
+class Place(StrEnum):
+    """By the name of its step."""
+
+    PREPARE = "upload"
+    POLL_BEFORE = "await_processing"
+    COMMIT = "create_post"
+    POLL_AFTER = "await_outcome"
+
+
+class FourSteps(ScriptedNetwork):
+    """Makes the post with the commit, and tells its id with the step after it."""
+
+    def __init__(self, clock: HandClock) -> None:
+        super().__init__(
+            (Place.PREPARE, Kind.PREPARE),
+            (Place.POLL_BEFORE, Kind.POLL),
+            (Place.COMMIT, Kind.COMMIT),
+            (Place.POLL_AFTER, Kind.POLL),
+        )
+        self.clock = clock
+        self.called_at: dict[str, list[float]] = {}
+
+    def run(self, step: str, job: Job) -> Outcome:
+        self.called_at.setdefault(step, []).append(self.clock.monotonic())
+        return super().run(step, job)
+
+    def goes_well(self, step: str, job: Job) -> Outcome:
+        if step == Place.COMMIT:
+            self.publish(job.content.text)
+        if step == Place.POLL_AFTER:
+            return Published(str(len(self.effects)))
+        return Done({**job.memo, step: True})
+
+    def recover(self, job: Job) -> Look:
+        if self.effects and not self.results.get("recover"):
+            self.results["recover"] = [Done({**job.memo, Place.COMMIT: True})]
+        return super().recover(job)  # type: ignore[return-value]
+
+
+def assert_it_is_true(rt: Runtime, network: FourSteps, post: str) -> None:
+    match state_of(rt, post):
+        case State.PUBLISHED:
+            assert len(network.effects) == 1
+        case State.FAILED:
+            assert network.effects == []
+            assert not message_of(rt, post).startswith("Outcome unknown:")
+        case State.UNCONFIRMED:
+            assert len(network.effects) <= 1
+            assert message_of(rt, post).startswith("Outcome unknown: ")
+        case state:
+            raise AssertionError(f"not settled: {state}")
+    assert status_of(rt, post) == "settled"

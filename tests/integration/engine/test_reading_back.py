@@ -1,0 +1,131 @@
+"""Looking at the account for what became of a commit."""
+
+from typing import Any
+
+import pytest
+
+from socialpub.db.models import State
+from socialpub.providers.errors import NoAnswer
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import CannotTell, Look, Published
+from socialpub.publishing import deliveries
+from socialpub.runtime import Runtime
+from tests.support.appliance import (
+    accept,
+    message_of,
+    state_of,
+)
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import ScriptedNetwork
+
+
+def test_the_second_reading_back_looks_since_the_first_call(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    network.results["create_post"] = [NoAnswer("timed out"), NoAnswer("timed out")]
+    since: list[object] = []
+    recover = network.recover
+
+    def look(job: Job) -> Any:
+        since.append(job.committed_at)
+        return recover(job)
+
+    network.recover = look  # type: ignore[method-assign]
+    accept(rt, profile)
+    drain(rt, clock)
+    assert len(since) == 2 * len(deliveries.LOOK_AFTER_SECONDS)
+    assert len(set(since)) == 1
+
+
+@pytest.mark.parametrize(
+    "other", ["See http://example.org", "See example.org", "See https://elsewhere.example/a", "@you See example.org"]
+)
+def test_posts_that_a_timeline_shows_alike_are_not_read_back_side_by_side(
+    rt: Runtime, network: ScriptedNetwork, profile: str, other: str
+) -> None:
+    network.results["create_post"] = [NoAnswer("timed out")]
+    accept(rt, profile, body="See https://example.org/")
+    second = accept(rt, profile, body=other)
+    drain(rt)
+    assert network.asked == ["create_post"]
+    assert state_of(rt, second) is State.QUEUED
+
+
+def test_an_unknown_outcome_is_read_back_and_found(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    network.results["create_post"] = [NoAnswer("timed out")]
+    network.results["recover"] = [Look(), Look((Published("77", "https://x.example/77"),))]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert network.asked.count("create_post") == 1
+    assert state_of(rt, post) is State.PUBLISHED
+    assert rt.reader.value("SELECT provider_post_id FROM delivery") == "77"
+
+
+def test_an_absent_post_is_sent_once_more_and_never_a_third_time(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    network.results["create_post"] = [NoAnswer("timed out"), NoAnswer("timed out again")]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert network.asked.count("create_post") == 2
+    assert network.asked.count("recover") == 2 * len(deliveries.LOOK_AFTER_SECONDS)
+    assert state_of(rt, post) is State.UNCONFIRMED
+    assert message_of(rt, post).startswith("Outcome unknown:")
+    assert network.jobs[1].unknown_before
+
+
+def test_a_network_that_cannot_tell_leaves_the_outcome_unknown(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    network.results["create_post"] = [NoAnswer("timed out")]
+    network.results["recover"] = [CannotTell("Look at x.com/demo.")]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert network.asked.count("create_post") == 1
+    assert message_of(rt, post) == "Outcome unknown: timed out. Look at x.com/demo."
+
+
+def test_reading_back_never_adopts_what_another_delivery_holds(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    first = accept(rt, profile, body="same")
+    drain(rt)
+    network.results["create_post"] = [NoAnswer("timed out")]
+    network.results["recover"] = [Look((Published("1"), Published("2")))]
+    second = accept(rt, profile, body="same")
+    drain(rt, clock)
+    held = [r[0] for r in rt.reader.all("SELECT provider_post_id FROM delivery ORDER BY id")]
+    assert (state_of(rt, first), state_of(rt, second)) == (State.PUBLISHED, State.PUBLISHED)
+    assert held == ["1", "2"]
+
+
+def test_nothing_of_equal_content_is_sent_while_one_is_being_read_back(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    network.results["create_post"] = [NoAnswer("timed out")]
+    network.results["recover"] = [Look(), Look((Published("9"),))]
+    first, second, other = accept(rt, profile), accept(rt, profile), accept(rt, profile, body="another")
+    drain(rt)
+    assert [state_of(rt, post) for post in (first, second, other)] == [State.QUEUED, State.QUEUED, State.PUBLISHED]
+    drain(rt, clock)
+    assert [state_of(rt, post) for post in (first, second)] == [State.PUBLISHED, State.PUBLISHED]
+    asked = network.asked
+    assert asked.index("create_post", asked.index("recover")) > len(asked) - 1 - asked[::-1].index("recover")
+
+
+def test_a_clock_that_jumps_ahead_does_not_shorten_the_looks(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    network.results["create_post"] = [NoAnswer("timed out")]
+    post = accept(rt, profile)
+    drain(rt)
+    for _ in range(8):
+        clock.jump(3600)
+        drain(rt)
+    assert network.asked.count("create_post") == 1
+    assert state_of(rt, post) is State.QUEUED
+    drain(rt, clock)
+    assert state_of(rt, post) is State.PUBLISHED

@@ -8,12 +8,12 @@ import pytest
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import ConnectionCut, Hang, World
-from socialpub.sandbox.faults import Upcoming
+from socialpub.sandbox.faults import FaultScript
 from tests.sandbox.x_caller import Caller
 from tests.support.hand_clock import HandClock
 
 
-def script(upcoming: Upcoming, fault: str, how: dict[str, Any]) -> None:
+def script(upcoming: FaultScript, fault: str, how: dict[str, Any]) -> None:
     getattr(upcoming, fault)(**how)
 
 

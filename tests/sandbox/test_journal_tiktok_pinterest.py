@@ -42,7 +42,7 @@ def test_shares_and_posts_survive_a_restart(life: Life) -> None:
         demo.status(publish_id(draft))
         demo.status(publish_id(draft))
         before.tiktok.tasks.finish_draft(publish_id(draft), privacy="SELF_ONLY")
-        before.tiktok.tasks.next_fate("spam_risk")
+        before.tiktok.next_fate("spam_risk")
         failed = demo.post()
         demo.status(failed)
         demo.status(failed)

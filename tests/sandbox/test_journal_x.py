@@ -56,7 +56,7 @@ def test_accounts_of_the_other_networks_survive_too(life: Life) -> None:
     after = life()
     for book, granted in ((after.tiktok.tokens, tiktok), (after.pinterest.tokens, pinterest)):
         assert book.bearer(granted["accessToken"]) is not None
-    assert after.tiktok.user_named("neu") == before.tiktok.user_named("neu")
+    assert after.tiktok.account_named("neu") == before.tiktok.account_named("neu")
     assert after.pinterest.account_named("neu") == before.pinterest.account_named("neu")
 
 

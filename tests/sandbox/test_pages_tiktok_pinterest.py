@@ -88,10 +88,10 @@ def test_readers_see_boards_with_pins(world: World, web: TestClient) -> None:
 
 def test_media_that_made_room_for_others_are_mentioned_as_gone(world: World, web: TestClient) -> None:
     tiktok(world, web).post()
-    world.tiktok.tasks.shelf.take(world.tiktok.posts[0].media[0].id)
+    world.tiktok.tasks.cache.take(world.tiktok.posts[0].media[0].id)
     assert "no longer kept" in web.get("/tiktok/feed").text
     Pinner(web, world).pin()
-    world.pinterest.shelf.take(world.pinterest.pins[0].pictures[0].id)
+    world.pinterest.cache.take(world.pinterest.pins[0].pictures[0].id)
     assert "no longer kept" in web.get("/pinterest/feed").text
 
 

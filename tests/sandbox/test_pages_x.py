@@ -66,5 +66,5 @@ def test_a_fault_can_be_arranged_from_the_feed(world: World, web: TestClient, de
 def test_media_that_made_room_for_others_are_mentioned_as_gone(world: World, web: TestClient, demo: Caller) -> None:
     photo = demo.upload()
     demo.post(media={"media_ids": [photo]})
-    world.x.media.shelf.take(photo)
+    world.x.media.cache.take(photo)
     assert "no longer kept" in web.get("/x/feed").text

@@ -212,7 +212,7 @@ def test_an_app_that_is_not_approved_and_a_scope_that_is_missing(world: World, w
 def test_accounts_that_are_no_business_can_be_told_to_be_unreadable(world: World, demo: Pinner) -> None:
     world.pinterest.pinner_data_denied = True
     assert demo.call("GET", "/boards").status_code == 200
-    world.pinterest.change_user("demo", account_type="PINNER")
+    world.pinterest.change_account("demo", account_type="PINNER")
     assert demo.pin().status_code == 201
     for path in ("/boards", f"/boards/{demo.board_id}", f"/boards/{demo.board_id}/pins", "/pins"):
         answer = demo.call("GET", path)

@@ -129,11 +129,11 @@ def test_films_are_looked_into(world: World, demo: Pinner, tmp_path: Path) -> No
 def test_a_large_film_is_counted_and_hashed_but_not_kept(
     world: World, demo: Pinner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from socialpub.sandbox import inflow
+    from socialpub.sandbox import streamed_body
 
-    monkeypatch.setattr(inflow, "KEPT_BYTES", 1000)
+    monkeypatch.setattr(streamed_body, "KEPT_BYTES", 1000)
     data = FILM + bytes(3_000_000)
     media_id = demo.film(data)
     film = world.pinterest.media[media_id]
     assert (film.size, film.sha256) == (len(data), hashlib.sha256(data).hexdigest())
-    assert world.pinterest.shelf.get(media_id) is None
+    assert world.pinterest.cache.get(media_id) is None

@@ -1,5 +1,6 @@
 """Over a real socket: connections really break, calls really hang, a stop lets go of them."""
 
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ import httpx2
 import pytest
 
 from socialpub.sandbox import World
-from socialpub.sandbox.server import Server, listen
+from socialpub.sandbox.server import SandboxServer
 
 
 @pytest.fixture
@@ -18,8 +19,8 @@ def world() -> World:
 
 @pytest.fixture
 def server(world: World) -> Iterator[str]:
-    sock = listen("127.0.0.1", 0)
-    running = Server(world)
+    sock = socket.create_server(("127.0.0.1", 0))
+    running = SandboxServer(world)
     thread = threading.Thread(target=running.run, kwargs={"sockets": [sock]}, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{sock.getsockname()[1]}"

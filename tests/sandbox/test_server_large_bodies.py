@@ -1,6 +1,7 @@
 """Over a real socket: TikTok pulls by itself, and large bodies flow through without being held."""
 
 import hashlib
+import socket
 import threading
 import tracemalloc
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ import httpx2
 import pytest
 
 from socialpub.sandbox import World
-from socialpub.sandbox.server import Server, listen
+from socialpub.sandbox.server import SandboxServer
 from tests.sandbox.pinterest_caller import picture
 
 MEGA = 1_000_000
@@ -27,8 +28,8 @@ def world() -> World:
 
 @pytest.fixture
 def server(world: World) -> Iterator[str]:
-    sock = listen("127.0.0.1", 0)
-    running = Server(world)
+    sock = socket.create_server(("127.0.0.1", 0))
+    running = SandboxServer(world)
     thread = threading.Thread(target=running.run, kwargs={"sockets": [sock]}, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{sock.getsockname()[1]}"
@@ -127,5 +128,5 @@ def test_a_large_film_flows_through_without_being_held(world: World, server: str
         tracemalloc.stop()
     (task,) = world.tiktok.tasks.all.values()
     assert task.media[0].sha256 == expected.hexdigest()
-    assert world.tiktok.tasks.shelf.used == 0
+    assert world.tiktok.tasks.cache.used == 0
     assert peak < 20 * MEGA

@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from socialpub.sandbox.tiktok.users import FRIENDS, ONLY_ME, PUBLIC
+from socialpub.sandbox.tiktok.models import FRIENDS, ONLY_ME, PUBLIC
 from tests.samples import media
 from tests.sandbox.pinterest_caller import picture
 from tests.sandbox.tiktok_caller import FILM, TikToker, code, publish_id
@@ -53,7 +53,7 @@ def test_the_creator_says_what_may_be_chosen(world: World, web: TestClient, demo
 
 
 def test_the_creator_is_told_of_bans_and_caps_with_200(world: World, demo: TikToker) -> None:
-    world.tiktok.change_user("demo", banned=True)
+    world.tiktok.change_account("demo", banned=True)
     answer = demo.creator()
     assert (answer.status_code, code(answer)) == (200, "spam_risk_user_banned_from_posting")
     assert (demo.begin().status_code, code(demo.begin())) == (403, "spam_risk_user_banned_from_posting")
@@ -79,17 +79,17 @@ def test_an_unaudited_app_posts_for_five_users_on_private_accounts_and_for_thems
     world: World, web: TestClient
 ) -> None:
     world.tiktok.audited = False
-    public = TikToker(web, world, client_key="app")
+    public = TikToker(web, world, client_id="app")
     assert code(public.begin()) == "unaudited_client_can_only_post_to_private_accounts"
     for number in range(6):
-        world.tiktok.add_user(f"private{number}", private=True)
-        caller = TikToker(web, world, f"private{number}", client_key="app")
+        world.tiktok.add_account(f"private{number}", private=True)
+        caller = TikToker(web, world, f"private{number}", client_id="app")
         if number == 0:
             assert code(caller.begin(privacy_level=FRIENDS)) == "unaudited_client_can_only_post_to_private_accounts"
         assert code(caller.begin()) == ("ok" if number < 5 else "reached_active_user_cap")
     world.tiktok.unaudited_options = "self_only"
     assert public.creator().json()["data"] == {}
-    first = TikToker(web, world, "private0", client_key="app")
+    first = TikToker(web, world, "private0", client_id="app")
     assert first.creator().json()["data"]["privacy_level_options"] == [ONLY_ME]
 
 
@@ -136,7 +136,7 @@ def test_a_privacy_level_must_be_one_of_the_users_own(world: World, demo: TikTok
     assert code(demo.begin(privacy_level="FOLLOWER_OF_CREATOR")) == "privacy_level_option_mismatch"
     no_choice = {"post_info": {"title": "a"}, "source_info": {"source": "FILE_UPLOAD"}}
     assert code(demo.call("/post/publish/video/init/", no_choice)) == "privacy_level_option_mismatch"
-    world.tiktok.change_user("demo", private=True)
+    world.tiktok.change_account("demo", private=True)
     assert code(demo.begin(privacy_level=PUBLIC)) == "privacy_level_option_mismatch"
 
 
@@ -265,7 +265,7 @@ def test_photo_drafts_need_a_new_app_and_their_own_scope(world: World, web: Test
     begun = publish_id(demo.photos(HERE + "one.jpg", mode="MEDIA_UPLOAD"))
     demo.status(begun)
     assert demo.status(begun)["status"] == "SEND_TO_USER_INBOX"
-    world.tiktok.change_user("demo", app_version="31.7.9")
+    world.tiktok.change_account("demo", app_version="31.7.9")
     assert code(demo.photos(HERE + "one.jpg", mode="MEDIA_UPLOAD")) == "app_version_check_failed"
     direct_only = TikToker(web, world, "demo", ("video.publish",))
     assert code(direct_only.photos(HERE + "one.jpg", mode="MEDIA_UPLOAD")) == "scope_not_authorized"
@@ -288,7 +288,7 @@ def test_films_are_looked_into(world: World, demo: TikToker, tmp_path: Path) -> 
         end(media.video_mp4(tmp_path / "small.mp4", 1.0, width=320, height=240, rate=30)) == "picture_size_check_failed"
     )
     assert end(media.video_mp4(tmp_path / "slow.mp4", 1.0, width=480, height=640, rate=10)) == "frame_rate_check_failed"
-    world.tiktok.change_user("demo", max_duration=0)
+    world.tiktok.change_account("demo", max_duration=0)
     assert end(fine) == "duration_check_failed"
     broken = tmp_path / "broken.mp4"
     broken.write_bytes(FILM)

@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import ConnectionCut, World
-from socialpub.sandbox.tiktok.plan import complaint
+from socialpub.sandbox.tiktok.chunk_upload import chunk_plan_complaint
 from tests.sandbox.tiktok_caller import FILM, TikToker, code, publish_id
 from tests.support.hand_clock import HandClock
 
@@ -35,7 +35,7 @@ def demo(world: World, web: TestClient) -> TikToker:
     ],
 )
 def test_the_plans_of_the_documents_are_taken(size: int, chunk_size: int, count: int) -> None:
-    assert complaint(size, chunk_size, count, lenient_mib=False) == ""
+    assert chunk_plan_complaint(size, chunk_size, count, lenient_mib=False) == ""
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_the_plans_of_the_documents_are_taken(size: int, chunk_size: int, count:
     ],
 )
 def test_other_plans_are_refused(size: int, chunk_size: int, count: int, wrong: str) -> None:
-    assert complaint(size, chunk_size, count, lenient_mib=False) == wrong
+    assert chunk_plan_complaint(size, chunk_size, count, lenient_mib=False) == wrong
 
 
 def test_binary_megabytes_can_be_told_to_do(world: World, demo: TikToker) -> None:
@@ -93,7 +93,7 @@ def test_a_large_film_goes_in_chunks_that_come_in_order_and_whole(world: World, 
     assert (last.status_code, last.headers["content-range"]) == (201, f"bytes 0-{whole}/{whole}")
     assert [put.status for put in task.puts] == [416, 416, 206, 416, 201]
     assert task.media[0].sha256 == hashlib.sha256(data).hexdigest()
-    assert world.tiktok.tasks.shelf.get(task.media[0].id) == data
+    assert world.tiktok.tasks.cache.get(task.media[0].id) == data
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,8 @@ def test_a_public_post_gets_its_id_after_moderation(
 
 
 def test_any_fate_can_be_arranged_for_the_next_shares(world: World, demo: TikToker, clock: HandClock) -> None:
-    world.tiktok.tasks.next_fate("spam_risk_text")
-    world.tiktok.tasks.next_fate("never_ends")
+    world.tiktok.next_fate("spam_risk_text")
+    world.tiktok.next_fate("never_ends")
     failed, stuck, fine = demo.post(), demo.post(), demo.post()
     clock.forward(86000)
     assert demo.status(failed)["fail_reason"] == "spam_risk_text"
@@ -173,7 +173,7 @@ def test_any_fate_can_be_arranged_for_the_next_shares(world: World, demo: TikTok
     assert demo.status(fine)["status"] == "PUBLISH_COMPLETE"
     assert len(world.tiktok.posts) == 1
     with pytest.raises(ValueError, match="known"):
-        world.tiktok.tasks.next_fate("explodes")
+        world.tiktok.next_fate("explodes")
 
 
 def test_a_share_is_told_to_its_own_user_only(world: World, web: TestClient, demo: TikToker) -> None:

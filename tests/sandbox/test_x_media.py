@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from socialpub.sandbox.x.media import Shelf
+from socialpub.sandbox.byte_cache import ByteCache
 from tests.sandbox.x_caller import MP4, PNG, Caller, message
 from tests.support.hand_clock import HandClock
 
@@ -182,7 +182,7 @@ def test_alt_text_is_kept_and_stale_shapes_are_500(world: World, demo: Caller) -
 
 
 def test_the_shelf_never_holds_more_than_it_may() -> None:
-    shelf = Shelf(capacity=10)
+    shelf = ByteCache(capacity=10)
     for name in "abc":
         shelf.put(name, name.encode() * 4)
     assert (shelf.get("a"), shelf.get("b"), shelf.get("c")) == (None, b"bbbb", b"cccc")
@@ -191,11 +191,11 @@ def test_the_shelf_never_holds_more_than_it_may() -> None:
 
 
 def test_a_film_larger_than_the_shelf_keeps_its_size_and_hash(world: World, demo: Caller) -> None:
-    world.x.media.shelf.capacity = 400
+    world.x.media.cache.capacity = 400
     media_id = demo.initialize(len(MP4))
     for index, start in enumerate(range(0, len(MP4), 150)):
         demo.append(media_id, index, MP4[start : start + 150])
     demo.finalize(media_id)
     media = world.x.media.all[media_id]
     assert (media.size, media.sha256) == (len(MP4), hashlib.sha256(MP4).hexdigest())
-    assert world.x.media.shelf.used <= 400
+    assert world.x.media.cache.used <= 400

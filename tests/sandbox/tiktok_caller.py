@@ -19,7 +19,7 @@ class TikToker:
     ) -> None:
         self.web = web
         self.token = world.tiktok.grant(username, scopes, **grant)["accessToken"]
-        found = world.tiktok.user_named(username)
+        found = world.tiktok.account_named(username)
         assert found is not None
         self.user = found
 

@@ -56,6 +56,9 @@ class ConsentPage(ABC, Generic[ConsentNetworkT, ConsentAppT]):
     def denial(self) -> dict[str, str]:
         return {"error": "access_denied"}
 
+    def redirect_parameters(self, asked: Asked, result: dict[str, str]) -> dict[str, str]:
+        return {**result, "state": asked["state"]} if "state" in asked else result
+
     def authorize(self, network: ConsentNetworkT, request: SandboxRequest) -> Reply:
         """GET shows the page (or answers at once with `auto_approve` or `auto_deny`); POST is its form, with `account`
         and `decision`."""
@@ -101,5 +104,4 @@ class ConsentPage(ABC, Generic[ConsentNetworkT, ConsentAppT]):
 
     def _back(self, asked: Asked, result: dict[str, str]) -> Reply:
         uri = asked["redirect_uri"]
-        state = {"state": asked["state"]} if "state" in asked else {}
-        return redirect(uri + ("&" if "?" in uri else "?") + urlencode({**result, **state}))
+        return redirect(uri + ("&" if "?" in uri else "?") + urlencode(self.redirect_parameters(asked, result)))

@@ -126,9 +126,11 @@ class OAuthNetwork(SandboxNetwork, OAuthSwitches, Generic[AccountT, AppT]):
     def change_account(self, username: str, **changes: Any) -> AccountT:
         """Change settings of an account, such as TikTok's `private` or Pinterest's `account_type`."""
         account = self.existing_account(username)
+        if not self.account_fields:
+            raise ValueError(f"{self.name} has no accounts that can be changed")
         unknown = [name for name in changes if name not in self.account_fields]
         if unknown:
-            raise ValueError(f"accounts have no field {', '.join(unknown)} that can be changed")
+            raise ValueError(f"no such field: {', '.join(unknown)} (known: {', '.join(self.account_fields)})")
         for name, value in changes.items():
             setattr(account, name, value)
         return self.store_account(account)

@@ -11,6 +11,7 @@ from socialpub.sandbox.apps import SandboxApp
 from socialpub.sandbox.byte_cache import ByteCache
 from socialpub.sandbox.context import SandboxContext
 from socialpub.sandbox.fates import FateQueue
+from socialpub.sandbox.json_facts import json_facts
 from socialpub.sandbox.oauth import OAuthNetwork
 from socialpub.sandbox.pinterest import error_codes, replies
 from socialpub.sandbox.pinterest.models import PUBLIC, Pin, PinImage, PinterestAccount, PinterestBoard, PinterestMedia
@@ -22,7 +23,7 @@ from socialpub.sandbox.tokens import Token
 ALL_SCOPES = ("user_accounts:read", "boards:read", "boards:write", "pins:read", "pins:write")
 SANDBOX_MARK = "sbx"
 """Tokens of Pinterest's own sandbox show it, so that production can tell after a restart too."""
-NOT_JOURNALED = ("kind", "received_at", "deleted_at")
+JOURNALED = tuple(name for name in Pin.__slots__ if name not in ("kind", "received_at", "deleted_at"))
 
 
 class PinterestSandbox(OAuthNetwork[PinterestAccount, SandboxApp], PinterestSwitches):
@@ -176,13 +177,7 @@ class PinterestSandbox(OAuthNetwork[PinterestAccount, SandboxApp], PinterestSwit
             self.pictures[image.id] = image
             self.cache.put(image.id, data)
         self._keep_pin(pin)
-        facts = {name: getattr(pin, name) for name in Pin.__slots__ if name not in NOT_JOURNALED}
-        facts |= {
-            "created_at": pin.created_at.isoformat(),
-            "pictures": [asdict(one) for one in pin.pictures],
-            "media": pin.kind,
-        }
-        self.write("pin", **facts)
+        self.write("pin", media=pin.kind, **json_facts(pin, JOURNALED))
 
     def _keep_pin(self, pin: Pin) -> None:
         self.pins.append(pin)

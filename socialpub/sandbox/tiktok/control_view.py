@@ -3,54 +3,25 @@
 from dataclasses import asdict
 from typing import Any
 
-from socialpub.sandbox.tiktok.models import PublishTask, TikTokPost
+from socialpub.sandbox.json_facts import json_facts
 from socialpub.sandbox.tiktok.network import TikTokSandbox
+
+POST = (
+    "id", "publish_id", "open_id", "username", "kind", "title", "description", "privacy", "created_at", "options",
+    "client_key", "media",
+)  # fmt: skip
+TASK = (
+    "publish_id", "kind", "direct", "source", "username", "created_at", "received_at", "received_monotonic", "status",
+    "fail_reason", "post_info", "size", "chunk_size", "chunk_count", "received", "puts", "media",
+)  # fmt: skip
 
 
 def tiktok_view(tiktok: TikTokSandbox) -> dict[str, Any]:
     return {
         "users": [asdict(account) for account in tiktok.accounts.values()],
-        "posts": [_post(post) for post in tiktok.posts],
-        "tasks": [_task(task) for task in tiktok.tasks.all.values()],
+        "posts": [json_facts(post, POST) for post in tiktok.posts],
+        "tasks": [
+            json_facts(task, TASK) | {"posts": [post.id for post in task.posts]} for task in tiktok.tasks.all.values()
+        ],
         "properties": [asdict(claim) for claim in tiktok.properties.values()],
-    }
-
-
-def _post(post: TikTokPost) -> dict[str, Any]:
-    return {
-        "id": post.id,
-        "publish_id": post.publish_id,
-        "open_id": post.open_id,
-        "username": post.username,
-        "kind": post.kind,
-        "title": post.title,
-        "description": post.description,
-        "privacy": post.privacy,
-        "created_at": post.created_at.isoformat(),
-        "options": post.options,
-        "client_key": post.client_key,
-        "media": [asdict(item) for item in post.media],
-    }
-
-
-def _task(task: PublishTask) -> dict[str, Any]:
-    return {
-        "publish_id": task.publish_id,
-        "kind": task.kind,
-        "direct": task.direct,
-        "source": task.source,
-        "username": task.username,
-        "created_at": task.created_at.isoformat(),
-        "received_at": task.received_at.isoformat() if task.received_at else None,
-        "received_monotonic": task.received_monotonic,
-        "status": task.status,
-        "fail_reason": task.fail_reason,
-        "post_info": task.post_info,
-        "size": task.size,
-        "chunk_size": task.chunk_size,
-        "chunk_count": task.chunk_count,
-        "received": task.received,
-        "puts": [asdict(put) for put in task.puts],
-        "media": [asdict(item) for item in task.media],
-        "posts": [post.id for post in task.posts],
     }

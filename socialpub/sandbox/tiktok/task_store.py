@@ -8,6 +8,7 @@ from typing import Any
 from socialpub.sandbox.byte_cache import ByteCache
 from socialpub.sandbox.context import SandboxContext
 from socialpub.sandbox.fates import FateQueue
+from socialpub.sandbox.json_facts import json_facts
 from socialpub.sandbox.tiktok.models import (
     COMPLETE,
     FAILED,
@@ -24,7 +25,7 @@ DAY = 86400
 TEXTS = ("title", "description", "privacy_level")
 JOURNALED = (
     "publish_id", "direct", "source", "open_id", "username", "client_key", "post_info", "fate", "size",
-    "chunk_size", "chunk_count", "urls", "upload_token", "upload_expires_at", "status",
+    "chunk_size", "chunk_count", "urls", "upload_token", "upload_expires_at", "status", "created_at",
 )  # fmt: skip
 
 
@@ -57,8 +58,7 @@ class TaskStore:
     def begin(self, task: PublishTask) -> None:
         task.fate = self.fates.take(task.fate)
         self._keep(task)
-        facts = {name: getattr(task, name) for name in JOURNALED}
-        self._write("task", media=task.kind, created_at=task.created_at.isoformat(), **facts)
+        self._write("task", media=task.kind, **json_facts(task, JOURNALED))
 
     def _keep(self, task: PublishTask) -> None:
         self.all[task.publish_id] = task

@@ -48,6 +48,9 @@ class XConsent(ConsentPage[XSandbox, SandboxApp]):
     def new_code(self, network: XSandbox) -> str:  # noqa: ARG002
         return secrets.token_urlsafe(48)
 
+    def redirect_parameters(self, asked: Asked, result: dict[str, str]) -> dict[str, str]:
+        return {"state": asked["state"], **result}
+
 
 authorize = XConsent().authorize
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from socialpub.sandbox.apps import SandboxApp
 from socialpub.sandbox.context import SandboxContext
+from socialpub.sandbox.json_facts import json_facts
 from socialpub.sandbox.oauth import OAuthNetwork
 from socialpub.sandbox.rate_windows import FixedWindows
 from socialpub.sandbox.reply import Reply
@@ -16,8 +17,10 @@ from socialpub.sandbox.x.models import XAccount, XMedia, XPost
 from socialpub.sandbox.x.switches import XSwitches
 
 ALL_SCOPES = ("tweet.read", "tweet.write", "users.read", "media.write", "offline.access")
-MEDIA_FACTS = ("id", "key", "category", "mime_type", "size", "sha256", "alt_text")
-"""What the journal keeps of a post's media."""
+JOURNALED = (
+    "account_id", "username", "text", "created_at", "options", "client_id", "shown_text", "entities",
+)  # fmt: skip
+JOURNALED_MEDIA = ("id", "key", "category", "mime_type", "size", "sha256", "alt_text")
 
 
 class XSandbox(OAuthNetwork[XAccount, SandboxApp], XSwitches):
@@ -126,19 +129,8 @@ class XSandbox(OAuthNetwork[XAccount, SandboxApp], XSwitches):
 
     def add_post(self, post: XPost) -> None:
         self._keep_post(post)
-        self.write(
-            "post",
-            post_id=post.id,
-            account_id=post.account_id,
-            username=post.username,
-            text=post.text,
-            created_at=post.created_at.isoformat(),
-            media=[{name: getattr(item, name) for name in MEDIA_FACTS} for item in post.media],
-            options=post.options,
-            client_id=post.client_id,
-            shown_text=post.shown_text,
-            entities=post.entities,
-        )
+        media = [json_facts(item, JOURNALED_MEDIA) for item in post.media]
+        self.write("post", post_id=post.id, media=media, **json_facts(post, JOURNALED))
 
     def _keep_post(self, post: XPost) -> None:
         for item in post.media:

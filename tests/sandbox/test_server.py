@@ -1,32 +1,17 @@
 """Over a real socket: connections really break, calls really hang, a stop lets go of them."""
 
-import socket
 import threading
 import time
-from collections.abc import Iterator
 
 import httpx2
 import pytest
 
 from socialpub.sandbox import World
-from socialpub.sandbox.server import SandboxServer
 
 
 @pytest.fixture
 def world() -> World:
     return World()
-
-
-@pytest.fixture
-def server(world: World) -> Iterator[str]:
-    sock = socket.create_server(("127.0.0.1", 0))
-    running = SandboxServer(world)
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [sock]}, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{sock.getsockname()[1]}"
-    running.stop()
-    thread.join(10)
-    assert not thread.is_alive()
 
 
 def post(world: World, server: str, text: str) -> httpx2.Response:

@@ -1,7 +1,6 @@
 """Over a real socket: TikTok pulls by itself, and large bodies flow through without being held."""
 
 import hashlib
-import socket
 import threading
 import tracemalloc
 from collections.abc import Iterator
@@ -12,8 +11,7 @@ import httpx2
 import pytest
 
 from socialpub.sandbox import World
-from socialpub.sandbox.server import SandboxServer
-from tests.sandbox.pinterest_caller import picture
+from tests.sandbox.files import picture
 
 MEGA = 1_000_000
 
@@ -24,18 +22,6 @@ def world() -> World:
     made.tiktok.public_urls_only = False
     made.tiktok.all_urls_verified = True
     return made
-
-
-@pytest.fixture
-def server(world: World) -> Iterator[str]:
-    sock = socket.create_server(("127.0.0.1", 0))
-    running = SandboxServer(world)
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [sock]}, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{sock.getsockname()[1]}"
-    running.stop()
-    thread.join(10)
-    assert not thread.is_alive()
 
 
 @pytest.fixture

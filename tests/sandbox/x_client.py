@@ -1,4 +1,4 @@
-"""Somebody who calls X's API with a token."""
+"""Somebody who calls the sandbox's X with a token."""
 
 from typing import Any
 
@@ -7,26 +7,16 @@ from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
 from socialpub.sandbox.x.network import ALL_SCOPES
-
-PNG = bytes.fromhex(
-    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360000002000001"
-    "e221bc330000000049454e44ae426082"
-)
-MP4 = b"\x00\x00\x00\x18ftypisom" + bytes(500)
+from tests.sandbox.client import SandboxClient
+from tests.sandbox.files import MP4, PNG
 
 
-class Caller:
-    def __init__(self, web: TestClient, world: World, username: str, scopes: tuple[str, ...] = ALL_SCOPES) -> None:
-        self.web = web
-        granted = world.x.grant(username, scopes)
-        self.token = granted["accessToken"]
-        self.refresh_token = granted.get("refreshToken")
-        account = world.x.account_named(username)
-        assert account is not None
-        self.account = account
-
-    def call(self, method: str, path: str, **how: Any) -> Response:
-        return self.web.request(method, f"/x{path}", headers={"authorization": f"Bearer {self.token}"}, **how)
+class XClient(SandboxClient):
+    def __init__(
+        self, web: TestClient, world: World, username: str = "demo", scopes: tuple[str, ...] = ALL_SCOPES
+    ) -> None:
+        super().__init__(web, "/x", world.x.grant(username, scopes))
+        self.account = world.x.existing_account(username)
 
     def post(self, text: str | None = None, **body: Any) -> Response:
         return self.call("POST", "/2/tweets", json=({} if text is None else {"text": text}) | body)

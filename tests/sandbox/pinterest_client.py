@@ -1,32 +1,18 @@
 """Somebody who pins on the sandbox's Pinterest with a token."""
 
-import base64
-import io
 from typing import Any
 from urllib.parse import urlsplit
 
 from httpx2 import Response
-from PIL import Image
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
 from socialpub.sandbox.pinterest.network import ALL_SCOPES
-
-FILM = b"\x00\x00\x00\x18ftypisom" + bytes(988)
-"""It begins like an MP4; nobody could play it."""
-
-
-def picture(width: int = 200, height: int = 300, kind: str = "JPEG", color: str = "teal") -> bytes:
-    file = io.BytesIO()
-    Image.new("RGB", (width, height), color).save(file, kind)
-    return file.getvalue()
+from tests.sandbox.client import SandboxClient
+from tests.sandbox.files import MP4, base64_text, picture
 
 
-def coded(data: bytes) -> str:
-    return base64.b64encode(data).decode()
-
-
-class Pinner:
+class PinterestClient(SandboxClient):
     def __init__(
         self,
         web: TestClient,
@@ -36,16 +22,16 @@ class Pinner:
         *,
         sandbox: bool = False,
     ) -> None:
-        self.web = web
-        self.token = world.pinterest.grant(username, scopes, sandbox=sandbox)["accessToken"]
-        self.base = "/pinterest/sandbox/v5" if sandbox else "/pinterest/v5"
+        base = "/pinterest/sandbox/v5" if sandbox else "/pinterest/v5"
+        super().__init__(web, base, world.pinterest.grant(username, scopes, sandbox=sandbox))
         self.board_id = world.pinterest.boards_of(username, sandbox=sandbox)[0].id
 
-    def call(self, method: str, path: str, **how: Any) -> Response:
-        return self.web.request(method, self.base + path, headers={"authorization": f"Bearer {self.token}"}, **how)
-
     def pin(self, source: dict[str, Any] | None = None, **body: Any) -> Response:
-        media_source = source or {"source_type": "image_base64", "content_type": "image/jpeg", "data": coded(picture())}
+        media_source = source or {
+            "source_type": "image_base64",
+            "content_type": "image/jpeg",
+            "data": base64_text(picture()),
+        }
         return self.call("POST", "/pins", json={"board_id": self.board_id, "media_source": media_source, **body})
 
     def pins(self, **query: str) -> Any:
@@ -56,12 +42,12 @@ class Pinner:
     def register(self) -> Any:
         return self.call("POST", "/media", json={"media_type": "video"}).json()
 
-    def upload(self, registered: Any, data: bytes = FILM, **fields: str) -> Response:
+    def upload(self, registered: Any, data: bytes = MP4, **fields: str) -> Response:
         """The form of the upload host, with fields changed or (empty) left out."""
         form = {name: value for name, value in (registered["upload_parameters"] | fields).items() if value}
-        return self.web.post(urlsplit(registered["upload_url"]).path, data=form, files={"file": ("film.mp4", data)})
+        return self.web.post(urlsplit(registered["upload_url"]).path, data=form, files={"file": ("video.mp4", data)})
 
-    def film(self, data: bytes = FILM) -> str:
+    def video(self, data: bytes = MP4) -> str:
         """Registered and uploaded, not yet processed; the media id."""
         registered = self.register()
         assert self.upload(registered, data).status_code == 204

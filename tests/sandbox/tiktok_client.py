@@ -8,29 +8,24 @@ from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
 from socialpub.sandbox.tiktok.apps import SCOPES
+from tests.sandbox.client import SandboxClient
+from tests.sandbox.files import MP4
 
-FILM = b"\x00\x00\x00\x18ftypisom" + bytes(988)
-"""It begins like an MP4; nobody could play it."""
 
-
-class TikToker:
+class TikTokClient(SandboxClient):
     def __init__(
         self, web: TestClient, world: World, username: str = "demo", scopes: tuple[str, ...] = SCOPES, **grant: Any
     ) -> None:
-        self.web = web
-        self.token = world.tiktok.grant(username, scopes, **grant)["accessToken"]
-        found = world.tiktok.account_named(username)
-        assert found is not None
-        self.user = found
+        super().__init__(web, "/tiktok/v2", world.tiktok.grant(username, scopes, **grant))
+        self.user = world.tiktok.existing_account(username)
 
-    def call(self, path: str, body: Any = None, method: str = "POST", **how: Any) -> Response:
-        how = how if body is None else {"json": body, **how}
-        return self.web.request(method, f"/tiktok/v2{path}", headers={"authorization": f"Bearer {self.token}"}, **how)
+    def ask(self, path: str, body: Any = None, **how: Any) -> Response:
+        return self.call("POST", path, **(how if body is None else {"json": body, **how}))
 
     def creator(self) -> Response:
-        return self.call("/post/publish/creator_info/query/", {})
+        return self.ask("/post/publish/creator_info/query/", {})
 
-    def begin(self, size: int = len(FILM), chunk_size: int | None = None, count: int = 1, **info: Any) -> Response:
+    def begin(self, size: int = len(MP4), chunk_size: int | None = None, count: int = 1, **info: Any) -> Response:
         """`video/init` of a file upload."""
         source = {
             "source": "FILE_UPLOAD",
@@ -39,32 +34,32 @@ class TikToker:
             "total_chunk_count": count,
         }
         post_info = {"title": "A film", "privacy_level": "SELF_ONLY"} | info
-        return self.call("/post/publish/video/init/", {"post_info": post_info, "source_info": source})
+        return self.ask("/post/publish/video/init/", {"post_info": post_info, "source_info": source})
 
-    def draft(self, size: int = len(FILM)) -> Response:
+    def draft(self, size: int = len(MP4)) -> Response:
         source = {"source": "FILE_UPLOAD", "video_size": size, "chunk_size": size, "total_chunk_count": 1}
-        return self.call("/post/publish/inbox/video/init/", {"source_info": source})
+        return self.ask("/post/publish/inbox/video/init/", {"source_info": source})
 
     def pull(self, url: str, **info: Any) -> Response:
         post_info = {"title": "A film", "privacy_level": "SELF_ONLY"} | info
         source = {"source": "PULL_FROM_URL", "video_url": url}
-        return self.call("/post/publish/video/init/", {"post_info": post_info, "source_info": source})
+        return self.ask("/post/publish/video/init/", {"post_info": post_info, "source_info": source})
 
     def photos(self, *urls: str, mode: str = "DIRECT_POST", cover: int = 0, **info: Any) -> Response:
         source = {"source": "PULL_FROM_URL", "photo_images": list(urls), "photo_cover_index": cover}
         post_info = {"title": "Photos", "privacy_level": "SELF_ONLY"} | info
         body = {"media_type": "PHOTO", "post_mode": mode, "post_info": post_info, "source_info": source}
-        return self.call("/post/publish/content/init/", body)
+        return self.ask("/post/publish/content/init/", body)
 
     def put(self, begun: Response, data: bytes, first: int = 0, total: int | None = None, **headers: str) -> Response:
         """One chunk to the URL that an init answered."""
         url = begun.json()["data"]["upload_url"]
         parts = urlsplit(url)
-        told = {
+        sent = {
             "content-type": "video/mp4",
             "content-range": f"bytes {first}-{first + len(data) - 1}/{len(data) if total is None else total}",
         } | {name.replace("_", "-"): value for name, value in headers.items()}
-        return self.web.put(f"{parts.path}?{parts.query}", content=data, headers=told)
+        return self.web.put(f"{parts.path}?{parts.query}", content=data, headers=sent)
 
     def status(self, publish_id: str) -> Any:
         """The data of the answer."""
@@ -73,9 +68,9 @@ class TikToker:
         return answer.json()["data"]
 
     def look(self, publish_id: str) -> Response:
-        return self.call("/post/publish/status/fetch/", {"publish_id": publish_id})
+        return self.ask("/post/publish/status/fetch/", {"publish_id": publish_id})
 
-    def post(self, data: bytes = FILM, **info: Any) -> str:
+    def post(self, data: bytes = MP4, **info: Any) -> str:
         """Begun and uploaded, not yet processed; the publish_id."""
         begun = self.begin(len(data), **info)
         assert self.put(begun, data).status_code == 201
@@ -87,5 +82,5 @@ def publish_id(begun: Response) -> str:
     return str(begun.json()["data"]["publish_id"])
 
 
-def code(answer: Response) -> str:
+def error_code(answer: Response) -> str:
     return str(answer.json()["error"]["code"])

@@ -7,22 +7,24 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import Receive, Scope, Send
 
-from socialpub.sandbox import control, feed
-from socialpub.sandbox.call import Answer
-from socialpub.sandbox.endpoint import Endpoint, Errand, Handler, OpenSink
-from socialpub.sandbox.pinterest import boards, media, pins
+from socialpub.sandbox import control, pages
+from socialpub.sandbox.endpoint import OpenSink, Prepare, SandboxEndpoint, SandboxHandler
+from socialpub.sandbox.pinterest import boards, pin_creation, pins, user_account, video_upload
 from socialpub.sandbox.pinterest import consent as pinterest_consent
 from socialpub.sandbox.pinterest import oauth as pinterest_oauth
 from socialpub.sandbox.pinterest import pages as pinterest_pages
-from socialpub.sandbox.pinterest import users as pinterest_users
+from socialpub.sandbox.pinterest import videos as pinterest_videos
+from socialpub.sandbox.reply import Reply
+from socialpub.sandbox.tiktok import chunk_upload, creator_info, post_init, publish_status, user_info
 from socialpub.sandbox.tiktok import consent as tiktok_consent
-from socialpub.sandbox.tiktok import creator, inits, status, videos
 from socialpub.sandbox.tiktok import oauth as tiktok_oauth
 from socialpub.sandbox.tiktok import pages as tiktok_pages
-from socialpub.sandbox.tiktok import uploads as tiktok_uploads
-from socialpub.sandbox.tiktok import users as tiktok_users
+from socialpub.sandbox.tiktok import videos as tiktok_videos
 from socialpub.sandbox.world import World
-from socialpub.sandbox.x import accounts, oauth, posts, uploads
+from socialpub.sandbox.x import consent as x_consent
+from socialpub.sandbox.x import oauth as x_oauth
+from socialpub.sandbox.x import pages as x_pages
+from socialpub.sandbox.x import posts, timeline, uploads, users
 
 PREFIXES = {"x": "/x/", "tiktok": "/tiktok/", "pinterest": "/pinterest/"}
 
@@ -36,46 +38,53 @@ def create_app(world: World) -> Starlette:
         method: str,
         path: str,
         name: str,
-        handler: Handler,
+        handler: SandboxHandler,
         sink: OpenSink | None = None,
-        errand: Errand | None = None,
+        prepare: Prepare | None = None,
     ) -> Route:
-        return Route(path, Endpoint(world, network, name, handler, sink, errand), methods=method.split())
+        return Route(path, SandboxEndpoint(world, network, name, handler, sink, prepare), methods=method.split())
 
     x: list[BaseRoute] = [
         route("x", "POST", "/2/tweets", "create_post", posts.create),
         route("x", "GET", "/2/tweets/{id}", "read_post", posts.read),
         route("x", "DELETE", "/2/tweets/{id}", "delete_post", posts.delete),
-        route("x", "GET", "/2/users/me", "me", accounts.me),
-        route("x", "GET", "/2/users/{id}/tweets", "list_posts", posts.of_user),
+        route("x", "GET", "/2/users/me", "me", users.me),
+        route("x", "GET", "/2/users/{id}/tweets", "list_posts", timeline.of_user),
         route("x", "POST", "/2/media/upload", "upload_one_shot", uploads.one_shot),
         route("x", "GET", "/2/media/upload", "upload_status", uploads.status),
         route("x", "POST", "/2/media/upload/initialize", "upload_initialize", uploads.initialize),
         route("x", "POST", "/2/media/upload/{id}/append", "upload_append", uploads.append),
         route("x", "POST", "/2/media/upload/{id}/finalize", "upload_finalize", uploads.finalize),
         route("x", "POST", "/2/media/metadata", "metadata", uploads.metadata),
-        route("x", "POST", "/2/oauth2/token", "token", oauth.token),
-        route("x", "POST", "/2/oauth2/revoke", "revoke", oauth.revoke),
-        route("x", "GET POST", "/i/oauth2/authorize", "authorize", oauth.authorize),
-        *feed.routes(),
+        route("x", "POST", "/2/oauth2/token", "token", x_oauth.token),
+        route("x", "POST", "/2/oauth2/revoke", "revoke", x_oauth.revoke),
+        route("x", "GET POST", "/i/oauth2/authorize", "authorize", x_consent.authorize),
+        pages.avatar_route(),
+        *x_pages.routes(),
     ]
     tiktok: list[BaseRoute] = [
         route("tiktok", "GET POST", "/v2/auth/authorize/", "authorize", tiktok_consent.authorize),
         route("tiktok", "POST", "/v2/oauth/token/", "token", tiktok_oauth.token),
         route("tiktok", "POST", "/v2/oauth/revoke/", "revoke", tiktok_oauth.revoke),
-        route("tiktok", "GET", "/v2/user/info/", "user_info", tiktok_users.info),
-        route("tiktok", "POST", "/v2/post/publish/creator_info/query/", "creator_info", creator.info),
-        route("tiktok", "POST", "/v2/post/publish/video/init/", "video_init", inits.video),
-        route("tiktok", "POST", "/v2/post/publish/inbox/video/init/", "inbox_init", inits.inbox),
-        route("tiktok", "POST", "/v2/post/publish/content/init/", "content_init", inits.content),
-        route("tiktok", "PUT", "/upload/video/", "upload_chunk", tiktok_uploads.put, tiktok_uploads.open_sink),
+        route("tiktok", "GET", "/v2/user/info/", "user_info", user_info.info),
+        route("tiktok", "POST", "/v2/post/publish/creator_info/query/", "creator_info", creator_info.info),
+        route("tiktok", "POST", "/v2/post/publish/video/init/", "video_init", post_init.video),
+        route("tiktok", "POST", "/v2/post/publish/inbox/video/init/", "inbox_init", post_init.inbox),
+        route("tiktok", "POST", "/v2/post/publish/content/init/", "content_init", post_init.content),
+        route("tiktok", "PUT", "/upload/video/", "upload_chunk", chunk_upload.put, chunk_upload.open_sink),
         route(
-            "tiktok", "POST", "/v2/post/publish/status/fetch/", "status_fetch", status.fetch, None, status.pull_first
+            "tiktok",
+            "POST",
+            "/v2/post/publish/status/fetch/",
+            "status_fetch",
+            publish_status.fetch,
+            None,
+            publish_status.pull_first,
         ),
-        route("tiktok", "POST", "/v2/post/publish/cancel/", "cancel", status.cancel),
-        route("tiktok", "POST", "/v2/video/query/", "video_query", videos.query),
-        route("tiktok", "POST", "/v2/video/list/", "video_list", videos.listing),
-        feed.avatar_route(),
+        route("tiktok", "POST", "/v2/post/publish/cancel/", "cancel", publish_status.cancel),
+        route("tiktok", "POST", "/v2/video/query/", "video_query", tiktok_videos.query),
+        route("tiktok", "POST", "/v2/video/list/", "video_list", tiktok_videos.listing),
+        pages.avatar_route(),
         *tiktok_pages.routes(),
     ]
 
@@ -84,36 +93,36 @@ def create_app(world: World) -> Starlette:
             method: str,
             path: str,
             name: str,
-            handler: Handler,
-            errand: Errand | None = None,
+            handler: SandboxHandler,
+            prepare: Prepare | None = None,
         ) -> Route:
-            return route("pinterest", method, base + path, name, handler, None, errand)
+            return route("pinterest", method, base + path, name, handler, None, prepare)
 
         return [
             api("POST", "/oauth/token", "token", pinterest_oauth.token),
             api("POST", "/oauth/token/revoke", "revoke", pinterest_oauth.revoke),
-            api("GET", "/user_account", "user_account", pinterest_users.user_account),
+            api("GET", "/user_account", "user_account", user_account.user_account),
             api("GET", "/boards", "list_boards", boards.listing),
             api("POST", "/boards", "create_board", boards.create),
             api("GET", "/boards/{board_id}", "read_board", boards.read),
             api("GET", "/boards/{board_id}/pins", "list_pins", pins.on_board),
             api("GET", "/boards/{board_id}/sections", "list_sections", boards.sections),
             api("POST", "/boards/{board_id}/sections", "create_section", boards.create_section),
-            api("POST", "/pins", "create_pin", pins.create, pins.fetch_first),
+            api("POST", "/pins", "create_pin", pin_creation.create, pin_creation.fetch_first),
             api("GET", "/pins", "list_own_pins", pins.own),
             api("GET", "/pins/{pin_id}", "read_pin", pins.read),
             api("DELETE", "/pins/{pin_id}", "delete_pin", pins.delete),
-            api("POST", "/media", "register_media", media.register),
-            api("GET", "/media", "list_media", media.listing),
-            api("GET", "/media/{media_id}", "media_status", media.status),
+            api("POST", "/media", "register_media", pinterest_videos.register),
+            api("GET", "/media", "list_media", pinterest_videos.listing),
+            api("GET", "/media/{media_id}", "media_status", pinterest_videos.status),
         ]
 
     pinterest: list[BaseRoute] = [
         *pinterest_api("/v5"),
         *pinterest_api("/sandbox/v5"),
         route("pinterest", "GET POST", "/oauth/", "authorize", pinterest_consent.authorize),
-        route("pinterest", "POST", "/upload/", "upload_media", media.upload, media.open_sink),
-        feed.avatar_route(),
+        route("pinterest", "POST", "/upload/", "upload_media", video_upload.upload, video_upload.open_sink),
+        pages.avatar_route(),
         *pinterest_pages.routes(),
     ]
     app = Starlette(
@@ -122,7 +131,7 @@ def create_app(world: World) -> Starlette:
             Mount("/tiktok", routes=tiktok),
             Mount("/pinterest", routes=pinterest),
             Mount("/_control", routes=control.routes()),
-            *feed.front_routes(),
+            *pages.routes(),
         ],
         exception_handlers={HTTPException: _refuse},
     )
@@ -151,8 +160,8 @@ async def _refuse(request: Request, error: Exception) -> Response:
     return PlainTextResponse(error.detail, error.status_code, headers=error.headers)
 
 
-def as_response(answer: Answer) -> Response:
-    headers = dict(answer.headers)
-    if answer.content_type:
-        headers["content-type"] = answer.content_type
-    return Response(answer.body, answer.status, headers)
+def as_response(reply: Reply) -> Response:
+    headers = dict(reply.headers)
+    if reply.content_type:
+        headers["content-type"] = reply.content_type
+    return Response(reply.body, reply.status, headers)

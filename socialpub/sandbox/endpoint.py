@@ -3,30 +3,28 @@
 A handler runs without an await, so a call either had its whole effect or none, whatever happens to its answer.
 """
 
-import asyncio
-import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
-from socialpub.sandbox.call import Answer, Call, Refusal
-from socialpub.sandbox.faults import ConnectionCut, Fault, Hang
-from socialpub.sandbox.inflow import Sink
-from socialpub.sandbox.network import Network
+from socialpub.sandbox.fault_playback import FaultPlayback, wait_for
+from socialpub.sandbox.network import SandboxNetwork
+from socialpub.sandbox.reply import Refusal, Reply
+from socialpub.sandbox.request import SandboxRequest
+from socialpub.sandbox.streamed_body import BodySink
 from socialpub.sandbox.world import World
 
 MAX_BODY_BYTES = 40 * 1024 * 1024
-TRICKLE_SECONDS = 0.2
 
-Handler = Callable[[Any, Call], Answer]
-OpenSink = Callable[[Any, Call], Sink]
-"""Makes what a body flows into, from the headers alone; its call keeps no body."""
-Errand = Callable[[Any, Call], Awaitable[None]]
-"""What has to be fetched from elsewhere before the handler can run; changes nothing that a reader sees."""
+SandboxHandler = Callable[[Any, SandboxRequest], Reply]
+OpenSink = Callable[[Any, SandboxRequest], BodySink]
+"""Makes what a body is streamed into, from the headers alone; its request keeps no body."""
+Prepare = Callable[[Any, SandboxRequest], Awaitable[None]]
+"""Fetches from elsewhere what the handler needs; changes nothing that a reader sees."""
 
 
-class Endpoint:
+class SandboxEndpoint:
     """One endpoint of one network as an ASGI application."""
 
     def __init__(
@@ -34,114 +32,66 @@ class Endpoint:
         world: World,
         network: str,
         name: str,
-        handler: Handler,
+        handler: SandboxHandler,
         sink: OpenSink | None = None,
-        errand: Errand | None = None,
+        prepare: Prepare | None = None,
     ) -> None:
         self.world = world
         self.network = network
         self.name = name
         self.handler = handler
         self.sink = sink
-        self.errand = errand
+        self.prepare = prepare
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         network = self.world.networks[self.network]
-        call = Call.begin(scope)
-        token = network.tokens.bearer(call.bearer)
+        request = SandboxRequest.begin(scope)
+        token = network.tokens.bearer(request.bearer)
         account_id = token.account_id if token is not None else ""
-        network.began(account_id)
+        network.call_began(account_id)
         status = 0
         try:
-            answer = await self._answer(network, call, receive, send)
-            if answer is not None:
-                status = answer.status
-                await _send(answer, send)
+            reply = await self._reply(network, request, receive, send)
+            if reply is not None:
+                status = reply.status
+                await _send(reply, send)
         finally:
-            network.ended(account_id, self.name, status)
+            network.call_ended(account_id, self.name, status)
 
-    async def _answer(self, network: Network, call: Call, receive: Receive, send: Send) -> Answer | None:
+    async def _reply(
+        self, network: SandboxNetwork, request: SandboxRequest, receive: Receive, send: Send
+    ) -> Reply | None:
         """None: the caller gets no whole answer."""
-        call.sink = self.sink(network, call) if self.sink is not None else None
+        request.sink = self.sink(network, request) if self.sink is not None else None
         try:
-            body = await _read(receive, call.sink)
+            body = await _read(receive, request.sink)
         except Refusal as refusal:
-            return refusal.answer
+            return refusal.reply
         if body is None:
             return None
-        call.body = body
-        self.world.note(self.network, call)
+        request.body = body
+        self.world.record_request(self.network, request)
         fault = network.fault_for(self.name)
         if fault is None:
-            return await self._do(network, call)
+            return await self._handle(network, request)
         if fault.kind == "block" and not fault.after_effect:
-            await _wait_for(fault.event)
-        answer = await self._do(network, call) if fault.after_effect or fault.kind == "block" else None
-        return await self._spoil(fault, answer, receive, send)
+            await wait_for(fault.event)
+        reply = await self._handle(network, request) if fault.after_effect or fault.kind == "block" else None
+        playback = FaultPlayback(self.name, network, self.world.closing, self.world.instant_faults, receive, send)
+        return await playback.play(fault, reply)
 
-    async def _do(self, network: Network, call: Call) -> Answer:
+    async def _handle(self, network: SandboxNetwork, request: SandboxRequest) -> Reply:
         try:
-            if self.errand is not None:
-                await self.errand(network, call)
-            return self.handler(network, call)
+            if self.prepare is not None:
+                await self.prepare(network, request)
+            return self.handler(network, request)
         except Refusal as refusal:
-            return refusal.answer
-
-    async def _spoil(self, fault: Fault, answer: Answer | None, receive: Receive, send: Send) -> Answer | None:
-        match fault.kind:
-            case "answer":
-                assert fault.make is not None
-                return fault.make()
-            case "block":
-                if fault.after_effect:
-                    await _wait_for(fault.event)
-                return answer
-            case "cut":
-                if self.world.instant_faults:
-                    raise ConnectionCut(self.name)
-                await _cut(receive)
-            case "hang":
-                if self.world.instant_faults:
-                    raise Hang(self.name)
-                network = self.world.networks[self.network]
-                network.held += 1
-                try:
-                    await self._hang(receive)
-                finally:
-                    network.held -= 1
-                await _cut(receive)
-            case "trickle":
-                if self.world.instant_faults:
-                    raise Hang(self.name)
-                await self._trickle(receive, send)
-        return None
-
-    async def _hang(self, receive: Receive, seconds: float | None = None) -> bool:
-        """Until the caller goes away or the world closes (True), or the seconds are over (False)."""
-        closing = self.world.closing_event()
-        waits = [asyncio.ensure_future(closing.wait()), asyncio.ensure_future(_gone(receive))]
-        try:
-            done, _ = await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
-            await asyncio.gather(*waits, return_exceptions=True)
-            self.world.forget_closing_event(closing)
-        return bool(done)
-
-    async def _trickle(self, receive: Receive, send: Send) -> None:
-        headers = [(b"content-type", b"application/json"), (b"transfer-encoding", b"chunked")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        while True:
-            await send({"type": "http.response.body", "body": b" ", "more_body": True})
-            if await self._hang(receive, TRICKLE_SECONDS):
-                await _cut(receive)
-                return
+            return refusal.reply
 
 
-async def _read(receive: Receive, sink: Sink | None) -> bytes | None:
-    """The whole body (nothing of it when it flows into a sink); None when the caller went away, `Refusal` when it is
-    too large (it is read to its end)."""
+async def _read(receive: Receive, sink: BodySink | None) -> bytes | None:
+    """The whole body (nothing of it when it is streamed into a sink); None when the caller went away, `Refusal` when it
+    is too large (it is read to its end)."""
     chunks: list[bytes] = []
     size, more = 0, True
     while more:
@@ -157,37 +107,14 @@ async def _read(receive: Receive, sink: Sink | None) -> bytes | None:
         if size <= MAX_BODY_BYTES:
             chunks.append(chunk)
     if size > MAX_BODY_BYTES:
-        raise Refusal(Answer(413))
+        raise Refusal(Reply(413))
     return b"".join(chunks)
 
 
-async def _send(answer: Answer, send: Send) -> None:
-    headers = [(b"content-length", str(len(answer.body)).encode())] if answer.status != 204 else []
-    if answer.content_type:
-        headers.append((b"content-type", answer.content_type.encode("latin-1")))
-    headers.extend((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers)
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": answer.body})
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-async def _wait_for(event: Any) -> None:
-    if inspect.iscoroutinefunction(event.wait):
-        await event.wait()
-    else:
-        await asyncio.get_running_loop().run_in_executor(None, event.wait)
-
-
-async def _cut(receive: Receive) -> None:
-    """Break the connection. ASGI has no word for it; uvicorn's `receive` belongs to an object that holds the socket."""
-    owner = getattr(receive, "__self__", None)
-    transport = getattr(owner, "transport", None)
-    if transport is None:
-        raise ConnectionCut("this server does not let go of its socket")
-    if not transport.is_closing():
-        transport.abort()
-    await _gone(receive)
+async def _send(reply: Reply, send: Send) -> None:
+    headers = [(b"content-length", str(len(reply.body)).encode())] if reply.status != 204 else []
+    if reply.content_type:
+        headers.append((b"content-type", reply.content_type.encode("latin-1")))
+    headers.extend((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers)
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send({"type": "http.response.body", "body": reply.body})

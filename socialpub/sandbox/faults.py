@@ -1,15 +1,14 @@
-"""Scripted faults: what the next call of an endpoint will meet, and chaos that a seed repeats.
+"""Scripted faults: what the next call of an endpoint will meet.
 
-The one thing that must stay true: a fault says whether the effect happens. "After effect" runs the real handler and
+The one thing that must stay true: a fault states whether the effect happens. "After effect" runs the real handler and
 then spoils its answer; "before effect" leaves the memory untouched.
 """
 
-import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self
 
-from socialpub.sandbox.call import Answer, Headers, answer_html, answer_json
+from socialpub.sandbox.reply import Headers, Reply, html_reply, json_reply
 
 FOREVER = float("inf")
 NETWORK_BUSY_PAGE = (
@@ -25,14 +24,14 @@ class Hang(Exception):
     """With `world.instant_faults`: no answer will ever come, the caller's own deadline is over."""
 
 
-Kind = Literal["answer", "hang", "cut", "trickle", "block"]
+FaultKind = Literal["answer", "hang", "cut", "trickle", "block"]
 
 
 @dataclass(slots=True)
 class Fault:
-    kind: Kind
+    kind: FaultKind
     after_effect: bool = False
-    make: Callable[[], Answer] | None = None
+    make: Callable[[], Reply] | None = None
     """The answer of kind `answer`, made when it is needed (reset times count from then)."""
     event: Any = None
     """For kind `block`: something with `wait()`."""
@@ -40,26 +39,24 @@ class Fault:
     skip: int = 0
 
 
-class Refuser(Protocol):
-    """How a network words the refusals that a script can ask for."""
+class ErrorReplies(Protocol):
+    """How a network words the errors that a script can ask for."""
 
-    name: str
+    def http_error(self, status: int) -> Reply: ...
 
-    def http_error(self, status: int) -> Answer: ...
+    def unauthorized_reply(self) -> Reply: ...
 
-    def unauthorized_answer(self) -> Answer: ...
+    def rate_limited_reply(self, seconds: float, told_in: str) -> Reply: ...
 
-    def rate_limited_answer(self, seconds: float, told_in: str) -> Answer: ...
+    def credits_reply(self, shape: int) -> Reply: ...
 
-    def credits_answer(self, shape: int) -> Answer: ...
-
-    def refusal_answer(self, endpoint: str, code: str) -> Answer: ...
+    def refusal_reply(self, endpoint: str, code: str) -> Reply: ...
 
 
-class Upcoming:
-    """`world.x.next("create_post").skipping(1).fails_with(503).times(2)`: reads as it says."""
+class FaultScript:
+    """Queues one fault: `world.x.next("create_post").skipping(1).fails_with(503).times(2)`."""
 
-    def __init__(self, queue: list[Fault], network: Refuser, endpoint: str = "") -> None:
+    def __init__(self, queue: list[Fault], network: ErrorReplies, endpoint: str = "") -> None:
         self._queue = queue
         self._network = network
         self._endpoint = endpoint
@@ -98,17 +95,17 @@ class Upcoming:
         """Answer `status`. `body`: JSON data, text or bytes; None: the network's own words. `html`: the edge's page."""
         extra: Headers = list((headers or {}).items())
 
-        def make() -> Answer:
+        def make() -> Reply:
             if html:
-                answer = answer_html(status, body if isinstance(body, str) else NETWORK_BUSY_PAGE.format(status))
+                reply = html_reply(status, body if isinstance(body, str) else NETWORK_BUSY_PAGE.format(status))
             elif body is None:
-                answer = self._network.http_error(status)
+                reply = self._network.http_error(status)
             elif isinstance(body, bytes | str):
-                answer = Answer(status, body.encode() if isinstance(body, str) else body, "text/plain; charset=utf-8")
+                reply = Reply(status, body.encode() if isinstance(body, str) else body, "text/plain; charset=utf-8")
             else:
-                answer = answer_json(status, body)
-            answer.headers = [*answer.headers, *extra]
-            return answer
+                reply = json_reply(status, body)
+            reply.headers = [*reply.headers, *extra]
+            return reply
 
         return self._put(Fault("answer", after_effect, make))
 
@@ -130,7 +127,7 @@ class Upcoming:
     def answers_garbage(self, after_effect: bool = True, status: int = 200) -> Self:
         """A success that nobody can read."""
         body = b'{"data":{"id":"19\x00\xff'
-        return self._put(Fault("answer", after_effect, lambda: Answer(status, body, "application/json")))
+        return self._put(Fault("answer", after_effect, lambda: Reply(status, body, "application/json")))
 
     def trickles(self, after_effect: bool = True) -> Self:
         """One byte a while, for ever: every read succeeds, the answer never ends."""
@@ -138,21 +135,21 @@ class Upcoming:
 
     def rate_limited(self, seconds: float, told_in: str = "window") -> Self:
         """429. `told_in`: `window` (the usual headers), `day` (X's 24-hour headers), `retry-after`, `nothing`."""
-        self._network.rate_limited_answer(seconds, told_in)
-        return self._put(Fault("answer", make=lambda: self._network.rate_limited_answer(seconds, told_in)))
+        self._network.rate_limited_reply(seconds, told_in)
+        return self._put(Fault("answer", make=lambda: self._network.rate_limited_reply(seconds, told_in)))
 
     def credits_depleted(self, shape: int = 1) -> Self:
-        self._network.credits_answer(shape)
-        return self._put(Fault("answer", make=lambda: self._network.credits_answer(shape)))
+        self._network.credits_reply(shape)
+        return self._put(Fault("answer", make=lambda: self._network.credits_reply(shape)))
 
     def refuses(self, code: str, after_effect: bool = False) -> Self:
         """A refusal that the network knows by name (`world.tiktok.refusals`, `world.pinterest.refusals`), in its words
         and with its status; an unknown name is ValueError."""
-        self._network.refusal_answer(self._endpoint, code)
-        return self._put(Fault("answer", after_effect, make=lambda: self._network.refusal_answer(self._endpoint, code)))
+        self._network.refusal_reply(self._endpoint, code)
+        return self._put(Fault("answer", after_effect, make=lambda: self._network.refusal_reply(self._endpoint, code)))
 
     def unauthorized(self) -> Self:
-        return self._put(Fault("answer", make=self._network.unauthorized_answer))
+        return self._put(Fault("answer", make=self._network.unauthorized_reply))
 
     def blocks_until(self, event: Any, after_effect: bool = False) -> Self:
         """Wait for `event.wait()` (a `threading.Event`, or one of the event loop), then go on as usual."""
@@ -175,44 +172,8 @@ FAULTS = (
 )
 """What can be asked for by name, over HTTP too."""
 
-CHAOS: dict[str, Callable[[Upcoming], Upcoming]] = {
-    "unavailable": lambda up: up.fails_with(503),
-    "unavailable_after_effect": lambda up: up.fails_with(503, after_effect=True),
-    "internal_error": lambda up: up.fails_with(500, body={"errors": ["internal server error"]}),
-    "bad_gateway_page": lambda up: up.fails_with(502, html=True),
-    "timeout": lambda up: up.times_out_before_effect(),
-    "timeout_after_effect": lambda up: up.times_out_after_effect(),
-    "cut": lambda up: up.drops_connection_before_effect(),
-    "cut_after_effect": lambda up: up.drops_connection_after_effect(),
-    "garbage": lambda up: up.answers_garbage(),
-    "rate_limited": lambda up: up.rate_limited(2),
-}
 
-
-class Chaos:
-    """Draws a fault for a share of the calls; the same seed and the same order of calls give the same faults."""
-
-    def __init__(
-        self, network: Refuser, seed: int, rate: float, kinds: Iterable[str] | None, endpoints: Iterable[str]
-    ) -> None:
-        self.kinds = tuple(CHAOS if kinds is None else kinds)
-        unknown = [kind for kind in self.kinds if kind not in CHAOS]
-        if unknown:
-            raise ValueError(f"no such kind of chaos: {', '.join(unknown)} (known: {', '.join(CHAOS)})")
-        self.endpoints = frozenset(endpoints)
-        self._network = network
-        self._rate = rate
-        self._random = random.Random(seed)
-
-    def draw(self, endpoint: str) -> Fault | None:
-        if endpoint not in self.endpoints or self._random.random() >= self._rate:
-            return None
-        drawn: list[Fault] = []
-        CHAOS[self._random.choice(self.kinds)](Upcoming(drawn, self._network))
-        return drawn[0]
-
-
-def take(queue: list[Fault]) -> Fault | None:
+def take_fault(queue: list[Fault]) -> Fault | None:
     """The fault for this call, if its turn has come."""
     if not queue:
         return None

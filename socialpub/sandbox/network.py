@@ -1,54 +1,64 @@
-"""What the three stand-ins share: the count of calls, the script of faults, the calls in flight."""
+"""What every network has: its calls, its scripted faults, its share of the world's time, ids and journal."""
 
-from collections import Counter
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, ClassVar
 
-from socialpub.sandbox.call import Answer
-from socialpub.sandbox.faults import Chaos, Fault, Upcoming, take
-from socialpub.sandbox.tokens import TokenBook
-
-if TYPE_CHECKING:
-    from socialpub.sandbox.world import World
-
-KEPT_CALLS = 50_000
+from socialpub.sandbox.call_log import CallLog
+from socialpub.sandbox.chaos import Chaos
+from socialpub.sandbox.context import SandboxContext
+from socialpub.sandbox.faults import Fault, FaultScript, take_fault
+from socialpub.sandbox.reply import Reply
+from socialpub.sandbox.tokens import TokenStore
 
 
-class Seen(NamedTuple):
-    """A call that ended. `status` 0: the caller never got an answer."""
+class SandboxNetwork(CallLog, ABC):
+    name: ClassVar[str]
+    endpoints: ClassVar[tuple[str, ...]]
 
-    endpoint: str
-    status: int
-    when: datetime
-    """By the world's clock."""
-
-
-class Network:
-    name = ""
-    endpoints: tuple[str, ...] = ()
-
-    def __init__(self, world: "World") -> None:
-        self.world = world
-        self.calls: list[Seen] = []
-        """The latest calls, oldest first; `counts` never forgets."""
-        self.counts: Counter[str] = Counter()
-        self.in_flight = 0
-        self.held = 0
-        """How many of them met a fault that never answers, and wait for their caller to go away."""
-        self.most_in_flight = 0
-        self.most_in_flight_of: dict[str, int] = {}
-        """By account id: how many calls of one account ever ran side by side."""
-        self._busy: dict[str, int] = {}
+    def __init__(self, context: SandboxContext) -> None:
+        super().__init__(context.clock)
+        self.context = context
+        self.tokens = TokenStore(context.clock, self.write)
         self._faults: dict[str, list[Fault]] = {endpoint: [] for endpoint in self.endpoints}
         self._chaos: Chaos | None = None
-        self.tokens = TokenBook(self.name, world)
 
-    def next(self, endpoint: str) -> Upcoming:
+    # --- the world's ---------------------------------------------------------------------------------------------
+
+    def now(self) -> datetime:
+        return self.context.clock.now()
+
+    def timestamp(self) -> float:
+        """Now, in Unix seconds."""
+        return self.now().timestamp()
+
+    def seconds_since(self, at: datetime) -> float:
+        return (self.now() - at).total_seconds()
+
+    def new_id(self) -> str:
+        return self.context.ids.new()
+
+    def reserve_id(self, used: str) -> None:
+        """An id from before a restart."""
+        self.context.ids.reserve(used)
+
+    def write(self, kind: str, **facts: Any) -> None:
+        """One line of the journal."""
+        self.context.journal.write(self.name, kind, **facts)
+
+    def replay(self, kind: str, facts: dict[str, Any]) -> None:
+        """One line of the journal, read after a restart; `replay_<kind>` takes it. Unknown kinds are skipped."""
+        replay = getattr(self, f"replay_{kind}", None) or getattr(self.tokens, f"replay_{kind}", None)
+        if replay is not None:
+            replay(**facts)
+
+    # --- faults --------------------------------------------------------------------------------------------------
+
+    def next(self, endpoint: str) -> FaultScript:
         """Script what the next call of `endpoint` meets; several scripts wait their turn in order."""
-        if endpoint not in self._faults:
-            raise ValueError(f"{self.name} has no endpoint {endpoint!r} (known: {', '.join(self.endpoints)})")
-        return Upcoming(self._faults[endpoint], self, endpoint)
+        self._refuse_unknown([endpoint])
+        return FaultScript(self._faults[endpoint], self, endpoint)
 
     def chaos(
         self,
@@ -60,9 +70,7 @@ class Network:
     ) -> None:
         """From now on a share `rate` of the calls fails, drawn by `seed`. The consent page is left out unless named."""
         chosen = [one for one in self.endpoints if one != "authorize"] if endpoints is None else list(endpoints)
-        unknown = [one for one in chosen if one not in self._faults]
-        if unknown:
-            raise ValueError(f"{self.name} has no endpoint {', '.join(unknown)} (known: {', '.join(self.endpoints)})")
+        self._refuse_unknown(chosen)
         self._chaos = Chaos(self, seed, rate, kinds, chosen)
 
     def calm(self) -> None:
@@ -72,52 +80,33 @@ class Network:
             queue.clear()
 
     def fault_for(self, endpoint: str) -> Fault | None:
-        fault = take(self._faults[endpoint])
+        fault = take_fault(self._faults[endpoint])
         if fault is None and self._chaos is not None:
             fault = self._chaos.draw(endpoint)
         return fault
 
-    def began(self, account_id: str) -> None:
-        self.in_flight += 1
-        self.most_in_flight = max(self.most_in_flight, self.in_flight)
-        if account_id:
-            busy = self._busy[account_id] = self._busy.get(account_id, 0) + 1
-            self.most_in_flight_of[account_id] = max(busy, self.most_in_flight_of.get(account_id, 0))
+    def _refuse_unknown(self, endpoints: list[str]) -> None:
+        unknown = [repr(one) for one in endpoints if one not in self._faults]
+        if unknown:
+            raise ValueError(f"{self.name} has no endpoint {', '.join(unknown)} (known: {', '.join(self.endpoints)})")
 
-    def ended(self, account_id: str, endpoint: str, status: int) -> None:
-        self.in_flight -= 1
-        if account_id:
-            self._busy[account_id] -= 1
-        self.counts[endpoint] += 1
-        self.calls.append(Seen(endpoint, status, self.world.now()))
-        if len(self.calls) > 2 * KEPT_CALLS:
-            del self.calls[:-KEPT_CALLS]
+    # --- what each network words in its own way ------------------------------------------------------------------
 
-    def statuses(self, endpoint: str) -> list[int]:
-        """What the calls of one endpoint were answered, oldest first."""
-        return [seen.status for seen in self.calls if seen.endpoint == endpoint]
-
-    def shown(self) -> dict[str, Any]:
-        """What the control room tells of its memory, as JSON data."""
-        return {}
-
-    def effects(self) -> dict[str, int]:
+    @abstractmethod
+    def totals(self) -> dict[str, int]:
         """How many posts, pins and the like there are."""
-        return {}
 
-    # How the network words what a script asks for; each overrides what it does otherwise.
+    @abstractmethod
+    def http_error(self, status: int) -> Reply: ...
 
-    def http_error(self, status: int) -> Answer:
-        raise NotImplementedError
+    @abstractmethod
+    def unauthorized_reply(self) -> Reply: ...
 
-    def unauthorized_answer(self) -> Answer:
-        raise NotImplementedError
+    @abstractmethod
+    def rate_limited_reply(self, seconds: float, told_in: str) -> Reply: ...
 
-    def rate_limited_answer(self, seconds: float, told_in: str) -> Answer:
-        raise NotImplementedError
-
-    def credits_answer(self, shape: int) -> Answer:  # noqa: ARG002
+    def credits_reply(self, shape: int) -> Reply:  # noqa: ARG002
         raise ValueError(f"{self.name} sells no credits")
 
-    def refusal_answer(self, endpoint: str, code: str) -> Answer:  # noqa: ARG002
+    def refusal_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002
         raise ValueError(f"{self.name} has no refusal named {code!r}")

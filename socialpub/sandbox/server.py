@@ -12,8 +12,8 @@ from socialpub.sandbox.app import create_app
 from socialpub.sandbox.world import World
 
 
-class Server(uvicorn.Server):
-    """uvicorn, closing the world when it is told to stop."""
+class SandboxServer(uvicorn.Server):
+    """uvicorn, closing the world when it is asked to stop."""
 
     def __init__(self, world: World) -> None:
         super().__init__(
@@ -22,7 +22,7 @@ class Server(uvicorn.Server):
             )
         )
         self.world = world
-        world.serving = True
+        world.serve()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.world.close()
@@ -34,16 +34,6 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes a free one (`sock.getsockname()[1]` tells it)."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_STREAM)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    sock.bind((host, port))
-    sock.listen(512)
-    return sock
-
-
 def run(world: World, sock: socket.socket) -> None:
-    """Serve until a signal (in the main thread) or `Server.stop`."""
-    Server(world).run(sockets=[sock])
+    """Serve until a signal (in the main thread) or `SandboxServer.stop`."""
+    SandboxServer(world).run(sockets=[sock])

@@ -21,7 +21,7 @@ def sniff(data: bytes) -> str:
 
 
 def dimensions(data: bytes) -> tuple[int, int]:
-    """Width and height of an image; zeros when they cannot be told."""
+    """Width and height of an image; zeros when they cannot be found out."""
     try:
         match sniff(data):
             case "image/png":

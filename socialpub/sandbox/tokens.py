@@ -5,10 +5,13 @@ A refresh token works once. Every pair that grew out of one consent is a family,
 
 import secrets
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from socialpub.sandbox.world import World
+from socialpub.sandbox.context import SandboxClock
+
+
+class WriteJournal(Protocol):
+    def __call__(self, kind: str, **facts: Any) -> None: ...
 
 
 @dataclass(slots=True)
@@ -31,10 +34,10 @@ class Token:
     """Its access token no longer works, and neither does its refresh token."""
 
 
-class TokenBook:
-    def __init__(self, network: str, world: "World") -> None:
-        self._network = network
-        self._world = world
+class TokenStore:
+    def __init__(self, clock: SandboxClock, write: WriteJournal) -> None:
+        self._clock = clock
+        self._write = write
         self._by_access: dict[str, Token] = {}
         self._by_refresh: dict[str, Token] = {}
 
@@ -51,7 +54,7 @@ class TokenBook:
         family: str | None = None,
         app_only: bool = False,
     ) -> Token:
-        now = self._world.now().timestamp()
+        now = self._now()
         token = Token(
             access,
             refresh,
@@ -64,7 +67,7 @@ class TokenBook:
             app_only,
         )
         self._keep(token)
-        self._world.write(self._network, "token", **asdict(token))
+        self._write("token", **asdict(token))
         return token
 
     def _keep(self, token: Token) -> None:
@@ -75,7 +78,7 @@ class TokenBook:
     def bearer(self, access: str | None) -> Token | None:
         """The token an API call carries, while it works."""
         token = self._by_access.get(access or "")
-        if token is None or token.dead or self._world.now().timestamp() >= token.expires_at:
+        if token is None or token.dead or self._now() >= token.expires_at:
             return None
         return token
 
@@ -84,20 +87,16 @@ class TokenBook:
         return self._by_refresh.get(refresh)
 
     def may_refresh(self, token: Token, client_id: str) -> bool:
-        alive = not token.spent and not token.dead and self._world.now().timestamp() < token.refresh_expires_at
+        alive = not token.spent and not token.dead and self._now() < token.refresh_expires_at
         return alive and token.client_id in (None, client_id)
 
     def spend(self, token: Token, *, access_survives: bool) -> None:
-        token.spent = True
-        if not access_survives:
-            token.expires_at = 0
-        self._world.write(self._network, "spent", access=token.access, access_survives=access_survives)
+        self.replay_spent(token.access, access_survives)
+        self._write("spent", access=token.access, access_survives=access_survives)
 
     def end_family(self, family: str) -> None:
-        for token in list(self._by_access.values()):
-            if token.family == family:
-                token.dead = True
-        self._world.write(self._network, "family_ended", family=family)
+        self.replay_family_ended(family)
+        self._write("family_ended", family=family)
 
     def revoke(self, text: str, client_id: str | None = None) -> bool:
         """Ends the family of an access or refresh token; False when no such token is this app's."""
@@ -106,6 +105,12 @@ class TokenBook:
             return False
         self.end_family(token.family)
         return True
+
+    def end_all(self, account_id: str) -> None:
+        """Ends every family of an account."""
+        for token in self.of(account_id):
+            if not token.dead:
+                self.end_family(token.family)
 
     def expire(self, account_id: str) -> None:
         """The account's access tokens run out now; its refresh tokens still work."""
@@ -117,18 +122,23 @@ class TokenBook:
         """All pairs of an account, oldest first."""
         return [token for token in list(self._by_access.values()) if token.account_id == account_id]
 
-    def recall_token(self, **facts: Any) -> None:
+    def _now(self) -> float:
+        return self._clock.now().timestamp()
+
+    # --- from the journal ----------------------------------------------------------------------------------------
+
+    def replay_token(self, **facts: Any) -> None:
         facts["scopes"] = tuple(facts["scopes"])
         self._keep(Token(**facts))
 
-    def recall_spent(self, access: str, access_survives: bool) -> None:
+    def replay_spent(self, access: str, access_survives: bool) -> None:
         token = self._by_access.get(access)
         if token is not None:
             token.spent = True
             if not access_survives:
                 token.expires_at = 0
 
-    def recall_family_ended(self, family: str) -> None:
-        for token in self._by_access.values():
+    def replay_family_ended(self, family: str) -> None:
+        for token in list(self._by_access.values()):
             if token.family == family:
                 token.dead = True

@@ -3,12 +3,12 @@
 import json
 from functools import cache
 
-from socialpub.sandbox.world import Request
+from socialpub.sandbox.recording import RecordedRequest
 from tests.unit.providers.pinterest import official as pinterest
 from tests.unit.providers.x import official as x
 
 
-def complaints(request: Request) -> list[str]:
+def complaints(request: RecordedRequest) -> list[str]:
     """Why the network's document does not describe this request; empty when it does, or has none to hold against it.
 
     TikTok publishes none, and the storage that takes Pinterest's films is not Pinterest's.

@@ -17,7 +17,7 @@ from socialpub.providers.content import Account, Content, MediaFile
 from socialpub.providers.protocol import Kind, Provider
 from socialpub.publishing import validation
 from socialpub.publishing.drafts import Draft, DraftMedia
-from socialpub.sandbox.world import Request
+from socialpub.sandbox.recording import RecordedRequest
 from tests.providers import official
 from tests.providers.grid import Environment, begin
 from tests.providers.networks import NETWORKS, STORIES, story_of
@@ -269,14 +269,14 @@ def test_no_adapter_sleeps_or_looks_at_a_clock() -> None:
 @pytest.mark.parametrize(
     "request_",
     [
-        Request("x", "POST", "/2/tweets", {}, "application/json", {"text": "a", "colour": "red"}),
-        Request("x", "POST", "/2/media/upload", {}, "multipart/form-data", None, (("media", "image/jpeg", 5),)),
-        Request("x", "GET", "/2/users/1/tweets", {"tweet.fields": "colour"}, ""),
-        Request("pinterest", "POST", "/v5/pins", {}, "application/json", {"board_id": "Summer prints"}),
-        Request("pinterest", "GET", "/v5/boards/1/pins", {"page_size": "251"}, ""),
+        RecordedRequest("x", "POST", "/2/tweets", {}, "application/json", {"text": "a", "colour": "red"}),
+        RecordedRequest("x", "POST", "/2/media/upload", {}, "multipart/form-data", None, (("media", "image/jpeg", 5),)),
+        RecordedRequest("x", "GET", "/2/users/1/tweets", {"tweet.fields": "colour"}, ""),
+        RecordedRequest("pinterest", "POST", "/v5/pins", {}, "application/json", {"board_id": "Summer prints"}),
+        RecordedRequest("pinterest", "GET", "/v5/boards/1/pins", {"page_size": "251"}, ""),
     ],
 )
-def test_a_request_that_no_document_describes_would_be_found(request_: Request) -> None:
+def test_a_request_that_no_document_describes_would_be_found(request_: RecordedRequest) -> None:
     document("openapi", "x.json")
     document("openapi", "pinterest.yaml")
     assert official.complaints(request_) != []

@@ -1,12 +1,19 @@
-"""A sandbox world with a clock turned by hand, called without a socket."""
+"""A sandbox world with a clock turned by hand, called without a socket or over one."""
 
-from collections.abc import Iterator
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World, create_app
-from tests.sandbox.x_caller import Caller
+from socialpub.sandbox.server import SandboxServer
+from tests.sandbox.pinterest_client import PinterestClient
+from tests.sandbox.tiktok_client import TikTokClient
+from tests.sandbox.x_client import XClient
 from tests.support.hand_clock import HandClock
 
 
@@ -29,6 +36,46 @@ def web(world: World) -> Iterator[TestClient]:
 
 
 @pytest.fixture
-def demo(world: World, web: TestClient) -> Caller:
+def x(world: World, web: TestClient) -> XClient:
     """The account `demo` with every scope."""
-    return Caller(web, world, "demo")
+    return XClient(web, world)
+
+
+@pytest.fixture
+def tiktok(world: World, web: TestClient) -> TikTokClient:
+    """The account `demo` with every scope."""
+    return TikTokClient(web, world)
+
+
+@pytest.fixture
+def pinterest(world: World, web: TestClient) -> PinterestClient:
+    """The account `demo` with every scope but those for secret boards."""
+    return PinterestClient(web, world)
+
+
+@pytest.fixture
+def restart(tmp_path: Path, clock: HandClock) -> Iterator[Callable[[], World]]:
+    """Starts the sandbox anew over the same journal, `journal.jsonl`."""
+    with ExitStack() as stack:
+
+        def begin() -> World:
+            world = stack.enter_context(closing(World(clock, journal=tmp_path / "journal.jsonl")))
+            world.tiktok.probes_video = False
+            world.pinterest.probes_video = False
+            world.pinterest.processing_ticks = 0
+            return world
+
+        yield begin
+
+
+@pytest.fixture
+def server(world: World) -> Iterator[str]:
+    """The URL of the world on a port."""
+    sock = socket.create_server(("127.0.0.1", 0))
+    running = SandboxServer(world)
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [sock]}, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{sock.getsockname()[1]}"
+    running.stop()
+    thread.join(60)
+    assert not thread.is_alive()

@@ -7,13 +7,67 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from socialpub.sandbox import ConnectionCut, Hang, World
-from socialpub.sandbox.faults import Upcoming
-from tests.sandbox.x_caller import Caller
+from socialpub.sandbox import ConnectionCut, Hang, World, create_app
+from socialpub.sandbox.faults import FaultScript
+from tests.sandbox.pinterest_client import PinterestClient
+from tests.sandbox.tiktok_client import TikTokClient
+from tests.sandbox.x_client import XClient
 from tests.support.hand_clock import HandClock
 
+X = {
+    "me": ("GET", "/2/users/me"),
+    "upload_one_shot": ("POST", "/2/media/upload"),
+    "upload_initialize": ("POST", "/2/media/upload/initialize"),
+    "upload_append": ("POST", "/2/media/upload/1/append"),
+    "upload_finalize": ("POST", "/2/media/upload/1/finalize"),
+    "upload_status": ("GET", "/2/media/upload"),
+    "metadata": ("POST", "/2/media/metadata"),
+    "create_post": ("POST", "/2/tweets"),
+    "read_post": ("GET", "/2/tweets/1"),
+    "list_posts": ("GET", "/2/users/1/tweets"),
+    "delete_post": ("DELETE", "/2/tweets/1"),
+    "token": ("POST", "/2/oauth2/token"),
+    "revoke": ("POST", "/2/oauth2/revoke"),
+    "authorize": ("GET", "/i/oauth2/authorize"),
+}
+TIKTOK = {
+    "authorize": ("GET", "/v2/auth/authorize/"),
+    "token": ("POST", "/v2/oauth/token/"),
+    "revoke": ("POST", "/v2/oauth/revoke/"),
+    "user_info": ("GET", "/v2/user/info/"),
+    "creator_info": ("POST", "/v2/post/publish/creator_info/query/"),
+    "video_init": ("POST", "/v2/post/publish/video/init/"),
+    "inbox_init": ("POST", "/v2/post/publish/inbox/video/init/"),
+    "content_init": ("POST", "/v2/post/publish/content/init/"),
+    "upload_chunk": ("PUT", "/upload/video/"),
+    "status_fetch": ("POST", "/v2/post/publish/status/fetch/"),
+    "cancel": ("POST", "/v2/post/publish/cancel/"),
+    "video_query": ("POST", "/v2/video/query/"),
+    "video_list": ("POST", "/v2/video/list/"),
+}
+PINTEREST = {
+    "authorize": ("GET", "/oauth/"),
+    "token": ("POST", "/v5/oauth/token"),
+    "revoke": ("POST", "/v5/oauth/token/revoke"),
+    "user_account": ("GET", "/v5/user_account"),
+    "list_boards": ("GET", "/v5/boards"),
+    "read_board": ("GET", "/v5/boards/1"),
+    "create_board": ("POST", "/v5/boards"),
+    "list_sections": ("GET", "/v5/boards/1/sections"),
+    "create_section": ("POST", "/v5/boards/1/sections"),
+    "create_pin": ("POST", "/v5/pins"),
+    "read_pin": ("GET", "/v5/pins/1"),
+    "list_pins": ("GET", "/v5/boards/1/pins"),
+    "list_own_pins": ("GET", "/v5/pins"),
+    "delete_pin": ("DELETE", "/sandbox/v5/pins/1"),
+    "register_media": ("POST", "/sandbox/v5/media"),
+    "upload_media": ("POST", "/upload/"),
+    "media_status": ("GET", "/v5/media/1"),
+    "list_media": ("GET", "/v5/media"),
+}
 
-def script(upcoming: Upcoming, fault: str, how: dict[str, Any]) -> None:
+
+def script(upcoming: FaultScript, fault: str, how: dict[str, Any]) -> None:
     getattr(upcoming, fault)(**how)
 
 
@@ -31,12 +85,12 @@ def script(upcoming: Upcoming, fault: str, how: dict[str, Any]) -> None:
     ],
 )
 def test_an_answer_can_be_spoiled_with_or_without_its_effect(
-    world: World, demo: Caller, fault: str, how: dict[str, Any], status: int, posts: int
+    world: World, x: XClient, fault: str, how: dict[str, Any], status: int, posts: int
 ) -> None:
     script(world.x.next("create_post"), fault, how)
-    assert demo.post("first").status_code == status
+    assert x.post("first").status_code == status
     assert len(world.x.posts) == posts
-    assert demo.post("second").status_code == 201, "only the next call"
+    assert x.post("second").status_code == 201, "only the next call"
     assert world.x.statuses("create_post") == [status, 201]
 
 
@@ -51,54 +105,52 @@ def test_an_answer_can_be_spoiled_with_or_without_its_effect(
     ],
 )
 def test_an_answer_can_be_lost_without_anybody_waiting(
-    world: World, demo: Caller, fault: str, error: type[Exception], posts: int
+    world: World, x: XClient, fault: str, error: type[Exception], posts: int
 ) -> None:
     script(world.x.next("create_post"), fault, {})
     with pytest.raises(error):
-        demo.post("first")
+        x.post("first")
     assert len(world.x.posts) == posts
     assert world.x.statuses("create_post") == [0]
     assert world.x.in_flight == 0
 
 
-def test_a_garbled_success_is_no_json(world: World, demo: Caller) -> None:
+def test_a_garbled_success_is_no_json(world: World, x: XClient) -> None:
     world.x.next("create_post").answers_garbage()
     with pytest.raises(ValueError, match=r".*"):
-        demo.post("a").json()
+        x.post("a").json()
 
 
-def test_faults_wait_their_turn(world: World, demo: Caller) -> None:
+def test_faults_wait_their_turn(world: World, x: XClient) -> None:
     world.x.next("create_post").skipping(1).fails_with(500).times(2)
     world.x.next("create_post").fails_with(502)
-    assert [demo.post(f"n{number}").status_code for number in range(5)] == [201, 500, 500, 502, 201]
+    assert [x.post(f"n{number}").status_code for number in range(5)] == [201, 500, 500, 502, 201]
 
 
-def test_bodies_of_every_shape_can_be_scripted(world: World, demo: Caller) -> None:
+def test_bodies_of_every_shape_can_be_scripted(world: World, x: XClient) -> None:
     upcoming = world.x.next
     upcoming("create_post").fails_with(502, html=True)
     upcoming("create_post").fails_with(500, body={"errors": ["internal server error"]})
     upcoming("create_post").fails_with(431, body=b"")
     upcoming("create_post").fails_with(403, body={"detail": "no"}, headers={"retry-after": "7"})
-    assert demo.post("a").headers["content-type"].startswith("text/html")
-    assert demo.post("a").json() == {"errors": ["internal server error"]}
-    assert demo.post("a").content == b""
-    assert demo.post("a").headers["retry-after"] == "7"
+    assert x.post("a").headers["content-type"].startswith("text/html")
+    assert x.post("a").json() == {"errors": ["internal server error"]}
+    assert x.post("a").content == b""
+    assert x.post("a").headers["retry-after"] == "7"
 
 
-def test_a_scripted_429_says_when_to_return_in_the_place_asked_for(
-    world: World, demo: Caller, clock: HandClock
-) -> None:
+def test_a_scripted_429_says_when_to_return_in_the_place_asked_for(world: World, x: XClient, clock: HandClock) -> None:
     then = str(int(clock.now().timestamp()) + 90)
     for place in ("window", "day", "retry-after", "nothing"):
         world.x.next("create_post").rate_limited(90, told_in=place)
-    window, day, plain, nothing = (demo.post("a").headers for _ in range(4))
+    window, day, plain, nothing = (x.post("a").headers for _ in range(4))
     assert (window["x-rate-limit-remaining"], window["x-rate-limit-reset"]) == ("0", then)
     assert (day["x-user-limit-24hour-remaining"], day["x-user-limit-24hour-reset"]) == ("0", then)
     assert plain["retry-after"] == "90"
     assert "x-rate-limit-reset" not in nothing
 
 
-class Gate:
+class HeldEvent:
     """An event that tells when somebody has begun to wait for it."""
 
     def __init__(self) -> None:
@@ -109,17 +161,17 @@ class Gate:
         self.opened.wait(60)
 
 
-def test_a_call_can_be_held_until_the_test_lets_go(world: World, demo: Caller) -> None:
-    gate = Gate()
+def test_a_call_can_be_held_until_the_test_lets_go(world: World, x: XClient) -> None:
+    gate = HeldEvent()
     world.x.next("create_post").blocks_until(gate, after_effect=True)
     with ThreadPoolExecutor(1) as pool:
-        held = pool.submit(demo.post, "held")
+        held = pool.submit(x.post, "held")
         assert gate.reached.wait(60)
         assert (world.x.in_flight, len(world.x.posts)) == (1, 1)
-        assert demo.call("GET", "/2/users/me").status_code == 200, "others are answered meanwhile"
+        assert x.call("GET", "/2/users/me").status_code == 200, "others are answered meanwhile"
         gate.opened.set()
         assert held.result(60).status_code == 201
-    assert world.x.most_in_flight_of == {demo.account.id: 2}
+    assert world.x.most_in_flight_of == {x.account.id: 2}
 
 
 def test_an_unknown_endpoint_is_named_with_the_known_ones(world: World) -> None:
@@ -127,45 +179,47 @@ def test_an_unknown_endpoint_is_named_with_the_known_ones(world: World) -> None:
         world.x.next("create_tweet")
 
 
-def test_every_endpoint_can_fail(world: World, demo: Caller, web: TestClient) -> None:
-    paths = {
-        "me": ("GET", "/2/users/me"),
-        "upload_one_shot": ("POST", "/2/media/upload"),
-        "upload_initialize": ("POST", "/2/media/upload/initialize"),
-        "upload_append": ("POST", "/2/media/upload/1/append"),
-        "upload_finalize": ("POST", "/2/media/upload/1/finalize"),
-        "upload_status": ("GET", "/2/media/upload"),
-        "metadata": ("POST", "/2/media/metadata"),
-        "create_post": ("POST", "/2/tweets"),
-        "read_post": ("GET", "/2/tweets/1"),
-        "list_posts": ("GET", "/2/users/1/tweets"),
-        "delete_post": ("DELETE", "/2/tweets/1"),
-        "token": ("POST", "/2/oauth2/token"),
-        "revoke": ("POST", "/2/oauth2/revoke"),
-        "authorize": ("GET", "/i/oauth2/authorize"),
-    }
-    assert set(paths) == set(world.x.endpoints)
+@pytest.mark.parametrize(("name", "paths"), [("x", X), ("tiktok", TIKTOK), ("pinterest", PINTEREST)])
+def test_every_endpoint_takes_every_kind_of_fault(
+    world: World, web: TestClient, name: str, paths: dict[str, tuple[str, str]]
+) -> None:
+    network = world.networks[name]
+    assert set(paths) == set(network.endpoints)
     for endpoint, (method, path) in paths.items():
-        world.x.next(endpoint).fails_with(503)
-        assert demo.call(method, path).status_code == 503, endpoint
+        network.next(endpoint).fails_with(503)
+        assert web.request(method, f"/{name}{path}").status_code == 503, endpoint
+        network.next(endpoint).rate_limited(60, "retry-after")
+        assert web.request(method, f"/{name}{path}").headers["retry-after"] == "60"
+        network.next(endpoint).times_out_after_effect()
+        with pytest.raises(Hang):
+            web.request(method, f"/{name}{path}")
+        assert network.statuses(endpoint) == [503, 429, 0]
 
 
-def test_chaos_repeats_itself_for_a_seed(clock: HandClock) -> None:
+@pytest.mark.parametrize("name", ["x", "tiktok", "pinterest"])
+def test_chaos_repeats_itself_for_a_seed(clock: HandClock, name: str) -> None:
     def run(seed: int) -> list[str]:
-        from socialpub.sandbox import create_app
-
         world = World(clock)
         world.instant_faults = True
-        world.x.chaos(seed, 0.5)
+        world.tiktok.limits["video_init"] = world.tiktok.posts_per_day = 10**6
         outcomes = []
         with TestClient(create_app(world)) as web:
-            caller = Caller(web, world, "demo")
+            x, tiktok, pinterest = XClient(web, world), TikTokClient(web, world), PinterestClient(web, world)
+            network = world.networks[name]
+            network.chaos(seed, 0.5)
             for number in range(40):
                 try:
-                    outcomes.append(str(caller.post(f"n{number}").status_code))
+                    match name:
+                        case "x":
+                            answer = x.post(f"n{number}")
+                        case "tiktok":
+                            answer = tiktok.begin()
+                        case _:
+                            answer = pinterest.pin()
+                    outcomes.append(str(answer.status_code))
                 except (Hang, ConnectionCut) as error:
                     outcomes.append(type(error).__name__)
-        return [*outcomes, str(len(world.x.posts))]
+        return [*outcomes, str(network.totals())]
 
     first = run(7)
     assert first == run(7)
@@ -173,13 +227,23 @@ def test_chaos_repeats_itself_for_a_seed(clock: HandClock) -> None:
     assert len(set(first)) > 4
 
 
-def test_calm_ends_chaos_and_scripts(world: World, demo: Caller) -> None:
+def test_calm_ends_chaos_and_scripts(world: World, x: XClient) -> None:
     world.x.chaos(1, 1.0, kinds=["unavailable"], endpoints=["create_post"])
     world.x.next("create_post").fails_with(500)
     world.x.calm()
-    assert demo.post("a").status_code == 201
+    assert x.post("a").status_code == 201
 
 
 def test_a_path_that_no_endpoint_has_is_not_counted(world: World, web: TestClient) -> None:
     web.get("/x/2/nothing")
     assert not world.x.counts
+
+
+def test_each_network_words_its_errors_in_its_own_way(world: World, web: TestClient) -> None:
+    world.tiktok.next("user_info").rate_limited(5)
+    assert web.get("/tiktok/v2/user/info/").json()["error"]["code"] == "rate_limit_exceeded"
+    world.pinterest.next("user_account").rate_limited(67150)
+    limited = web.get("/pinterest/v5/user_account")
+    assert (limited.json()["code"], limited.headers["x-ratelimit-reset"]) == (8, "67150")
+    world.pinterest.next("user_account").fails_with(500)
+    assert set(web.get("/pinterest/v5/user_account").json()) == {"code", "message"}

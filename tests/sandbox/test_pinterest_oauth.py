@@ -1,14 +1,14 @@
 """Consent and tokens on the sandbox's Pinterest, and its two environments."""
 
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from httpx2 import Response
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from tests.sandbox.pinterest_caller import Pinner, refusal
+from tests.sandbox.client import redirect_parameters
+from tests.sandbox.pinterest_client import PinterestClient, refusal
 from tests.support.hand_clock import HandClock
 
 BACK = "http://127.0.0.1:8000/oauth/pinterest/callback"
@@ -17,12 +17,7 @@ ASKED = {"client_id": "app", "redirect_uri": BACK, "response_type": "code", "sco
 
 
 def decide(web: TestClient, decision: str = "allow", account: str = "demo") -> dict[str, str]:
-    return returned(web.post("/pinterest/oauth/", data=ASKED | {"account": account, "decision": decision}))
-
-
-def returned(answer: Response) -> dict[str, str]:
-    assert answer.status_code == 302, answer.text
-    return {name: values[0] for name, values in parse_qs(urlsplit(answer.headers["location"]).query).items()}
+    return redirect_parameters(web.post("/pinterest/oauth/", data=ASKED | {"account": account, "decision": decision}))
 
 
 def exchange(web: TestClient, code: str, auth: Any = ("app", "secret"), base: str = "v5", **changes: str) -> Response:
@@ -52,10 +47,10 @@ def test_consent_leads_to_tokens(web: TestClient, clock: HandClock) -> None:
 def test_saying_no_and_approving_at_once(world: World, web: TestClient) -> None:
     assert decide(web, "deny") == {"error": "access_denied", "state": "s1"}
     world.pinterest.auto_approve, world.pinterest.auto_scopes = "studio", "boards:read"
-    code = returned(web.get("/pinterest/oauth/", params=ASKED))["code"]
+    code = redirect_parameters(web.get("/pinterest/oauth/", params=ASKED))["code"]
     assert exchange(web, code).json()["scope"] == "boards:read"
     world.pinterest.auto_deny = True
-    assert returned(web.get("/pinterest/oauth/", params=ASKED))["error"] == "access_denied"
+    assert redirect_parameters(web.get("/pinterest/oauth/", params=ASKED))["error"] == "access_denied"
 
 
 @pytest.mark.parametrize(
@@ -123,6 +118,29 @@ def test_what_a_refresh_brings_can_be_chosen(world: World, web: TestClient) -> N
 
 
 def test_taking_access_back_kills_tokens(world: World, web: TestClient) -> None:
-    caller = Pinner(web, world)
+    caller = PinterestClient(web, world)
     world.pinterest.remove_access("demo")
     assert refusal(caller.call("GET", "/boards")) == (401, 2)
+
+
+def test_pinterest_says_whose_account_it_is(world: World, web: TestClient) -> None:
+    granted = world.pinterest.grant("demo")
+    answer = web.get("/pinterest/v5/user_account", headers={"authorization": f"Bearer {granted['accessToken']}"})
+    assert (answer.json()["username"], answer.json()["account_type"]) == ("demo", "BUSINESS")
+    assert answer.headers["x-pinterest-rid"]
+    assert web.get("/pinterest/v5/user_account").json()["code"] == 2
+    world.pinterest.unapproved = True
+    assert web.get("/pinterest/v5/user_account").json()["code"] == 3
+
+
+def test_pinterest_rotates_and_does_not_revoke(world: World, web: TestClient) -> None:
+    granted = world.pinterest.grant("demo")
+    form = {"grant_type": "refresh_token", "refresh_token": granted["refreshToken"]}
+    new = web.post("/pinterest/v5/oauth/token", data=form, auth=("app", "secret")).json()
+    assert (new["expires_in"], new["refresh_token_expires_in"]) == (2592000, 5184000)
+    assert web.post("/pinterest/v5/oauth/token", data=form, auth=("app", "secret")).status_code == 401
+    assert web.post("/pinterest/v5/oauth/token", data=form).json()["code"] == 2
+    query = web.post("/pinterest/v5/oauth/token", params=form, auth=("app", "secret"))
+    assert "Missing request body" in query.json()["message"]
+    revoked = web.post("/pinterest/v5/oauth/token/revoke", data={"token": new["access_token"]}, auth=("app", "secret"))
+    assert (revoked.status_code, revoked.json()["code"]) == (403, 29)

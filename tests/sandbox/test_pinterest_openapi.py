@@ -11,8 +11,9 @@ from httpx2 import Response
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from socialpub.sandbox.pinterest.pinbody import CREATE, SOURCES
-from tests.sandbox.pinterest_caller import Pinner, coded, picture
+from socialpub.sandbox.pinterest.pin_schema import CREATE, SOURCES
+from tests.sandbox.files import base64_text, picture
+from tests.sandbox.pinterest_client import PinterestClient
 from tests.support.provider_documents import document
 
 
@@ -57,60 +58,63 @@ def check(answer: Response, method: str, path: str) -> Response:
     return answer
 
 
-@pytest.fixture
-def demo(world: World, web: TestClient) -> Pinner:
+@pytest.fixture(autouse=True)
+def settings(world: World) -> None:
     world.pinterest.probes_video = False
     world.pinterest.processing_ticks = 1
-    return Pinner(web, world)
 
 
-def test_pins_are_as_the_document_says(world: World, demo: Pinner) -> None:
-    item = {"content_type": "image/jpeg", "data": coded(picture()), "title": "One", "link": "https://a.test"}
+def test_pins_are_as_the_document_says(world: World, pinterest: PinterestClient) -> None:
+    item = {"content_type": "image/jpeg", "data": base64_text(picture()), "title": "One", "link": "https://a.test"}
     bodies: list[Any] = [
-        {"source_type": "image_base64", "content_type": "image/jpeg", "data": coded(picture())},
+        {"source_type": "image_base64", "content_type": "image/jpeg", "data": base64_text(picture())},
         {"source_type": "multiple_image_base64", "items": [item, item]},
     ]
-    media_id = demo.film()
-    while demo.look(media_id) != "succeeded":
+    media_id = pinterest.video()
+    while pinterest.look(media_id) != "succeeded":
         pass
-    cover = {"cover_image_content_type": "image/jpeg", "cover_image_data": coded(picture())}
+    cover = {"cover_image_content_type": "image/jpeg", "cover_image_data": base64_text(picture())}
     bodies.append({"source_type": "video_id", "media_id": media_id, **cover})
     bodies.append({"source_type": "video_id", "media_id": media_id, "cover_image_key_frame_time": 1})
     request = operation("post", "/pins")["requestBody"]["content"]["application/json"]["schema"]
     world.record = True
     for body in bodies:
-        made = check(demo.pin(body, title="A", description="B", alt_text="C", link="https://a.test"), "post", "/pins")
+        made = check(
+            pinterest.pin(body, title="A", description="B", alt_text="C", link="https://a.test"), "post", "/pins"
+        )
         assert made.status_code == 201
         assert_fits(request, world.requests[-1].json)
-        check(demo.call("GET", f"/pins/{made.json()['id']}"), "get", "/pins/{pin_id}")
-    check(demo.call("GET", f"/boards/{demo.board_id}/pins"), "get", "/boards/{board_id}/pins")
-    check(demo.call("GET", "/pins"), "get", "/pins")
-    check(demo.call("DELETE", f"/pins/{world.pinterest.pins[0].id}"), "delete", "/pins/{pin_id}")
+        check(pinterest.call("GET", f"/pins/{made.json()['id']}"), "get", "/pins/{pin_id}")
+    check(pinterest.call("GET", f"/boards/{pinterest.board_id}/pins"), "get", "/boards/{board_id}/pins")
+    check(pinterest.call("GET", "/pins"), "get", "/pins")
+    check(pinterest.call("DELETE", f"/pins/{world.pinterest.pins[0].id}"), "delete", "/pins/{pin_id}")
 
 
-def test_boards_the_account_and_films_are_as_the_document_says(demo: Pinner) -> None:
-    check(demo.call("GET", "/user_account"), "get", "/user_account")
-    check(demo.call("GET", "/boards"), "get", "/boards")
-    made = check(demo.call("POST", "/boards", json={"name": "New"}), "post", "/boards").json()
-    check(demo.call("GET", f"/boards/{made['id']}"), "get", "/boards/{board_id}")
+def test_boards_the_account_and_films_are_as_the_document_says(pinterest: PinterestClient) -> None:
+    check(pinterest.call("GET", "/user_account"), "get", "/user_account")
+    check(pinterest.call("GET", "/boards"), "get", "/boards")
+    made = check(pinterest.call("POST", "/boards", json={"name": "New"}), "post", "/boards").json()
+    check(pinterest.call("GET", f"/boards/{made['id']}"), "get", "/boards/{board_id}")
     path = f"/boards/{made['id']}/sections"
-    check(demo.call("POST", path, json={"name": "Part"}), "post", "/boards/{board_id}/sections")
-    check(demo.call("GET", path), "get", "/boards/{board_id}/sections")
-    registered = check(demo.call("POST", "/media", json={"media_type": "video"}), "post", "/media").json()
+    check(pinterest.call("POST", path, json={"name": "Part"}), "post", "/boards/{board_id}/sections")
+    check(pinterest.call("GET", path), "get", "/boards/{board_id}/sections")
+    registered = check(pinterest.call("POST", "/media", json={"media_type": "video"}), "post", "/media").json()
     fields = official()["components"]["schemas"]["MediaUploadParameters"]["properties"]
     assert set(registered["upload_parameters"]) == set(fields)
-    assert demo.upload(registered).status_code == 204
+    assert pinterest.upload(registered).status_code == 204
     for _ in range(3):
-        check(demo.call("GET", f"/media/{registered['media_id']}"), "get", "/media/{media_id}")
-    check(demo.call("GET", "/media"), "get", "/media")
+        check(pinterest.call("GET", f"/media/{registered['media_id']}"), "get", "/media/{media_id}")
+    check(pinterest.call("GET", "/media"), "get", "/media")
 
 
-def test_refusals_and_tokens_are_as_the_document_says(world: World, web: TestClient, demo: Pinner) -> None:
+def test_refusals_and_tokens_are_as_the_document_says(
+    world: World, web: TestClient, pinterest: PinterestClient
+) -> None:
     for name in world.pinterest.refusals:
         world.pinterest.next("create_pin").refuses(name)
-        check(demo.pin(), "post", "/pins")
-    check(demo.pin(board_id="x"), "post", "/pins")
-    check(demo.call("GET", "/boards/9/pins"), "get", "/boards/{board_id}/pins")
+        check(pinterest.pin(), "post", "/pins")
+    check(pinterest.pin(board_id="x"), "post", "/pins")
+    check(pinterest.call("GET", "/boards/9/pins"), "get", "/boards/{board_id}/pins")
     refresh_token = world.pinterest.grant("demo")["refreshToken"]
     form = {"grant_type": "refresh_token", "refresh_token": refresh_token}
     check(web.post("/pinterest/v5/oauth/token", data=form, auth=("app", "secret")), "post", "/oauth/token")

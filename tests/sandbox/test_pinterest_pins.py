@@ -8,75 +8,71 @@ from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
 from socialpub.sandbox.pinterest.network import ALL_SCOPES
-from tests.sandbox.pinterest_caller import Pinner, coded, picture, refusal
+from tests.sandbox.files import base64_text, picture
+from tests.sandbox.pinterest_client import PinterestClient, refusal
 from tests.support.hand_clock import HandClock
 
-JPEG = {"source_type": "image_base64", "content_type": "image/jpeg", "data": coded(picture())}
+JPEG = {"source_type": "image_base64", "content_type": "image/jpeg", "data": base64_text(picture())}
 
 
-@pytest.fixture
-def demo(world: World, web: TestClient) -> Pinner:
-    return Pinner(web, world)
-
-
-def test_a_pin_is_made_read_back_and_deleted(world: World, demo: Pinner) -> None:
+def test_a_pin_is_made_read_back_and_deleted(world: World, pinterest: PinterestClient) -> None:
     texts = {
         "title": "Poster no. 4",
         "description": "Two colours",
         "alt_text": "A lighthouse",
         "link": "https://a.test/4",
     }
-    made = demo.pin(**texts)
+    made = pinterest.pin(**texts)
     pin = made.json()
     assert made.status_code == 201
     assert {name: pin[name] for name in texts} == texts
     assert (pin["board_id"], pin["creative_type"], pin["created_at"]) == (
-        demo.board_id,
+        pinterest.board_id,
         "REGULAR",
         "2026-10-12T09:00:00",
     )
     assert pin["media"]["images"]["600x"]["height"] == 900
     (kept,) = world.pinterest.pins
     assert kept.pictures[0].sha256 == hashlib.sha256(picture()).hexdigest()
-    assert demo.call("GET", f"/pins/{pin['id']}").json() == pin
-    assert demo.pins() == [pin]
-    assert demo.call("GET", "/pins").json()["items"] == [pin]
-    assert demo.call("DELETE", f"/pins/{pin['id']}").status_code == 204
-    assert refusal(demo.call("DELETE", f"/pins/{pin['id']}")) == (404, 50)
-    assert demo.pins() == []
+    assert pinterest.call("GET", f"/pins/{pin['id']}").json() == pin
+    assert pinterest.pins() == [pin]
+    assert pinterest.call("GET", "/pins").json()["items"] == [pin]
+    assert pinterest.call("DELETE", f"/pins/{pin['id']}").status_code == 204
+    assert refusal(pinterest.call("DELETE", f"/pins/{pin['id']}")) == (404, 50)
+    assert pinterest.pins() == []
 
 
-def test_nothing_keeps_a_pin_from_being_made_twice(world: World, demo: Pinner) -> None:
-    ids = {demo.pin(title="Same").json()["id"] for _ in range(2)}
+def test_nothing_keeps_a_pin_from_being_made_twice(world: World, pinterest: PinterestClient) -> None:
+    ids = {pinterest.pin(title="Same").json()["id"] for _ in range(2)}
     assert len(ids) == len(world.pinterest.pins) == 2
 
 
-def test_a_carousel_holds_two_to_five_pictures_of_one_size(world: World, demo: Pinner) -> None:
+def test_a_carousel_holds_two_to_five_pictures_of_one_size(world: World, pinterest: PinterestClient) -> None:
     def carousel(*sizes: tuple[int, int]) -> dict[str, Any]:
         items = [
-            {"content_type": "image/png", "data": coded(picture(*size, "PNG")), "title": f"No. {number}"}
+            {"content_type": "image/png", "data": base64_text(picture(*size, "PNG")), "title": f"No. {number}"}
             for number, size in enumerate(sizes, 1)
         ]
         return {"source_type": "multiple_image_base64", "items": items}
 
-    made = demo.pin(carousel((200, 300), (200, 300))).json()
+    made = pinterest.pin(carousel((200, 300), (200, 300))).json()
     assert (made["creative_type"], made["media"]["media_type"]) == ("CAROUSEL", "multiple_images")
     assert [item["title"] for item in made["media"]["items"]] == ["No. 1", "No. 2"]
-    assert refusal(demo.pin(carousel((200, 300), (300, 200)))) == (400, 1)
+    assert refusal(pinterest.pin(carousel((200, 300), (300, 200)))) == (400, 1)
     for count in (1, 6):
-        answer = demo.pin(carousel(*[(200, 300)] * count))
+        answer = pinterest.pin(carousel(*[(200, 300)] * count))
         assert refusal(answer) == (400, 1)
         assert "maxItems=5" in answer.json()["message"]
     assert len(world.pinterest.pins) == 1
 
 
-def test_pictures_behind_urls_are_fetched_while_the_call_runs(world: World, demo: Pinner) -> None:
+def test_pictures_behind_urls_are_fetched_while_the_call_runs(world: World, pinterest: PinterestClient) -> None:
     files = {"https://a.test/1.jpg": picture(), "https://a.test/2.webp": picture(kind="WEBP")}
     world.pinterest.fetch = lambda url: files[url]
-    assert demo.pin({"source_type": "image_url", "url": "https://a.test/1.jpg"}).status_code == 201
+    assert pinterest.pin({"source_type": "image_url", "url": "https://a.test/1.jpg"}).status_code == 201
     items = [{"url": url} for url in files]
-    assert demo.pin({"source_type": "multiple_image_urls", "items": items}).status_code == 201
-    missing = demo.pin({"source_type": "image_url", "url": "https://a.test/3.jpg"})
+    assert pinterest.pin({"source_type": "multiple_image_urls", "items": items}).status_code == 201
+    missing = pinterest.pin({"source_type": "image_url", "url": "https://a.test/3.jpg"})
     assert missing.status_code == 400
     assert "unable to reach the URL" in missing.json()["message"]
 
@@ -104,9 +100,9 @@ def test_pictures_behind_urls_are_fetched_while_the_call_runs(world: World, demo
     ],
 )
 def test_a_body_that_does_not_fit_the_document_is_400_and_says_why(
-    world: World, demo: Pinner, body: dict[str, Any], words: str
+    world: World, pinterest: PinterestClient, body: dict[str, Any], words: str
 ) -> None:
-    answer = demo.call("POST", "/pins", json={"board_id": demo.board_id, "media_source": JPEG} | body)
+    answer = pinterest.call("POST", "/pins", json={"board_id": pinterest.board_id, "media_source": JPEG} | body)
     assert refusal(answer) == (400, 1)
     assert words in answer.json()["message"]
     assert world.pinterest.pins == []
@@ -121,87 +117,89 @@ def test_a_body_that_does_not_fit_the_document_is_400_and_says_why(
         (picture(99, 300), (403, 233)),
     ],
 )
-def test_pictures_are_decoded(demo: Pinner, data: bytes, status: tuple[int, int]) -> None:
-    assert refusal(demo.pin(JPEG | {"data": coded(data)})) == status
+def test_pictures_are_decoded(pinterest: PinterestClient, data: bytes, status: tuple[int, int]) -> None:
+    assert refusal(pinterest.pin(JPEG | {"data": base64_text(data)})) == status
 
 
-def test_boards_are_found_allowed_and_have_the_section(world: World, web: TestClient, demo: Pinner) -> None:
-    studio = Pinner(web, world, "studio")
-    assert refusal(demo.pin(board_id="9999")) == (404, 40)
-    assert refusal(demo.pin(board_id=studio.board_id)) == (403, 29)
-    assert refusal(demo.pin(board_section_id="9999")) == (404, 2031)
-    (section,) = demo.call("GET", f"/boards/{demo.board_id}/sections").json()["items"]
-    assert demo.pin(board_section_id=section["id"]).json()["board_section_id"] == section["id"]
+def test_boards_are_found_allowed_and_have_the_section(
+    world: World, web: TestClient, pinterest: PinterestClient
+) -> None:
+    studio = PinterestClient(web, world, "studio")
+    assert refusal(pinterest.pin(board_id="9999")) == (404, 40)
+    assert refusal(pinterest.pin(board_id=studio.board_id)) == (403, 29)
+    assert refusal(pinterest.pin(board_section_id="9999")) == (404, 2031)
+    (section,) = pinterest.call("GET", f"/boards/{pinterest.board_id}/sections").json()["items"]
+    assert pinterest.pin(board_section_id=section["id"]).json()["board_section_id"] == section["id"]
     shared = world.pinterest.add_board("studio", "Together", collaborators=["1000000000000000001"])
-    assert demo.pin(board_id=shared.id).json()["board_owner"] == {"username": "studio"}
+    assert pinterest.pin(board_id=shared.id).json()["board_owner"] == {"username": "studio"}
     secret = world.pinterest.add_board("demo", "Hidden", privacy="SECRET")
-    assert refusal(demo.pin(board_id=secret.id)) == (403, 29)
-    assert "Hidden" not in demo.call("GET", "/boards").text
-    insider = Pinner(
+    assert refusal(pinterest.pin(board_id=secret.id)) == (403, 29)
+    assert "Hidden" not in pinterest.call("GET", "/boards").text
+    insider = PinterestClient(
         web, world, "demo", (*ALL_SCOPES, "boards:read_secret", "boards:write_secret", "pins:write_secret")
     )
     assert insider.pin(board_id=secret.id).status_code == 201
     assert "Hidden" in insider.call("GET", "/boards").text
 
 
-def test_boards_and_sections_can_be_made_and_listed_in_pages(world: World, demo: Pinner) -> None:
-    made = demo.call("POST", "/boards", json={"name": "New", "description": "Fresh"})
+def test_boards_and_sections_can_be_made_and_listed_in_pages(world: World, pinterest: PinterestClient) -> None:
+    made = pinterest.call("POST", "/boards", json={"name": "New", "description": "Fresh"})
     assert made.status_code == 201
-    assert refusal(demo.call("POST", "/boards", json={"name": "new"})) == (400, 400)
-    assert refusal(demo.call("POST", "/boards", json={})) == (400, 400)
+    assert refusal(pinterest.call("POST", "/boards", json={"name": "new"})) == (400, 400)
+    assert refusal(pinterest.call("POST", "/boards", json={})) == (400, 400)
     path = f"/boards/{made.json()['id']}/sections"
-    assert demo.call("POST", path, json={"name": "Part"}).json()["name"] == "Part"
-    assert refusal(demo.call("POST", path, json={"name": "Part"})) == (409, 409)
+    assert pinterest.call("POST", path, json={"name": "Part"}).json()["name"] == "Part"
+    assert refusal(pinterest.call("POST", path, json={"name": "Part"})) == (409, 409)
     names, bookmark = [], ""
     while bookmark is not None:
-        page = demo.call("GET", "/boards", params={"page_size": "1", "bookmark": bookmark}).json()
+        page = pinterest.call("GET", "/boards", params={"page_size": "1", "bookmark": bookmark}).json()
         names += [board["name"] for board in page["items"]]
         bookmark = page["bookmark"]
     assert names == ["Summer prints", "Ideas", "New"]
-    assert refusal(demo.call("GET", "/boards", params={"page_size": "251"})) == (400, 1)
-    assert refusal(demo.call("GET", "/boards", params={"bookmark": "?"})) == (400, 1)
-    assert refusal(demo.call("GET", "/boards", params={"privacy": "OPEN"})) == (400, 400)
+    assert refusal(pinterest.call("GET", "/boards", params={"page_size": "251"})) == (400, 1)
+    assert refusal(pinterest.call("GET", "/boards", params={"bookmark": "?"})) == (400, 1)
+    assert refusal(pinterest.call("GET", "/boards", params={"privacy": "OPEN"})) == (400, 400)
 
 
-def test_lists_and_reads_can_lag(world: World, demo: Pinner, clock: HandClock) -> None:
+def test_lists_and_reads_can_lag(world: World, pinterest: PinterestClient, clock: HandClock) -> None:
     world.pinterest.list_lag_seconds, world.pinterest.read_lag_seconds = 10, 5
     world.pinterest.board_lag_seconds = 5
     world.pinterest.add_board("demo", "Late")
-    made = demo.pin().json()["id"]
-    assert demo.pins() == []
-    assert refusal(demo.call("GET", f"/pins/{made}")) == (404, 50)
-    assert "Late" not in demo.call("GET", "/boards").text
+    made = pinterest.pin().json()["id"]
+    assert pinterest.pins() == []
+    assert refusal(pinterest.call("GET", f"/pins/{made}")) == (404, 50)
+    assert "Late" not in pinterest.call("GET", "/boards").text
     clock.forward(5)
-    assert demo.call("GET", f"/pins/{made}").status_code == 200
-    assert "Late" in demo.call("GET", "/boards").text
-    assert demo.pins() == []
+    assert pinterest.call("GET", f"/pins/{made}").status_code == 200
+    assert "Late" in pinterest.call("GET", "/boards").text
+    assert pinterest.pins() == []
     clock.forward(5)
-    assert [pin["id"] for pin in demo.pins()] == [made]
+    assert [pin["id"] for pin in pinterest.pins()] == [made]
 
 
-def test_texts_can_be_told_to_come_back_trimmed(world: World, demo: Pinner) -> None:
+def test_texts_can_be_told_to_come_back_trimmed(world: World, pinterest: PinterestClient) -> None:
     world.pinterest.trims_texts = True
-    demo.pin(title=" Poster ", description="one\r\ntwo ")
-    (pin,) = demo.pins()
+    pinterest.pin(title=" Poster ", description="one\r\ntwo ")
+    (pin,) = pinterest.pins()
     assert (pin["title"], pin["description"]) == ("Poster", "one\ntwo")
     assert world.pinterest.pins[0].title == " Poster "
 
 
 def test_a_trial_app_makes_pins_in_the_sandbox_only_and_no_film_there(
-    world: World, web: TestClient, demo: Pinner
+    world: World, web: TestClient, pinterest: PinterestClient
 ) -> None:
     world.pinterest.tier = "trial"
-    assert refusal(demo.pin()) == (403, 29)
-    trial = Pinner(web, world, sandbox=True)
+    assert refusal(pinterest.pin()) == (403, 29)
+    trial = PinterestClient(web, world, sandbox=True)
     assert trial.pin().status_code == 201
     film = {"source_type": "video_id", "media_id": trial.register()["media_id"], "cover_image_key_frame_time": 0}
     assert refusal(trial.pin(film)) == (400, 1)
-    assert refusal(trial.pin(board_id=demo.board_id)) == (404, 40)
+    assert refusal(trial.pin(board_id=pinterest.board_id)) == (404, 40)
     assert [pin.sandbox for pin in world.pinterest.pins] == [True]
 
 
 def test_an_app_that_is_not_approved_and_a_scope_that_is_missing(world: World, web: TestClient) -> None:
-    narrow = Pinner(web, world, "demo", ("boards:read", "boards:write", "pins:read"))
+    narrow = PinterestClient(web, world, "demo", ("boards:read", "boards:write", "pins:read"))
     answer = narrow.pin()
     assert refusal(answer) == (403, 3)
     assert "pins:write" in answer.json()["message"]
@@ -209,38 +207,38 @@ def test_an_app_that_is_not_approved_and_a_scope_that_is_missing(world: World, w
     assert refusal(narrow.pin()) == (401, 3)
 
 
-def test_accounts_that_are_no_business_can_be_told_to_be_unreadable(world: World, demo: Pinner) -> None:
+def test_accounts_that_are_no_business_can_be_told_to_be_unreadable(world: World, pinterest: PinterestClient) -> None:
     world.pinterest.pinner_data_denied = True
-    assert demo.call("GET", "/boards").status_code == 200
-    world.pinterest.change_user("demo", account_type="PINNER")
-    assert demo.pin().status_code == 201
-    for path in ("/boards", f"/boards/{demo.board_id}", f"/boards/{demo.board_id}/pins", "/pins"):
-        answer = demo.call("GET", path)
+    assert pinterest.call("GET", "/boards").status_code == 200
+    world.pinterest.change_account("demo", account_type="PINNER")
+    assert pinterest.pin().status_code == 201
+    for path in ("/boards", f"/boards/{pinterest.board_id}", f"/boards/{pinterest.board_id}/pins", "/pins"):
+        answer = pinterest.call("GET", path)
         assert (answer.status_code, "PINNER_DATA_ACCESS_DENIED" in answer.text) == (403, True)
 
 
-def test_writes_and_reads_have_windows_of_their_own(world: World, demo: Pinner, clock: HandClock) -> None:
+def test_writes_and_reads_have_windows_of_their_own(world: World, pinterest: PinterestClient, clock: HandClock) -> None:
     world.pinterest.limits["org_write"] = 2
-    first = demo.pin()
+    first = pinterest.pin()
     assert first.headers["x-ratelimit-limit"] == "2, 2;w=60"
     assert (first.headers["x-ratelimit-remaining"], first.headers["x-ratelimit-reset"]) == ("1", "60")
     clock.forward(20)
-    demo.pin()
-    limited = demo.pin()
+    pinterest.pin()
+    limited = pinterest.pin()
     assert refusal(limited) == (429, 8)
     assert (limited.headers["x-ratelimit-remaining"], limited.headers["x-ratelimit-reset"]) == ("0", "40")
     assert limited.headers["x-pinterest-rid"]
-    assert demo.call("GET", "/boards").status_code == 200
+    assert pinterest.call("GET", "/boards").status_code == 200
     clock.forward(40)
-    assert demo.pin().status_code == 201
+    assert pinterest.pin().status_code == 201
     assert world.pinterest.category_counts == {"org_write": 4, "org_read": 1}
 
 
 def test_a_trial_apps_window_is_a_day_for_everybody(world: World, web: TestClient) -> None:
     world.pinterest.tier = "trial"
     world.pinterest.trial_limits["all"] = 1
-    assert Pinner(web, world, "studio").call("GET", "/boards").status_code == 200
-    limited = Pinner(web, world, "demo").call("GET", "/boards")
+    assert PinterestClient(web, world, "studio").call("GET", "/boards").status_code == 200
+    limited = PinterestClient(web, world, "demo").call("GET", "/boards")
     assert (limited.status_code, limited.headers["x-ratelimit-reset"]) == (429, "86400")
 
 
@@ -248,12 +246,12 @@ def test_a_trial_apps_window_is_a_day_for_everybody(world: World, web: TestClien
     ("name", "status", "pins"), [("2787", (400, 2787), 1), ("conflict", (409, 409), 0), ("ramped_down", (503, 4197), 0)]
 )
 def test_refusals_can_be_scripted_by_name(
-    world: World, demo: Pinner, name: str, status: tuple[int, int], pins: int
+    world: World, pinterest: PinterestClient, name: str, status: tuple[int, int], pins: int
 ) -> None:
     world.pinterest.next("create_pin").refuses(name, after_effect=bool(pins))
-    assert refusal(demo.pin()) == status
+    assert refusal(pinterest.pin()) == status
     assert len(world.pinterest.pins) == pins
     world.pinterest.next("create_pin").refuses("spam")
-    assert "spam" in demo.pin().json()["message_detail"]
+    assert "spam" in pinterest.pin().json()["message_detail"]
     with pytest.raises(ValueError, match="known"):
         world.pinterest.next("create_pin").refuses("rude")

@@ -10,130 +10,130 @@ from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
 from tests.samples import media
-from tests.sandbox.pinterest_caller import FILM, Pinner, coded, picture, refusal
+from tests.sandbox.files import MP4, base64_text, picture
+from tests.sandbox.pinterest_client import PinterestClient, refusal
 from tests.support.hand_clock import HandClock
 
 
-@pytest.fixture
-def demo(world: World, web: TestClient) -> Pinner:
+@pytest.fixture(autouse=True)
+def settings(world: World) -> None:
     world.pinterest.probes_video = False
-    return Pinner(web, world)
 
 
 def source(media_id: str, **cover: object) -> dict[str, object]:
     return {"source_type": "video_id", "media_id": media_id, **(cover or {"cover_image_key_frame_time": 0})}
 
 
-def test_a_film_is_registered_uploaded_awaited_and_pinned(world: World, demo: Pinner) -> None:
-    registered = demo.register()
+def test_a_film_is_registered_uploaded_awaited_and_pinned(world: World, pinterest: PinterestClient) -> None:
+    registered = pinterest.register()
     media_id = registered["media_id"]
     assert registered["upload_parameters"]["Content-Type"] == "multipart/form-data"
-    assert demo.look(media_id) == "registered"
-    taken = demo.upload(registered)
+    assert pinterest.look(media_id) == "registered"
+    taken = pinterest.upload(registered)
     assert (taken.status_code, taken.content) == (204, b"")
-    early = demo.pin(source(media_id))
+    early = pinterest.pin(source(media_id))
     assert refusal(early) == (400, 1)
-    assert [demo.look(media_id) for _ in range(3)] == ["processing", "processing", "succeeded"]
-    cover = {"cover_image_content_type": "image/jpeg", "cover_image_data": coded(picture())}
-    pin = demo.pin(source(media_id, **cover), title="Printing day").json()
+    assert [pinterest.look(media_id) for _ in range(3)] == ["processing", "processing", "succeeded"]
+    cover = {"cover_image_content_type": "image/jpeg", "cover_image_data": base64_text(picture())}
+    pin = pinterest.pin(source(media_id, **cover), title="Printing day").json()
     assert (pin["creative_type"], pin["media"]["media_type"]) == ("VIDEO", "video")
     (kept,) = world.pinterest.pins
     film = world.pinterest.media[kept.film_id or ""]
-    assert (film.size, film.sha256) == (len(FILM), hashlib.sha256(FILM).hexdigest())
+    assert (film.size, film.sha256) == (len(MP4), hashlib.sha256(MP4).hexdigest())
     assert kept.pictures[0].width == 200
-    assert [item["media_id"] for item in demo.call("GET", "/media").json()["items"]] == [media_id]
+    assert [item["media_id"] for item in pinterest.call("GET", "/media").json()["items"]] == [media_id]
 
 
-def test_the_form_must_come_back_unchanged_and_the_file_last(web: TestClient, demo: Pinner) -> None:
-    registered = demo.register()
+def test_the_form_must_come_back_unchanged_and_the_file_last(web: TestClient, pinterest: PinterestClient) -> None:
+    registered = pinterest.register()
     for changed in ({"policy": "x"}, {"x-amz-date": ""}, {"Content-Type": "video/mp4"}, {"extra": "1"}):
-        refused = demo.upload(registered, **changed)
+        refused = pinterest.upload(registered, **changed)
         assert (refused.status_code, "<Code>AccessDenied</Code>" in refused.text) == (403, True)
     path, form = urlsplit(registered["upload_url"]).path, registered["upload_parameters"]
     late = dict(form)
     policy = late.pop("policy")
     parts = [
         *((name, (None, value)) for name, value in late.items()),
-        ("file", ("a.mp4", FILM)),
+        ("file", ("a.mp4", MP4)),
         ("policy", (None, policy)),
     ]
     assert "last field" in web.post(path, files=parts).text
     header = {"authorization": "Bearer x"}
-    assert web.post(path, data=form, files={"file": FILM}, headers=header).status_code == 400
+    assert web.post(path, data=form, files={"file": MP4}, headers=header).status_code == 400
     assert web.post(path, data=form).status_code == 400
     assert web.post(path, data=form, files={"file": ("a.mp4", b"")}).text.count("EntityTooSmall") == 1
 
     def trickle() -> object:
-        request = web.build_request("POST", path, data=form, files={"file": ("a.mp4", io.BytesIO(FILM))})
+        request = web.build_request("POST", path, data=form, files={"file": ("a.mp4", io.BytesIO(MP4))})
         yield request.read()
 
-    kind = web.build_request("POST", path, data=form, files={"file": FILM}).headers["content-type"]
+    kind = web.build_request("POST", path, data=form, files={"file": MP4}).headers["content-type"]
     unmeasured = web.post(path, content=trickle(), headers={"content-type": kind})  # type: ignore[arg-type]
     assert (unmeasured.status_code, "MissingContentLength" in unmeasured.text) == (411, True)
-    assert demo.upload(registered).status_code == 204
+    assert pinterest.upload(registered).status_code == 204
 
 
-def test_a_form_is_good_for_an_hour(demo: Pinner, clock: HandClock) -> None:
-    registered = demo.register()
+def test_a_form_is_good_for_an_hour(pinterest: PinterestClient, clock: HandClock) -> None:
+    registered = pinterest.register()
     clock.forward(3600)
-    assert "Policy expired" in demo.upload(registered).text
+    assert "Policy expired" in pinterest.upload(registered).text
 
 
-def test_fates_of_films(world: World, demo: Pinner) -> None:
+def test_fates_of_films(world: World, pinterest: PinterestClient) -> None:
     world.pinterest.next_fate("fails")
     world.pinterest.next_fate("never_ends")
-    failed, stuck, text = demo.film(), demo.film(), demo.film(b"no film at all")
+    failed, stuck, text = pinterest.video(), pinterest.video(), pinterest.video(b"no film at all")
     for media_id, end in ((failed, "failed"), (stuck, "processing"), (text, "failed")):
-        assert [demo.look(media_id) for _ in range(5)][-1] == end
-    assert refusal(demo.pin(source(failed))) == (400, 1)
+        assert [pinterest.look(media_id) for _ in range(5)][-1] == end
+    assert refusal(pinterest.pin(source(failed))) == (400, 1)
     world.pinterest.processing_ticks = 0
-    assert demo.look(demo.film()) == "succeeded"
+    assert pinterest.look(pinterest.video()) == "succeeded"
 
 
-def test_films_belong_to_whoever_registered_them(world: World, web: TestClient, demo: Pinner) -> None:
+def test_films_belong_to_whoever_registered_them(world: World, web: TestClient, pinterest: PinterestClient) -> None:
     world.pinterest.processing_ticks = 0
-    media_id = demo.film()
-    studio = Pinner(web, world, "studio")
+    media_id = pinterest.video()
+    studio = PinterestClient(web, world, "studio")
     assert refusal(studio.call("GET", f"/media/{media_id}")) == (404, 404)
     assert refusal(studio.pin(source(media_id))) == (404, 404)
-    assert demo.pin(source(media_id)).status_code == 201
+    assert pinterest.pin(source(media_id)).status_code == 201
     world.pinterest.media_reuse_allowed = False
-    assert refusal(demo.pin(source(media_id))) == (400, 1)
+    assert refusal(pinterest.pin(source(media_id))) == (400, 1)
 
 
-def test_one_cover_and_no_more(demo: Pinner, world: World) -> None:
+def test_one_cover_and_no_more(pinterest: PinterestClient, world: World) -> None:
     world.pinterest.processing_ticks = 0
-    media_id = demo.film()
+    media_id = pinterest.video()
     two = {"cover_image_url": "https://a.test/c.jpg", "cover_image_key_frame_time": 3}
-    assert refusal(demo.pin(source(media_id, **two))) == (400, 1)
+    assert refusal(pinterest.pin(source(media_id, **two))) == (400, 1)
     world.pinterest.fetch = lambda url: picture()
-    assert demo.pin(source(media_id, cover_image_url="https://a.test/c.jpg")).status_code == 201
-    assert demo.pin(source(media_id, cover_image_key_frame_time=3)).status_code == 201
+    assert pinterest.pin(source(media_id, cover_image_url="https://a.test/c.jpg")).status_code == 201
+    assert pinterest.pin(source(media_id, cover_image_key_frame_time=3)).status_code == 201
     assert world.pinterest.pins[-1].key_frame_seconds == 3
 
 
-def test_films_are_looked_into(world: World, demo: Pinner, tmp_path: Path) -> None:
+def test_films_are_looked_into(world: World, pinterest: PinterestClient, tmp_path: Path) -> None:
     world.pinterest.probes_video = True
     world.pinterest.processing_ticks = 0
     fine = media.video_mp4(tmp_path / "fine.mp4", 4.5, rate=10)
     short = media.video_mp4(tmp_path / "short.mp4", 1.0)
     narrow = media.video_mp4(tmp_path / "narrow.mp4", 4.5, width=64, height=192, rate=10)
-    assert [demo.look(demo.film(path.read_bytes())) for path in (fine, short, narrow)] == [
+    assert [pinterest.look(pinterest.video(path.read_bytes())) for path in (fine, short, narrow)] == [
         "succeeded",
         "failed",
         "failed",
     ]
-    assert demo.look(demo.film(FILM)) == "failed"
+    assert pinterest.look(pinterest.video(MP4)) == "failed"
 
 
 def test_a_large_film_is_counted_and_hashed_but_not_kept(
-    world: World, demo: Pinner, monkeypatch: pytest.MonkeyPatch
+    world: World, pinterest: PinterestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from socialpub.sandbox import inflow
+    from socialpub.sandbox import streamed_body
 
-    monkeypatch.setattr(inflow, "KEPT_BYTES", 1000)
-    data = FILM + bytes(3_000_000)
-    media_id = demo.film(data)
+    monkeypatch.setattr(streamed_body, "KEPT_BYTES", 1000)
+    data = MP4 + bytes(3_000_000)
+    media_id = pinterest.video(data)
     film = world.pinterest.media[media_id]
     assert (film.size, film.sha256) == (len(data), hashlib.sha256(data).hexdigest())
-    assert world.pinterest.shelf.get(media_id) is None
+    assert world.pinterest.cache.get(media_id) is None

@@ -2,13 +2,11 @@
 
 import threading
 import time
-from collections.abc import Iterator
 
 import httpx2
 import pytest
 
 from socialpub.sandbox import World
-from socialpub.sandbox.server import Server, listen
 
 PATIENT = httpx2.Timeout(60)
 """Nothing takes that long unless it is broken."""
@@ -17,18 +15,6 @@ PATIENT = httpx2.Timeout(60)
 @pytest.fixture
 def world() -> World:
     return World()
-
-
-@pytest.fixture
-def server(world: World) -> Iterator[str]:
-    sock = listen("127.0.0.1", 0)
-    running = Server(world)
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [sock]}, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{sock.getsockname()[1]}"
-    running.stop()
-    thread.join(60)
-    assert not thread.is_alive()
 
 
 def post(world: World, server: str, text: str, timeout: httpx2.Timeout = PATIENT) -> httpx2.Response:

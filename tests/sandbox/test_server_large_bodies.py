@@ -11,8 +11,7 @@ import httpx2
 import pytest
 
 from socialpub.sandbox import World
-from socialpub.sandbox.server import Server, listen
-from tests.sandbox.pinterest_caller import picture
+from tests.sandbox.files import picture
 
 MEGA = 1_000_000
 
@@ -23,18 +22,6 @@ def world() -> World:
     made.tiktok.public_urls_only = False
     made.tiktok.all_urls_verified = True
     return made
-
-
-@pytest.fixture
-def server(world: World) -> Iterator[str]:
-    sock = listen("127.0.0.1", 0)
-    running = Server(world)
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [sock]}, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{sock.getsockname()[1]}"
-    running.stop()
-    thread.join(60)
-    assert not thread.is_alive()
 
 
 @pytest.fixture
@@ -127,5 +114,5 @@ def test_a_large_film_flows_through_without_being_held(world: World, server: str
         tracemalloc.stop()
     (task,) = world.tiktok.tasks.all.values()
     assert task.media[0].sha256 == expected.hexdigest()
-    assert world.tiktok.tasks.shelf.used == 0
+    assert world.tiktok.tasks.cache.used == 0
     assert peak < 20 * MEGA

@@ -3,14 +3,14 @@
 import base64
 import hashlib
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from httpx2 import Response
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from tests.sandbox.tiktok_caller import TikToker, code
+from tests.sandbox.client import redirect_parameters
+from tests.sandbox.tiktok_client import TikTokClient, error_code
 from tests.support.hand_clock import HandClock
 
 VERIFIER = "tiktok-pkce-demo-verifier-0123456789-ABCDEFGHIJ_~."
@@ -37,12 +37,7 @@ def decide(
     web: TestClient, *given: str, decision: str = "allow", account: str = "demo", **changes: str
 ) -> dict[str, str]:
     form = ASKED | changes | {"account": account, "decision": decision} | {f"grant:{scope}": "1" for scope in given}
-    return returned(web.post("/tiktok/v2/auth/authorize/", data=form))
-
-
-def returned(answer: Response) -> dict[str, str]:
-    assert answer.status_code == 302, answer.text
-    return {name: values[0] for name, values in parse_qs(urlsplit(answer.headers["location"]).query).items()}
+    return redirect_parameters(web.post("/tiktok/v2/auth/authorize/", data=form))
 
 
 def exchange(web: TestClient, given: str, **changes: str) -> Response:
@@ -76,12 +71,12 @@ def test_saying_no_comes_back_as_access_denied(world: World, web: TestClient) ->
     back = decide(web, decision="deny")
     assert (back["error"], back["state"]) == ("access_denied", "s1")
     world.tiktok.auto_deny = True
-    assert returned(consent_page(web))["error"] == "access_denied"
+    assert redirect_parameters(consent_page(web))["error"] == "access_denied"
 
 
 def test_an_account_can_be_told_to_approve_by_itself_and_to_give_less(world: World, web: TestClient) -> None:
     world.tiktok.auto_approve, world.tiktok.auto_scopes = "studio", "user.info.basic,video.upload"
-    back = returned(consent_page(web))
+    back = redirect_parameters(consent_page(web))
     assert back["scopes"] == "user.info.basic,video.upload"
     assert exchange(web, back["code"]).json()["open_id"].endswith("2")
 
@@ -123,7 +118,7 @@ def test_a_web_app_needs_https_and_may_do_without_a_challenge(web: TestClient) -
     plain: dict[str, str] = {"redirect_uri": secure, "code_challenge": "", "code_challenge_method": ""}
     assert consent_page(web, **plain).status_code == 200
     assert consent_page(web, redirect_uri=secure.replace("https", "http")).status_code == 400
-    back = returned(
+    back = redirect_parameters(
         web.post(
             "/tiktok/v2/auth/authorize/",
             data={name: value for name, value in (ASKED | plain).items() if value}
@@ -219,18 +214,52 @@ def test_a_refresh_can_be_told_to_bring_no_refresh_token(world: World, web: Test
 
 
 def test_taking_access_back_kills_tokens_and_what_is_on_its_way(world: World, web: TestClient) -> None:
-    caller = TikToker(web, world)
+    caller = TikTokClient(web, world)
     begun = caller.post()
     world.tiktok.remove_access("demo")
-    assert code(caller.creator()) == "access_token_invalid"
-    again = TikToker(web, world)
+    assert error_code(caller.creator()) == "access_token_invalid"
+    again = TikTokClient(web, world)
     data = again.status(begun)
     assert (data["status"], data["fail_reason"]) == ("FAILED", "auth_removed")
 
 
 def test_no_secret_shows_in_a_repr(world: World, web: TestClient) -> None:
-    caller = TikToker(web, world)
+    caller = TikTokClient(web, world)
     caller.begin()
     task: Any = next(iter(world.tiktok.tasks.all.values()))
     assert task.upload_token not in repr(task)
     assert "hush" not in repr(world.tiktok.add_app("app", "hush"))
+
+
+def test_tiktok_says_who_the_user_is(world: World, web: TestClient) -> None:
+    granted = world.tiktok.grant("demo")
+    header = {"authorization": f"Bearer {granted['accessToken']}"}
+    answer = web.get("/tiktok/v2/user/info/", params={"fields": "open_id,display_name"}, headers=header).json()
+    assert answer["error"]["code"] == "ok"
+    assert answer["data"]["user"] == {"open_id": "7f0c1e52-demo-4a11-9b7e-000000000001", "display_name": "Demo"}
+    wanting = web.get("/tiktok/v2/user/info/", params={"fields": "username"}, headers=header)
+    assert wanting.json()["error"]["code"] == "scope_permission_missed"
+    assert web.get("/tiktok/v2/user/info/", headers=header).json()["error"]["code"] == "invalid_params"
+    assert web.get("/tiktok/v2/user/info/?fields=open_id").json()["error"]["code"] == "access_token_invalid"
+
+
+def test_tiktok_rotates_and_revokes(world: World, web: TestClient) -> None:
+    granted = world.tiktok.grant("demo")
+    form = APP | {"grant_type": "refresh_token", "refresh_token": granted["refreshToken"]}
+    new = web.post("/tiktok/v2/oauth/token/", data=form).json()
+    assert (new["expires_in"], new["refresh_expires_in"], new["token_type"]) == (86400, 31536000, "Bearer")
+    assert web.post("/tiktok/v2/oauth/token/", data=form).json()["error"] == "invalid_grant"
+    assert web.post("/tiktok/v2/oauth/token/", json=form).json()["error"] == "invalid_request"
+    no_app = {"grant_type": "refresh_token", "refresh_token": new["refresh_token"]}
+    assert web.post("/tiktok/v2/oauth/token/", data=no_app).json()["error"] == "invalid_client"
+    assert web.post("/tiktok/v2/oauth/revoke/", data=APP | {"token": new["access_token"]}).json() == {}
+    header = {"authorization": f"Bearer {new['access_token']}"}
+    assert web.get("/tiktok/v2/user/info/?fields=open_id", headers=header).status_code == 401
+
+
+def test_tiktok_can_be_told_to_keep_its_refresh_token(world: World, web: TestClient) -> None:
+    world.tiktok.rotates = False
+    granted = world.tiktok.grant("demo")
+    form = APP | {"grant_type": "refresh_token", "refresh_token": granted["refreshToken"]}
+    for _ in range(2):
+        assert web.post("/tiktok/v2/oauth/token/", data=form).json()["refresh_token"] == granted["refreshToken"]

@@ -4,7 +4,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from tests.sandbox.x_caller import Caller, message
+from tests.sandbox.x_client import XClient, message
 from tests.support.hand_clock import HandClock
 
 
@@ -34,62 +34,62 @@ def test_an_app_only_token_is_told_that_it_is_the_wrong_kind(world: World, web: 
 )
 def test_every_endpoint_needs_its_scope(world: World, web: TestClient, missing: str, method: str, path: str) -> None:
     scopes = tuple({"tweet.read", "tweet.write", "users.read", "media.write"} - {missing})
-    answer = Caller(web, world, "demo", scopes).call(method, path)
+    answer = XClient(web, world, "demo", scopes).call(method, path)
     assert (answer.status_code, answer.json()["detail"]) == (403, "Forbidden")
 
 
-def test_a_suspended_account_is_told_so(demo: Caller) -> None:
-    demo.account.suspended = True
-    assert demo.post("a").json()["type"].endswith("/user-suspended")
+def test_a_suspended_account_is_told_so(x: XClient) -> None:
+    x.account.suspended = True
+    assert x.post("a").json()["type"].endswith("/user-suspended")
 
 
-def test_every_answer_tells_the_window(demo: Caller, clock: HandClock) -> None:
-    first = demo.post("one")
+def test_every_answer_tells_the_window(x: XClient, clock: HandClock) -> None:
+    first = x.post("one")
     clock.forward(10)
-    second = demo.post("one")
+    second = x.post("one")
     reset = str(int(clock.now().timestamp()) + 890)
     for answer, left in ((first, "99"), (second, "98")):
         assert answer.headers["x-rate-limit-limit"] == "100"
         assert answer.headers["x-rate-limit-remaining"] == left
         assert answer.headers["x-rate-limit-reset"] == reset
     assert second.status_code == 403, "a refusal counts too"
-    assert demo.web.get("/x/2/users/me").headers["x-rate-limit-limit"] == "75", "without a token too"
+    assert x.web.get("/x/2/users/me").headers["x-rate-limit-limit"] == "75", "without a token too"
 
 
-def test_a_full_window_is_429_until_it_ends(world: World, demo: Caller, clock: HandClock) -> None:
+def test_a_full_window_is_429_until_it_ends(world: World, x: XClient, clock: HandClock) -> None:
     world.x.limits["POST /2/tweets"] = 2
-    assert [demo.post(f"n{number}").status_code for number in range(3)] == [201, 201, 429]
+    assert [x.post(f"n{number}").status_code for number in range(3)] == [201, 201, 429]
     clock.forward(899)
-    assert demo.post("still").status_code == 429
+    assert x.post("still").status_code == 429
     clock.forward(1)
-    assert demo.post("again").status_code == 201
+    assert x.post("again").status_code == 201
     assert len(world.x.posts) == 3
 
 
-def test_windows_belong_to_accounts_and_endpoints(world: World, web: TestClient, demo: Caller) -> None:
+def test_windows_belong_to_accounts_and_endpoints(world: World, web: TestClient, x: XClient) -> None:
     world.x.limits["POST /2/tweets"] = 1
-    demo.post("one")
-    assert demo.call("GET", "/2/users/me").status_code == 200
-    assert Caller(web, world, "studio").post("one").status_code == 201
+    x.post("one")
+    assert x.call("GET", "/2/users/me").status_code == 200
+    assert XClient(web, world, "studio").post("one").status_code == 201
 
 
-def test_the_day_has_a_window_of_its_own_when_asked_for(world: World, demo: Caller, clock: HandClock) -> None:
-    assert not [name for name in demo.post("zero").headers if "24hour" in name]
+def test_the_day_has_a_window_of_its_own_when_asked_for(world: World, x: XClient, clock: HandClock) -> None:
+    assert not [name for name in x.post("zero").headers if "24hour" in name]
     world.x.daily_limits["POST /2/tweets"] = 1
-    first = demo.post("one")
+    first = x.post("one")
     assert first.headers["x-user-limit-24hour-remaining"] == "0"
     clock.forward(1000)
-    second = demo.post("two")
+    second = x.post("two")
     assert second.status_code == 429
     assert int(second.headers["x-rate-limit-remaining"]) > 0
     assert int(second.headers["x-user-limit-24hour-reset"]) == int(clock.now().timestamp()) + 86400 - 1000
 
 
-def test_without_credits_every_call_is_402_in_either_shape(world: World, demo: Caller) -> None:
+def test_without_credits_every_call_is_402_in_either_shape(world: World, x: XClient) -> None:
     world.x.credits_depleted = 1
-    assert demo.post("a").json()["title"] == "CreditsDepleted"
+    assert x.post("a").json()["title"] == "CreditsDepleted"
     world.x.credits_depleted = 2
-    answer = demo.call("GET", "/2/users/me")
+    answer = x.call("GET", "/2/users/me")
     assert (answer.status_code, message(answer)) == (402, "credits depleted")
     assert world.x.posts == []
 
@@ -102,7 +102,7 @@ def test_an_unknown_path_is_404_in_the_networks_own_shape(web: TestClient) -> No
 
 
 def test_who_am_i_shows_the_fields_asked_for(web: TestClient, world: World) -> None:
-    studio = Caller(web, world, "studio")
+    studio = XClient(web, world, "studio")
     fields = "id,name,username,profile_image_url,verified,verified_type,subscription_type,protected,public_metrics"
     data = studio.call("GET", "/2/users/me", params={"user.fields": fields}).json()["data"]
     assert set(data) == set(fields.split(","))

@@ -8,13 +8,14 @@ import pytest
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from socialpub.sandbox.x.media import Shelf
-from tests.sandbox.x_caller import MP4, PNG, Caller, message
+from socialpub.sandbox.byte_cache import ByteCache
+from tests.sandbox.files import MP4, PNG
+from tests.sandbox.x_client import XClient, message
 from tests.support.hand_clock import HandClock
 
 
-def test_a_picture_is_ready_at_once(world: World, demo: Caller) -> None:
-    answer = demo.call(
+def test_a_picture_is_ready_at_once(world: World, x: XClient) -> None:
+    answer = x.call(
         "POST", "/2/media/upload", data={"media_category": "tweet_image"}, files={"media": ("a.png", PNG, "image/png")}
     )
     data = answer.json()["data"]
@@ -25,48 +26,48 @@ def test_a_picture_is_ready_at_once(world: World, demo: Caller) -> None:
     assert world.x.media.all[data["id"]].sha256 == hashlib.sha256(PNG).hexdigest()
 
 
-def test_a_picture_may_come_as_base64(demo: Caller) -> None:
+def test_a_picture_may_come_as_base64(x: XClient) -> None:
     body = {"media": base64.b64encode(PNG).decode(), "media_category": "tweet_image"}
-    assert demo.call("POST", "/2/media/upload", json=body).status_code == 200
+    assert x.call("POST", "/2/media/upload", json=body).status_code == 200
 
 
 @pytest.mark.parametrize(
     "fields", [{}, {"media_category": "photo"}, {"media_category": "tweet_image", "media_type": "image/png"}]
 )
-def test_one_shot_wants_a_category_and_nothing_unknown(demo: Caller, fields: dict[str, str]) -> None:
-    answer = demo.call("POST", "/2/media/upload", data=fields, files={"media": ("a.png", PNG, "image/png")})
+def test_one_shot_wants_a_category_and_nothing_unknown(x: XClient, fields: dict[str, str]) -> None:
+    answer = x.call("POST", "/2/media/upload", data=fields, files={"media": ("a.png", PNG, "image/png")})
     assert answer.status_code == 400
 
 
-def test_a_film_uploaded_as_a_picture_is_not_recognized(demo: Caller) -> None:
-    answer = demo.call(
+def test_a_film_uploaded_as_a_picture_is_not_recognized(x: XClient) -> None:
+    answer = x.call(
         "POST", "/2/media/upload", data={"media_category": "tweet_image"}, files={"media": ("a.png", MP4, "image/png")}
     )
     assert answer.status_code == 400
 
 
-def test_one_shot_films_are_for_the_new_dialect_only(world: World, demo: Caller) -> None:
+def test_one_shot_films_are_for_the_new_dialect_only(world: World, x: XClient) -> None:
     how: dict[str, Any] = {"data": {"media_category": "tweet_video"}, "files": {"media": ("a.mp4", MP4, "video/mp4")}}
-    assert demo.call("POST", "/2/media/upload", **how).json()["data"]["processing_info"]["state"] == "pending"
+    assert x.call("POST", "/2/media/upload", **how).json()["data"]["processing_info"]["state"] == "pending"
     world.x.dialect = "old"
-    assert demo.call("POST", "/2/media/upload", **how).status_code == 400
+    assert x.call("POST", "/2/media/upload", **how).status_code == 400
 
 
-def test_a_film_goes_in_segments_and_is_processed(world: World, demo: Caller, clock: HandClock) -> None:
-    media_id = demo.initialize(len(MP4))
-    assert demo.append(media_id, 0, MP4[:300]).json() == {"data": {"expires_at": int(clock.now().timestamp()) + 86400}}
-    assert demo.append(media_id, 1, MP4[300:]).status_code == 200
-    finalized = demo.finalize(media_id).json()["data"]
+def test_a_film_goes_in_segments_and_is_processed(world: World, x: XClient, clock: HandClock) -> None:
+    media_id = x.initialize(len(MP4))
+    assert x.append(media_id, 0, MP4[:300]).json() == {"data": {"expires_at": int(clock.now().timestamp()) + 86400}}
+    assert x.append(media_id, 1, MP4[300:]).status_code == 200
+    finalized = x.finalize(media_id).json()["data"]
     assert finalized["processing_info"] == {"state": "pending", "check_after_secs": 1}
     assert finalized["media_key"] == f"7_{media_id}"
     clock.forward(1)
-    assert demo.look(media_id).json()["data"]["processing_info"] == {
+    assert x.look(media_id).json()["data"]["processing_info"] == {
         "state": "in_progress",
         "check_after_secs": 1,
         "progress_percent": 50,
     }
     clock.forward(1)
-    done = demo.look(media_id).json()["data"]["processing_info"]
+    done = x.look(media_id).json()["data"]["processing_info"]
     assert done["state"] == "succeeded"
     assert "check_after_secs" not in done
     media = world.x.media.all[media_id]
@@ -74,70 +75,70 @@ def test_a_film_goes_in_segments_and_is_processed(world: World, demo: Caller, cl
     assert media.early_looks == 0
 
 
-def test_a_look_before_its_time_is_noticed(world: World, demo: Caller) -> None:
-    media_id = demo.video()
-    demo.look(media_id)
+def test_a_look_before_its_time_is_noticed(world: World, x: XClient) -> None:
+    media_id = x.video()
+    x.look(media_id)
     assert world.x.media.all[media_id].early_looks == 1
 
 
-def test_segments_may_come_twice_and_out_of_order(world: World, demo: Caller) -> None:
+def test_segments_may_come_twice_and_out_of_order(world: World, x: XClient) -> None:
     for order in ([0, 0, 1, 1, 2, 2], [2, 0, 1, 0]):
-        media_id = demo.initialize(len(MP4))
+        media_id = x.initialize(len(MP4))
         pieces = [MP4[:100], MP4[100:200], MP4[200:]]
         for index in order:
-            assert demo.append(media_id, index, pieces[index]).status_code == 200
-        assert demo.finalize(media_id).status_code == 200
+            assert x.append(media_id, index, pieces[index]).status_code == 200
+        assert x.finalize(media_id).status_code == 200
         assert world.x.media.all[media_id].sha256 == hashlib.sha256(MP4).hexdigest()
 
 
-def test_append_may_answer_without_a_body(world: World, demo: Caller) -> None:
+def test_append_may_answer_without_a_body(world: World, x: XClient) -> None:
     world.x.append_answers = 204
-    answer = demo.append(demo.initialize(10), 0, b"x" * 10)
+    answer = x.append(x.initialize(10), 0, b"x" * 10)
     assert (answer.status_code, answer.content) == (204, b"")
 
 
-def test_segment_indexes_end_at_999(demo: Caller) -> None:
-    media_id = demo.initialize(10)
-    assert demo.append(media_id, 999, b"x").status_code == 200
+def test_segment_indexes_end_at_999(x: XClient) -> None:
+    media_id = x.initialize(10)
+    assert x.append(media_id, 999, b"x").status_code == 200
     for index in (1000, -1):
-        assert message(demo.append(media_id, index, b"x")) == "SegmentIndex must be between 0 and 999."
+        assert message(x.append(media_id, index, b"x")) == "SegmentIndex must be between 0 and 999."
 
 
-def test_a_segment_over_five_megabytes_is_413_without_a_word(demo: Caller) -> None:
-    answer = demo.append(demo.initialize(6 * 1024 * 1024), 0, bytes(5 * 1024 * 1024 + 1))
+def test_a_segment_over_five_megabytes_is_413_without_a_word(x: XClient) -> None:
+    answer = x.append(x.initialize(6 * 1024 * 1024), 0, bytes(5 * 1024 * 1024 + 1))
     assert (answer.status_code, answer.content) == (413, b"")
 
 
-def test_finalize_wants_a_json_object(demo: Caller) -> None:
-    media_id = demo.initialize(10)
-    demo.append(media_id, 0, b"x" * 10)
+def test_finalize_wants_a_json_object(x: XClient) -> None:
+    media_id = x.initialize(10)
+    x.append(media_id, 0, b"x" * 10)
     path = f"/2/media/upload/{media_id}/finalize"
     no_object: list[dict[str, Any]] = [{}, {"json": []}]
     for how in no_object:
-        answer = demo.call("POST", path, **how)
+        answer = x.call("POST", path, **how)
         assert (answer.status_code, message(answer)) == (400, "Request body must be a JSON object.")
-    assert demo.finalize(media_id).status_code == 200
+    assert x.finalize(media_id).status_code == 200
 
 
-def test_missing_bytes_and_missing_segments_are_400(demo: Caller) -> None:
-    media_id = demo.initialize(10)
-    demo.append(media_id, 0, b"x" * 5)
-    assert demo.finalize(media_id).status_code == 400
-    demo.append(media_id, 2, b"x" * 5)
-    assert demo.finalize(media_id).status_code == 400
-    demo.append(media_id, 1, b"")
-    assert demo.finalize(media_id).status_code == 200, "the session stays open for what is missing"
+def test_missing_bytes_and_missing_segments_are_400(x: XClient) -> None:
+    media_id = x.initialize(10)
+    x.append(media_id, 0, b"x" * 5)
+    assert x.finalize(media_id).status_code == 400
+    x.append(media_id, 2, b"x" * 5)
+    assert x.finalize(media_id).status_code == 400
+    x.append(media_id, 1, b"")
+    assert x.finalize(media_id).status_code == 200, "the session stays open for what is missing"
 
 
-def test_unknown_foreign_and_expired_uploads(world: World, web: TestClient, demo: Caller, clock: HandClock) -> None:
-    foreign = Caller(web, world, "studio").video()
-    for answer in (demo.append("1", 0, b"x"), demo.finalize("1"), demo.look("1")):
+def test_unknown_foreign_and_expired_uploads(world: World, web: TestClient, x: XClient, clock: HandClock) -> None:
+    foreign = XClient(web, world, "studio").video()
+    for answer in (x.append("1", 0, b"x"), x.finalize("1"), x.look("1")):
         assert (answer.status_code, message(answer)) == (400, "BadRequest: Not found")
-    assert demo.append(foreign, 0, b"x").status_code == 403
-    assert demo.look(foreign).status_code == 403
-    mine = demo.initialize(10)
+    assert x.append(foreign, 0, b"x").status_code == 403
+    assert x.look(foreign).status_code == 403
+    mine = x.initialize(10)
     clock.forward(86400)
-    assert Caller(web, world, "demo").append(mine, 0, b"x").status_code == 400
+    assert XClient(web, world).append(mine, 0, b"x").status_code == 400
 
 
 @pytest.mark.parametrize(
@@ -152,37 +153,37 @@ def test_unknown_foreign_and_expired_uploads(world: World, web: TestClient, demo
         {"command": "INIT"},
     ],
 )
-def test_initialize_takes_what_the_document_names(demo: Caller, changes: dict[str, Any]) -> None:
+def test_initialize_takes_what_the_document_names(x: XClient, changes: dict[str, Any]) -> None:
     body = {"media_type": "video/mp4", "total_bytes": 10, "media_category": "tweet_video"} | changes
-    assert demo.call("POST", "/2/media/upload/initialize", json=body).status_code == 400
+    assert x.call("POST", "/2/media/upload/initialize", json=body).status_code == 400
 
 
 @pytest.mark.parametrize(("fate", "last"), [("fails", "failed"), ("never_ends", "in_progress")])
 def test_processing_may_fail_or_never_end(
-    world: World, demo: Caller, fate: Literal["fails", "never_ends"], last: str
+    world: World, x: XClient, fate: Literal["fails", "never_ends"], last: str
 ) -> None:
     world.x.processing = fate
-    media_id = demo.video()
-    states = [demo.look(media_id).json()["data"]["processing_info"]["state"] for _ in range(5)]
+    media_id = x.video()
+    states = [x.look(media_id).json()["data"]["processing_info"]["state"] for _ in range(5)]
     assert states[-1] == last
-    assert demo.post(media={"media_ids": [media_id]}).status_code == 400
+    assert x.post(media={"media_ids": [media_id]}).status_code == 400
 
 
-def test_alt_text_is_kept_and_stale_shapes_are_500(world: World, demo: Caller) -> None:
-    media_id = demo.upload()
+def test_alt_text_is_kept_and_stale_shapes_are_500(world: World, x: XClient) -> None:
+    media_id = x.upload()
     metadata = {"alt_text": {"text": "A red bicycle"}}
-    answer = demo.call("POST", "/2/media/metadata", json={"id": media_id, "metadata": metadata})
+    answer = x.call("POST", "/2/media/metadata", json={"id": media_id, "metadata": metadata})
     assert answer.json() == {"data": {"id": media_id, "associated_metadata": metadata}}
     assert world.x.media.all[media_id].alt_text == "A red bicycle"
     for stale in ({"media_id": media_id, "alt_text": {"text": "x"}}, {"id": media_id, "alt_text": {"text": "x"}}):
-        answer = demo.call("POST", "/2/media/metadata", json=stale)
+        answer = x.call("POST", "/2/media/metadata", json=stale)
         assert (answer.status_code, answer.json()) == (500, {"errors": ["internal server error"]})
     too_long = {"id": media_id, "metadata": {"alt_text": {"text": "x" * 1001}}}
-    assert demo.call("POST", "/2/media/metadata", json=too_long).status_code == 400
+    assert x.call("POST", "/2/media/metadata", json=too_long).status_code == 400
 
 
 def test_the_shelf_never_holds_more_than_it_may() -> None:
-    shelf = Shelf(capacity=10)
+    shelf = ByteCache(capacity=10)
     for name in "abc":
         shelf.put(name, name.encode() * 4)
     assert (shelf.get("a"), shelf.get("b"), shelf.get("c")) == (None, b"bbbb", b"cccc")
@@ -190,12 +191,12 @@ def test_the_shelf_never_holds_more_than_it_may() -> None:
     assert shelf.used == 8
 
 
-def test_a_film_larger_than_the_shelf_keeps_its_size_and_hash(world: World, demo: Caller) -> None:
-    world.x.media.shelf.capacity = 400
-    media_id = demo.initialize(len(MP4))
+def test_a_film_larger_than_the_shelf_keeps_its_size_and_hash(world: World, x: XClient) -> None:
+    world.x.media.cache.capacity = 400
+    media_id = x.initialize(len(MP4))
     for index, start in enumerate(range(0, len(MP4), 150)):
-        demo.append(media_id, index, MP4[start : start + 150])
-    demo.finalize(media_id)
+        x.append(media_id, index, MP4[start : start + 150])
+    x.finalize(media_id)
     media = world.x.media.all[media_id]
     assert (media.size, media.sha256) == (len(MP4), hashlib.sha256(MP4).hexdigest())
-    assert world.x.media.shelf.used <= 400
+    assert world.x.media.cache.used <= 400

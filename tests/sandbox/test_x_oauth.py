@@ -3,14 +3,15 @@
 import base64
 import hashlib
 from typing import Any
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import quote
 
 import pytest
 from httpx2 import Response
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from tests.sandbox.x_caller import Caller, message
+from tests.sandbox.client import redirect_parameters
+from tests.sandbox.x_client import XClient, message
 from tests.support.hand_clock import HandClock
 
 VERIFIER = "v" * 50
@@ -34,8 +35,7 @@ def consent_page(web: TestClient, **changes: str) -> Response:
 
 def decide(web: TestClient, decision: str = "allow", account: str = "demo", **changes: str) -> dict[str, str]:
     answer = web.post("/x/i/oauth2/authorize", data=ASKED | changes | {"account": account, "decision": decision})
-    assert answer.status_code == 302
-    return {name: values[0] for name, values in parse_qs(urlsplit(answer.headers["location"]).query).items()}
+    return redirect_parameters(answer)
 
 
 def ask_token(web: TestClient, auth: Any = ("app", "secret"), **form: str) -> Response:
@@ -72,6 +72,16 @@ def test_an_account_can_be_told_to_approve_by_itself(world: World, web: TestClie
     answer = consent_page(web)
     assert answer.status_code == 302
     assert "code=" in answer.headers["location"]
+
+
+def test_an_account_can_be_told_to_give_less_or_nothing(world: World, web: TestClient) -> None:
+    world.x.auto_approve, world.x.auto_scopes = "demo", "tweet.read,users.read"
+    given = exchange(web, redirect_parameters(consent_page(web))["code"]).json()
+    assert given["scope"] == "tweet.read users.read"
+    world.x.auto_deny = True
+    assert redirect_parameters(consent_page(web))["error"] == "access_denied"
+    world.x.auto_deny, world.x.auto_approve = False, "nobody"
+    assert redirect_parameters(consent_page(web))["error"] == "access_denied"
 
 
 @pytest.mark.parametrize(
@@ -167,30 +177,30 @@ def test_without_offline_access_there_is_no_refresh_token(web: TestClient) -> No
     assert "refresh_token" not in exchange(web, code).json()
 
 
-def test_a_refresh_rotates_and_the_old_token_is_spent(web: TestClient, demo: Caller) -> None:
-    assert demo.refresh_token
-    new = refresh(web, demo.refresh_token).json()
-    assert new["refresh_token"] != demo.refresh_token
-    again = refresh(web, demo.refresh_token)
+def test_a_refresh_rotates_and_the_old_token_is_spent(web: TestClient, x: XClient) -> None:
+    assert x.refresh_token
+    new = refresh(web, x.refresh_token).json()
+    assert new["refresh_token"] != x.refresh_token
+    again = refresh(web, x.refresh_token)
     assert (again.status_code, message(again)) == (400, "Value passed for the token was invalid.")
-    assert demo.call("GET", "/2/users/me").status_code == 401, "the old access token ends with its pair"
+    assert x.call("GET", "/2/users/me").status_code == 401, "the old access token ends with its pair"
     assert refresh(web, new["refresh_token"]).status_code == 200, "a replay only is refused"
 
 
-def test_a_replay_can_be_told_to_end_the_whole_family(world: World, web: TestClient, demo: Caller) -> None:
+def test_a_replay_can_be_told_to_end_the_whole_family(world: World, web: TestClient, x: XClient) -> None:
     world.x.kill_family_on_reuse = True
-    assert demo.refresh_token
-    new = refresh(web, demo.refresh_token).json()
-    refresh(web, demo.refresh_token)
+    assert x.refresh_token
+    new = refresh(web, x.refresh_token).json()
+    refresh(web, x.refresh_token)
     assert refresh(web, new["refresh_token"]).status_code == 400
     header = {"authorization": f"Bearer {new['access_token']}"}
     assert web.get("/x/2/users/me", headers=header).status_code == 401
 
 
-def test_the_old_access_token_can_be_told_to_survive(world: World, web: TestClient, demo: Caller) -> None:
+def test_the_old_access_token_can_be_told_to_survive(world: World, web: TestClient, x: XClient) -> None:
     world.x.old_access_token_survives = True
-    refresh(web, demo.refresh_token or "")
-    assert demo.call("GET", "/2/users/me").status_code == 200
+    refresh(web, x.refresh_token or "")
+    assert x.call("GET", "/2/users/me").status_code == 200
 
 
 def test_another_app_cannot_refresh_a_token(web: TestClient) -> None:
@@ -198,19 +208,25 @@ def test_another_app_cannot_refresh_a_token(web: TestClient) -> None:
     assert refresh(web, tokens["refresh_token"], auth=("other", "secret")).status_code == 400
 
 
-def test_an_access_token_ends_after_its_time(demo: Caller, clock: HandClock) -> None:
+def test_an_access_token_ends_after_its_time(x: XClient, clock: HandClock) -> None:
     clock.forward(7199)
-    assert demo.call("GET", "/2/users/me").status_code == 200
+    assert x.call("GET", "/2/users/me").status_code == 200
     clock.forward(1)
-    answer = demo.call("GET", "/2/users/me")
+    answer = x.call("GET", "/2/users/me")
     assert answer.json() == {"title": "Unauthorized", "detail": "Unauthorized", "type": "about:blank", "status": 401}
 
 
-def test_revoking_either_token_ends_the_consent(web: TestClient, demo: Caller) -> None:
-    form = {"token": demo.refresh_token or ""}
+def test_revoking_either_token_ends_the_consent(web: TestClient, x: XClient) -> None:
+    form = {"token": x.refresh_token or ""}
     assert web.post("/x/2/oauth2/revoke", data=form, auth=("app", "secret")).json() == {"revoked": True}
-    assert demo.call("GET", "/2/users/me").status_code == 401
-    assert refresh(web, demo.refresh_token or "").status_code == 400
+    assert x.call("GET", "/2/users/me").status_code == 401
+    assert refresh(web, x.refresh_token or "").status_code == 400
+
+
+def test_taking_access_back_kills_tokens(web: TestClient, x: XClient) -> None:
+    assert web.post("/_control/x/tokens", json={"username": "demo", "end": "removed"}).status_code == 200
+    assert x.call("GET", "/2/users/me").status_code == 401
+    assert refresh(web, x.refresh_token or "").status_code == 400
 
 
 def test_a_grant_by_hand_is_what_import_profile_takes(world: World) -> None:

@@ -11,7 +11,8 @@ from httpx2 import Response
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from tests.sandbox.x_caller import MP4, PNG, Caller
+from tests.sandbox.files import MP4, PNG
+from tests.sandbox.x_client import XClient
 from tests.support.provider_documents import document
 
 
@@ -59,7 +60,7 @@ def check(dialect: str) -> Callable[[Response, str, str], None]:
 def test_posts_are_as_the_document_says(
     world: World, dialect: str, check: Callable[[Response, str, str], None], web: TestClient
 ) -> None:
-    studio = Caller(web, world, "studio")
+    studio = XClient(web, world, "studio")
     fields = {"post.fields": "created_at,text,entities,attachments,conversation_id,paid_partnership,note_post"}
     if dialect == "old":
         fields = {"tweet.fields": "created_at,text,entities,attachments,author_id,referenced_tweets,note_tweet"}
@@ -77,51 +78,51 @@ def test_posts_are_as_the_document_says(
 
 
 def test_uploads_are_as_the_document_says(
-    world: World, check: Callable[[Response, str, str], None], demo: Caller
+    world: World, check: Callable[[Response, str, str], None], x: XClient
 ) -> None:
-    one_shot = demo.call(
+    one_shot = x.call(
         "POST", "/2/media/upload", data={"media_category": "tweet_image"}, files={"media": ("a.png", PNG, "image/png")}
     )
     check(one_shot, "post", "/2/media/upload")
     body = {"media_type": "video/mp4", "total_bytes": len(MP4), "media_category": "tweet_video"}
-    begun = demo.call("POST", "/2/media/upload/initialize", json=body)
+    begun = x.call("POST", "/2/media/upload/initialize", json=body)
     check(begun, "post", "/2/media/upload/initialize")
     media_id = begun.json()["data"]["id"]
-    check(demo.append(media_id, 0, MP4), "post", "/2/media/upload/{id}/append")
-    check(demo.finalize(media_id), "post", "/2/media/upload/{id}/finalize")
+    check(x.append(media_id, 0, MP4), "post", "/2/media/upload/{id}/append")
+    check(x.finalize(media_id), "post", "/2/media/upload/{id}/finalize")
     for _ in range(3):
-        check(demo.look(media_id), "get", "/2/media/upload")
+        check(x.look(media_id), "get", "/2/media/upload")
     alt = {"id": media_id, "metadata": {"alt_text": {"text": "words"}}}
-    check(demo.call("POST", "/2/media/metadata", json=alt), "post", "/2/media/metadata")
+    check(x.call("POST", "/2/media/metadata", json=alt), "post", "/2/media/metadata")
 
 
-def test_the_account_is_as_the_document_says(check: Callable[[Response, str, str], None], demo: Caller) -> None:
+def test_the_account_is_as_the_document_says(check: Callable[[Response, str, str], None], x: XClient) -> None:
     fields = "id,name,username,profile_image_url,verified,verified_type,subscription_type,protected,public_metrics"
-    check(demo.call("GET", "/2/users/me"), "get", "/2/users/me")
-    check(demo.call("GET", "/2/users/me", params={"user.fields": fields}), "get", "/2/users/me")
+    check(x.call("GET", "/2/users/me"), "get", "/2/users/me")
+    check(x.call("GET", "/2/users/me", params={"user.fields": fields}), "get", "/2/users/me")
 
 
-def test_a_refused_request_names_a_problem_type_of_its_own_document(dialect: str, demo: Caller) -> None:
+def test_a_refused_request_names_a_problem_type_of_its_own_document(dialect: str, x: XClient) -> None:
     whole = official("x.json" if dialect == "new" else "x-2.166.json")
     known = whole["components"]["schemas"]["Problem"]["discriminator"]["mapping"]
-    for refused in (demo.call("POST", "/2/tweets", json={"shoe": 1}), demo.call("GET", "/2/tweets/1")):
+    for refused in (x.call("POST", "/2/tweets", json={"shoe": 1}), x.call("GET", "/2/tweets/1")):
         assert refused.json()["type"] in known
 
 
 def test_the_fields_that_may_be_asked_for_are_those_of_the_documents() -> None:
-    from socialpub.sandbox.x import fields
+    from socialpub.sandbox.x import query
 
     for name, parameter, held in (
-        ("x.json", "PostFieldsParameter", fields.NEW_POST_FIELDS),
-        ("x.json", "UserFieldsParameter", fields.NEW_USER_FIELDS),
-        ("x-2.166.json", "TweetFieldsParameter", fields.OLD_POST_FIELDS),
-        ("x-2.166.json", "UserFieldsParameter", fields.OLD_USER_FIELDS),
+        ("x.json", "PostFieldsParameter", query.NEW_POST_FIELDS),
+        ("x.json", "UserFieldsParameter", query.NEW_USER_FIELDS),
+        ("x-2.166.json", "TweetFieldsParameter", query.OLD_POST_FIELDS),
+        ("x-2.166.json", "UserFieldsParameter", query.OLD_USER_FIELDS),
     ):
         assert set(official(name)["components"]["parameters"][parameter]["schema"]["items"]["enum"]) == held
 
 
 def test_the_body_of_a_post_has_the_documents_fields_and_no_other() -> None:
-    from socialpub.sandbox.x.create_rules import CREATE
+    from socialpub.sandbox.x.post_rules import CREATE
 
     schema = official("x.json")["components"]["schemas"]["CreatePostsRequest"]
     wrong = {path for path, _, message in CREATE("$", dict.fromkeys(schema["properties"])) if "additional" in message}

@@ -5,7 +5,7 @@ import time
 import pytest
 import yaml
 
-from socialpub.sandbox.x.text import links, weigh, wrap
+from socialpub.sandbox.x.text import links, weighted_length, wrap
 from tests.support.provider_documents import document
 
 TABLE = [
@@ -30,7 +30,7 @@ TABLE = [
 
 @pytest.mark.parametrize(("text", "weight"), TABLE)
 def test_lengths_are_those_of_the_table(text: str, weight: int) -> None:
-    assert weigh(text) == weight
+    assert weighted_length(text) == weight
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,9 @@ def test_lengths_are_those_of_the_table(text: str, weight: int) -> None:
 )
 def test_lengths_pass_the_official_cases(section: str) -> None:
     cases = yaml.safe_load(document("twitter-text", "conformance", "validate.yml").read_text())["tests"][section]
-    wrong = [case["description"] for case in cases if weigh(case["text"]) != case["expected"]["weightedLength"]]
+    wrong = [
+        case["description"] for case in cases if weighted_length(case["text"]) != case["expected"]["weightedLength"]
+    ]
     assert wrong == []
 
 
@@ -52,6 +54,6 @@ def test_most_official_links_are_found() -> None:
 def test_no_text_takes_more_than_its_share_of_time(pattern: str) -> None:
     text = (pattern * 25_000)[:25_000]
     began = time.process_time()
-    weigh(text)
+    weighted_length(text)
     wrap(text)
     assert time.process_time() - began < 1.0

@@ -97,7 +97,7 @@ def connect_x(rt: Runtime, world: World, username: str = "demo", **grant: Any) -
 
 def connect_tiktok(rt: Runtime, world: World, username: str = "demo", **grant: Any) -> str:
     """The same for TikTok."""
-    user = world.tiktok.user_named(username) or world.tiktok.add_user(username)
+    user = world.tiktok.account_named(username) or world.tiktok.add_account(username)
     return _connect(rt, "tiktok", user.open_id, username, world.tiktok.grant(user, **grant))
 
 

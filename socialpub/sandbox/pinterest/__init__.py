@@ -1,1 +1,1 @@
-"""Pinterest, played from its documentation: consent, tokens, boards, pins, films."""
+"""Pinterest, played from its documentation: consent, tokens, boards, pins, videos."""

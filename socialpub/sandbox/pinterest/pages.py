@@ -4,17 +4,17 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
-from socialpub.sandbox import page, scripting
-from socialpub.sandbox.pinterest.boards import Board
-from socialpub.sandbox.pinterest.network import Pinterest
-from socialpub.sandbox.pinterest.pins import Pin
-from socialpub.sandbox.served import serve
+from socialpub.sandbox import fault_form
+from socialpub.sandbox.media_response import media_response
+from socialpub.sandbox.pinterest.models import Pin, PinterestBoard
+from socialpub.sandbox.pinterest.network import PinterestSandbox
+from socialpub.sandbox.rendering import page
 
 SHOWN_PINS = 200
-SCRIPTS: scripting.Scripts = {
+FAULTS: fault_form.FaultChoices = {
     "2787": (
         "create_pin",
         "makes the pin, but is told 400 code 2787",
@@ -30,19 +30,19 @@ SCRIPTS: scripting.Scripts = {
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class PinView:
     """A pin as the templates want it."""
 
     pin: Pin
-    board: Board
+    board: PinterestBoard
     section: str
     author: str
     film_id: str
-    """Empty unless the pin holds a film."""
+    """Empty unless the pin holds a video."""
     film_mime_type: str
     link_host: str
     available: frozenset[str]
-    """Ids of the pictures and films whose bytes are still kept."""
+    """Ids of the images and videos whose bytes are still kept."""
 
 
 def routes() -> list[Route]:
@@ -59,59 +59,55 @@ def routes() -> list[Route]:
 async def show_feed(request: Request) -> Response:
     pinterest = _pinterest(request)
     up = [pin for pin in reversed(pinterest.pins) if pin.deleted_at is None][:SHOWN_PINS]
-    by_board: dict[str, list[Shown]] = {}
+    by_board: dict[str, list[PinView]] = {}
     for pin in up:
-        by_board.setdefault(pin.board_id, []).append(_show(pinterest, pin))
+        by_board.setdefault(pin.board_id, []).append(_view(pinterest, pin))
     empty = [board for board in pinterest.boards.values() if not board.sandbox and not pinterest.pins_on(board)]
-    return _page(
+    return page(
         "pinterest_feed.html",
         boards=[(pins[0].board, pinterest.accounts[pins[0].board.owner_id], pins) for pins in by_board.values()],
         empty=[(board, pinterest.accounts[board.owner_id]) for board in empty[:20]],
-        scripts=scripting.offered(SCRIPTS),
-        scripted=scripting.noted(SCRIPTS, request),
+        scripts=fault_form.labels(FAULTS),
+        scripted=fault_form.chosen_label(FAULTS, request),
         up="../",
     )
 
 
 async def script_fault(request: Request) -> Response:
-    return await scripting.arrange(_pinterest(request), SCRIPTS, request)
+    return await fault_form.script(_pinterest(request), FAULTS, request)
 
 
 async def show_pin(request: Request) -> Response:
     pinterest = _pinterest(request)
     pin = pinterest.find_pin(request.path_params["id"])
     up = "../../../" if request.url.path.endswith("/") else "../../"
-    shown = _show(pinterest, pin) if pin else None
-    return _page("pinterest_pin.html", 200 if pin else 404, shown=shown, up=up)
+    shown = _view(pinterest, pin) if pin else None
+    return page("pinterest_pin.html", 200 if pin else 404, shown=shown, up=up)
 
 
 async def show_media(request: Request) -> Response:
     pinterest, media_id = _pinterest(request), request.path_params["id"]
-    picture, film = pinterest.pictures.get(media_id), pinterest.media.get(media_id)
-    mime_type = picture.mime_type if picture else film.mime_type if film else ""
-    return serve(request, pinterest.shelf.get(media_id), mime_type)
+    image, video = pinterest.pictures.get(media_id), pinterest.media.get(media_id)
+    mime_type = image.mime_type if image else video.mime_type if video else ""
+    return media_response(request, pinterest.cache.get(media_id), mime_type)
 
 
-def _pinterest(request: Request) -> Pinterest:
-    pinterest: Pinterest = request.app.state.world.pinterest
+def _pinterest(request: Request) -> PinterestSandbox:
+    pinterest: PinterestSandbox = request.app.state.world.pinterest
     return pinterest
 
 
-def _page(template: str, status: int = 200, **facts: object) -> Response:
-    return HTMLResponse(page.render(template, **facts), status, page.HEADERS)
-
-
-def _show(pinterest: Pinterest, pin: Pin) -> Shown:
+def _view(pinterest: PinterestSandbox, pin: Pin) -> PinView:
     board = pinterest.boards[pin.board_id]
     ids = [*(one.id for one in pin.pictures), *([pin.film_id] if pin.film_id else [])]
-    film = pinterest.media.get(pin.film_id or "")
-    return Shown(
+    video = pinterest.media.get(pin.film_id or "")
+    return PinView(
         pin,
         board,
         board.sections.get(pin.section_id or "", ""),
         pinterest.accounts[pin.account_id].business_name,
         pin.film_id or "",
-        film.mime_type if film else "",
+        video.mime_type if video else "",
         (urlsplit(pin.link).hostname or "").removeprefix("www.") if pin.link else "",
-        frozenset(one for one in ids if pinterest.shelf.get(one) is not None),
+        frozenset(one for one in ids if pinterest.cache.get(one) is not None),
     )

@@ -6,20 +6,15 @@ Set them on `world.pinterest` at any time; the defaults are the strict or the us
 from dataclasses import dataclass, field
 from typing import Literal
 
+from socialpub.sandbox.fetch import Fetch
+from socialpub.sandbox.oauth import OAuthSwitches
+
 FATES = ("succeeds", "fails", "never_ends")
 
 
 @dataclass
-class Switches:
+class PinterestSwitches(OAuthSwitches):
     # OAuth
-    strict_apps: bool = False
-    """Refuse app ids that `add_app` does not know; else any id and secret will do."""
-    auto_approve: str = ""
-    """A username: the consent page says yes for it at once."""
-    auto_scopes: str = ""
-    """With `auto_approve`: only these scopes are granted (comma-separated); empty: all that are asked for."""
-    auto_deny: bool = False
-    """The consent page says no at once."""
     code_seconds: int = 600
     access_seconds: int = 2592000
     refresh_seconds: int = 5184000
@@ -58,13 +53,16 @@ class Switches:
     create_status: int = 201
     """201 or 200."""
 
-    # films
+    fetch: Fetch | None = None
+    """Gives the bytes behind an image's URL, or raises; None: over HTTP."""
+
+    # videos
     processing: Literal["succeeds", "fails", "never_ends"] = "succeeds"
-    """What becomes of the films uploaded from now on."""
+    """What becomes of the videos uploaded from now on."""
     processing_ticks: int = 2
-    """Looks at the status that say `processing`; 0: ready at once."""
+    """Calls for the status that are answered `processing`; 0: ready at once."""
     media_reuse_allowed: bool = True
     probes_video: bool = True
-    """Look into films: duration and shape. Else only at the container's first bytes."""
+    """Look into videos: duration and shape. Else only at the container's first bytes."""
     policy_seconds: int = 3600
     """How long an upload form is good."""

@@ -1,55 +1,33 @@
-"""TikTok's apps: who may ask for tokens, and what comes back to whom."""
+"""TikTok's apps, and where the browser may go back to."""
 
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass
+from typing import Literal
 from urllib.parse import urlsplit
 
-if TYPE_CHECKING:
-    from socialpub.sandbox.tiktok.network import TikTok
+from socialpub.sandbox.apps import SandboxApp
 
 SCOPES = ("user.info.basic", "user.info.profile", "user.info.stats", "video.list", "video.publish", "video.upload")
 LOOPBACK = ("localhost", "127.0.0.1")
 
 
 @dataclass(slots=True)
-class App:
-    client_key: str
-    client_secret: str = field(default="", repr=False)
-    """Empty: any."""
-    redirect_uris: tuple[str, ...] = ()
-    """Empty: any that its platform allows. A desktop app's may have `*` for its port."""
+class TikTokApp(SandboxApp):
+    """A redirect address of a desktop app may have `*` for its port."""
+
     platform: Literal["web", "desktop", ""] = ""
     """Empty: desktop when the redirect leads to this machine, else web."""
     scopes: tuple[str, ...] = SCOPES
     audited: bool = True
     target_users: tuple[str, ...] = ()
     """Of an app in TikTok's own sandbox: only these usernames can log in. Empty: everybody."""
-    name: str = ""
-
-    @property
-    def label(self) -> str:
-        return self.name or self.client_key
 
 
-def find(tiktok: "TikTok", client_key: str) -> App | None:
-    """The app with this key; one that nobody registered takes any secret, unless `strict_apps`."""
-    app = tiktok.apps.get(client_key)
-    if app is None and client_key and not tiktok.strict_apps:
-        return App(client_key, audited=tiktok.audited)
-    return app
-
-
-def is_audited(tiktok: "TikTok", client_key: str | None) -> bool:
-    app = tiktok.apps.get(client_key or "")
-    return app.audited if app is not None else tiktok.audited
-
-
-def platform_of(app: App, uri: str) -> str:
+def platform_of(app: TikTokApp, uri: str) -> str:
     return app.platform or ("desktop" if urlsplit(uri).hostname in LOOPBACK else "web")
 
 
-def may_return_to(app: App, uri: str) -> bool:
+def may_return_to(app: TikTokApp, uri: str) -> bool:
     """By the rules of the platform, and exactly a registered address where there are any."""
     parts = urlsplit(uri)
     if not parts.hostname or parts.query or parts.fragment or "?" in uri or "#" in uri or len(uri) >= 512:

@@ -4,17 +4,17 @@ from dataclasses import dataclass
 from urllib.parse import parse_qs
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from socialpub.sandbox import page, scripting
-from socialpub.sandbox.served import serve
-from socialpub.sandbox.tiktok.network import TikTok
-from socialpub.sandbox.tiktok.tasks import IN_INBOX, Post, Task
-from socialpub.sandbox.tiktok.users import FOLLOWERS, FRIENDS, ONLY_ME
+from socialpub.sandbox import fault_form
+from socialpub.sandbox.media_response import media_response
+from socialpub.sandbox.rendering import page
+from socialpub.sandbox.tiktok.models import FOLLOWERS, FRIENDS, IN_INBOX, ONLY_ME, PublishTask, TikTokPost
+from socialpub.sandbox.tiktok.network import TikTokSandbox
 
 SHOWN_POSTS = 100
-SCRIPTS: scripting.Scripts = {
+FAULTS: fault_form.FaultChoices = {
     "init_timeout": (
         "video_init",
         "to begin a video begins it, but never answers",
@@ -38,10 +38,10 @@ AUDIENCES = {ONLY_ME: "Only me", FRIENDS: "Friends", FOLLOWERS: "Followers"}
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class TikTokPostView:
     """A post as the templates want it."""
 
-    post: Post
+    post: TikTokPost
     author: str
     labels: tuple[str, ...]
     available: frozenset[str]
@@ -70,27 +70,27 @@ async def show_profile(request: Request) -> Response:
 
 async def _feed(request: Request, username: str) -> Response:
     tiktok = _tiktok(request)
-    await tiktok.tasks.pull_all()
+    await tiktok.intake.pull_all()
     posts = [post for post in reversed(tiktok.posts) if username in ("", post.username)]
     tasks = [task for task in reversed(tiktok.tasks.all.values()) if username in ("", task.username)]
-    return _page(
+    return page(
         "tiktok_feed.html",
         username=username,
-        posts=[_show(tiktok, post) for post in posts[:SHOWN_POSTS]],
+        posts=[_view(tiktok, post) for post in posts[:SHOWN_POSTS]],
         drafts=[(task, _caption(task)) for task in tasks if task.status == IN_INBOX][:SHOWN_POSTS],
         under_way=sum(task.is_open for task in tasks),
-        scripts=scripting.offered(SCRIPTS),
-        scripted=scripting.noted(SCRIPTS, request),
+        scripts=fault_form.labels(FAULTS),
+        scripted=fault_form.chosen_label(FAULTS, request),
         up="../",
     )
 
 
-def _caption(task: Task) -> str:
+def _caption(task: PublishTask) -> str:
     return str(task.post_info.get("title") or "")
 
 
 async def script_fault(request: Request) -> Response:
-    return await scripting.arrange(_tiktok(request), SCRIPTS, request)
+    return await fault_form.script(_tiktok(request), FAULTS, request)
 
 
 async def finish_draft(request: Request) -> Response:
@@ -108,26 +108,22 @@ async def show_post(request: Request) -> Response:
     wanted = request.path_params
     found = next((post for post in tiktok.posts if post.id == wanted["id"]), None)
     if found is None or found.username != wanted["username"] or wanted["kind"] not in ("video", "photo"):
-        return _page("tiktok_post.html", 404, shown=None, up="../../../")
-    return _page("tiktok_post.html", shown=_show(tiktok, found), up="../../../")
+        return page("tiktok_post.html", 404, shown=None, up="../../../")
+    return page("tiktok_post.html", shown=_view(tiktok, found), up="../../../")
 
 
 async def show_media(request: Request) -> Response:
     tiktok, media_id = _tiktok(request), request.path_params["id"]
     media = tiktok.tasks.media.get(media_id)
-    return serve(request, tiktok.tasks.shelf.get(media_id), media.mime_type if media else "")
+    return media_response(request, tiktok.tasks.cache.get(media_id), media.mime_type if media else "")
 
 
-def _tiktok(request: Request) -> TikTok:
-    tiktok: TikTok = request.app.state.world.tiktok
+def _tiktok(request: Request) -> TikTokSandbox:
+    tiktok: TikTokSandbox = request.app.state.world.tiktok
     return tiktok
 
 
-def _page(template: str, status: int = 200, **facts: object) -> Response:
-    return HTMLResponse(page.render(template, **facts), status, page.HEADERS)
-
-
-def _show(tiktok: TikTok, post: Post) -> Shown:
+def _view(tiktok: TikTokSandbox, post: TikTokPost) -> TikTokPostView:
     labels = []
     if post.privacy in AUDIENCES:
         labels.append(AUDIENCES[post.privacy])
@@ -139,5 +135,5 @@ def _show(tiktok: TikTok, post: Post) -> Shown:
         labels.append("Promotional content")
     if post.options.get("disable_comment"):
         labels.append("Comments off")
-    kept = frozenset(item.id for item in post.media if tiktok.tasks.shelf.get(item.id) is not None)
-    return Shown(post, tiktok.users[post.open_id].display_name, tuple(labels), kept)
+    kept = frozenset(item.id for item in post.media if tiktok.tasks.cache.get(item.id) is not None)
+    return TikTokPostView(post, tiktok.accounts[post.open_id].display_name, tuple(labels), kept)

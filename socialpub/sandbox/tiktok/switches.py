@@ -6,6 +6,9 @@ Set them on `world.tiktok` at any time; the defaults are the strict or the usual
 from dataclasses import dataclass, field
 from typing import Literal
 
+from socialpub.sandbox.fetch import Fetch
+from socialpub.sandbox.oauth import OAuthSwitches
+
 FAIL_REASONS = (
     "file_format_check_failed",
     "duration_check_failed",
@@ -27,16 +30,8 @@ FATES = (COMPLETES, NEVER_ENDS, *FAIL_REASONS)
 
 
 @dataclass
-class Switches:
+class TikTokSwitches(OAuthSwitches):
     # OAuth
-    strict_apps: bool = False
-    """Refuse client keys that `add_app` does not know; else any key and secret will do."""
-    auto_approve: str = ""
-    """A username: the consent page says yes for it at once."""
-    auto_scopes: str = ""
-    """With `auto_approve`: only these scopes are granted (comma-separated); empty: all that are asked for."""
-    auto_deny: bool = False
-    """The consent page says no at once."""
     awkward_codes: bool = True
     """Codes hold `*` and `!`, as the real ones do."""
     code_seconds: int = 300
@@ -97,18 +92,21 @@ class Switches:
     verified_prefixes: list[str] = field(default_factory=list)
     """URL prefixes proved by a file."""
 
+    fetch: Fetch | None = None
+    """Gives the bytes behind a URL that is pulled, or raises; None: over HTTP."""
+
     # processing
     fate: str = COMPLETES
     """What becomes of the shares begun from now on: `completes`, `never_ends`, or a fail reason."""
     processing_ticks: int = 2
-    """Looks at the status until a whole share has ended; 0: at once."""
+    """Calls for the status until a whole share has ended; 0: at once."""
     processing_seconds: float = 30
     """It ends after that time too, whether anybody looks or not."""
     probes_video: bool = True
-    """Look into films: duration, frame rate, size. Else only at the container's first bytes."""
+    """Look into videos: duration, frame rate, size. Else only at the container's first bytes."""
     moderation_seconds: float = 60
     """How long after its end a public post has no id yet."""
     post_ids: Literal["one", "several", "none", "missing"] = "one"
-    """What the status tells of the ids: one, several, an empty list for ever, or no list at all."""
+    """Which ids the status gives: one, several, an empty list for ever, or no list at all."""
     post_ids_as_text: bool = False
     """Ids as strings instead of numbers."""

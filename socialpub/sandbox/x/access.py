@@ -4,70 +4,70 @@ Every answer of the API leaves through here and carries the rate headers.
 """
 
 import functools
-import math
-import secrets
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from socialpub.sandbox.call import Answer, Call, Headers, Refusal
+from socialpub.sandbox.oauth import ApiCaller
+from socialpub.sandbox.reply import Headers, Refusal, Reply
+from socialpub.sandbox.request import SandboxRequest
+from socialpub.sandbox.tokens import Token
 from socialpub.sandbox.x import problems
-
-if TYPE_CHECKING:
-    from socialpub.sandbox.tokens import Token
-    from socialpub.sandbox.x.network import X
+from socialpub.sandbox.x.models import XAccount
+from socialpub.sandbox.x.network import XSandbox
+from socialpub.sandbox.x.rate_headers import transaction_header, window_headers
 
 WINDOW_SECONDS = 900
 DAY_SECONDS = 86400
 
-UserHandler = Callable[["X", Call, "Token"], Answer]
+XCaller = ApiCaller[XAccount]
+UserHandler = Callable[[XSandbox, SandboxRequest, XCaller], Reply]
 
 
-def user_call(label: str, *scopes: str) -> Callable[[UserHandler], Callable[["X", Call], Answer]]:
-    """Makes a handler of `(x, call, token)` one of `(x, call)`. `label` names its limit in `world.x.limits`."""
+def user_call(label: str, *scopes: str) -> Callable[[UserHandler], Callable[[XSandbox, SandboxRequest], Reply]]:
+    """Makes a handler of `(x, request, caller)` one of `(x, request)`. `label` names its limit in `world.x.limits`."""
 
-    def wrap(handler: UserHandler) -> Callable[["X", Call], Answer]:
+    def wrap(handler: UserHandler) -> Callable[[XSandbox, SandboxRequest], Reply]:
         @functools.wraps(handler)
-        def serve(x: "X", call: Call) -> Answer:
-            headers: Headers = [("x-transaction-id", secrets.token_hex(8))]
+        def checked(x: XSandbox, request: SandboxRequest) -> Reply:
+            headers: Headers = [transaction_header()]
             try:
-                token = _caller(x, call, label, headers)
-                _count(x, token, label, headers)
+                caller = _caller(x, request, label, headers)
                 if x.credits_depleted:
                     raise Refusal(problems.credits_depleted(x.credits_depleted))
-                if not set(scopes) <= set(token.scopes):
+                if not caller.may(*scopes):
                     raise problems.forbidden()
-                answer = handler(x, call, token)
+                reply = handler(x, request, caller)
             except Refusal as refusal:
-                answer = refusal.answer
-            answer.headers.extend(headers)
-            return answer
+                reply = refusal.reply
+            reply.headers.extend(headers)
+            return reply
 
-        return serve
+        return checked
 
     return wrap
 
 
-def _caller(x: "X", call: Call, label: str, headers: Headers) -> "Token":
-    token = x.tokens.bearer(call.bearer)
+def _caller(x: XSandbox, request: SandboxRequest, label: str, headers: Headers) -> XCaller:
+    token = x.tokens.bearer(request.bearer)
     if token is None:
         limit = x.limits.get(label, 900)
-        headers.extend(_window_headers("x-rate-limit", limit, limit, x.world.now().timestamp() + WINDOW_SECONDS))
+        headers.extend(window_headers("x-rate-limit", limit, limit, x.timestamp() + WINDOW_SECONDS))
         raise Refusal(problems.unauthorized())
+    _count(x, token, label, headers)
     if token.app_only:
-        _count(x, token, label, headers)
         raise problems.app_only(x)
     account = x.account_of(token)
-    if account is not None and account.suspended:
-        _count(x, token, label, headers)
+    if account is None:
+        raise Refusal(problems.unauthorized())
+    if account.suspended:
         raise problems.suspended(x)
-    return token
+    return ApiCaller(token, account)
 
 
-def _count(x: "X", token: "Token", label: str, headers: Headers) -> None:
-    now = x.world.now().timestamp()
+def _count(x: XSandbox, token: Token, label: str, headers: Headers) -> None:
+    now = x.timestamp()
     limit = x.limits.get(label, 900)
     window = x.windows.count((label, token.account_id), limit, WINDOW_SECONDS, now)
-    headers.extend(_window_headers("x-rate-limit", limit, window.remaining, window.reset))
+    headers.extend(window_headers("x-rate-limit", limit, window.remaining, window.reset))
     over = window.over
     for kind, limits, who in (
         ("user", x.daily_limits, token.account_id),
@@ -75,37 +75,7 @@ def _count(x: "X", token: "Token", label: str, headers: Headers) -> None:
     ):
         if label in limits:
             day = x.windows.count((kind, label, who), limits[label], DAY_SECONDS, now)
-            headers.extend(_window_headers(f"x-{kind}-limit-24hour", day.limit, day.remaining, day.reset))
+            headers.extend(window_headers(f"x-{kind}-limit-24hour", day.limit, day.remaining, day.reset))
             over = over or day.over
     if over:
         raise Refusal(problems.problem(429))
-
-
-def _window_headers(prefix: str, limit: int, remaining: int, reset: float) -> Headers:
-    return [
-        (f"{prefix}-limit", str(limit)),
-        (f"{prefix}-remaining", str(remaining)),
-        (f"{prefix}-reset", str(math.ceil(reset))),
-    ]
-
-
-def rate_limited(x: "X", seconds: float, told_in: str) -> Answer:
-    """A scripted 429 whose wait is told in the window's headers, the day's, `retry-after`, or nowhere."""
-    reset = x.world.now().timestamp() + seconds
-    answer = problems.problem(429)
-    match told_in:
-        case "window":
-            answer.headers = _window_headers("x-rate-limit", 100, 0, reset)
-        case "day":
-            answer.headers = [
-                *_window_headers("x-rate-limit", 100, 99, x.world.now().timestamp() + 1),
-                *_window_headers("x-user-limit-24hour", 100, 0, reset),
-            ]
-        case "retry-after":
-            answer.headers = [("retry-after", str(math.ceil(seconds)))]
-        case "nothing":
-            pass
-        case _:
-            raise ValueError(f"told_in is window, day, retry-after or nothing, not {told_in!r}")
-    answer.headers.append(("x-transaction-id", secrets.token_hex(8)))
-    return answer

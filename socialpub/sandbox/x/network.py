@@ -1,29 +1,29 @@
-"""The memory of X: accounts, apps, codes, tokens, uploads, posts."""
+"""The memory of X: accounts, uploads, posts."""
 
 import secrets
 from collections.abc import Iterable
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any
 
-from socialpub.sandbox.call import Answer
-from socialpub.sandbox.network import Network
-from socialpub.sandbox.windows import Windows
-from socialpub.sandbox.x import access, problems
-from socialpub.sandbox.x.accounts import Account
-from socialpub.sandbox.x.apps import App
-from socialpub.sandbox.x.create_rules import DUPLICATE
-from socialpub.sandbox.x.media import Media, MediaRoom
-from socialpub.sandbox.x.posts import Post
-from socialpub.sandbox.x.switches import Switches
-
-if TYPE_CHECKING:
-    from socialpub.sandbox.tokens import Token
-    from socialpub.sandbox.world import World
+from socialpub.sandbox.apps import SandboxApp
+from socialpub.sandbox.context import SandboxContext
+from socialpub.sandbox.json_facts import json_facts
+from socialpub.sandbox.oauth import OAuthNetwork
+from socialpub.sandbox.rate_windows import FixedWindows
+from socialpub.sandbox.reply import Reply
+from socialpub.sandbox.x import problems, rate_headers
+from socialpub.sandbox.x.media_store import XMediaStore
+from socialpub.sandbox.x.models import XAccount, XMedia, XPost
+from socialpub.sandbox.x.switches import XSwitches
 
 ALL_SCOPES = ("tweet.read", "tweet.write", "users.read", "media.write", "offline.access")
+JOURNALED = (
+    "account_id", "username", "text", "created_at", "options", "client_id", "shown_text", "entities",
+)  # fmt: skip
+JOURNALED_MEDIA = ("id", "key", "category", "mime_type", "size", "sha256", "alt_text")
 
 
-class X(Network, Switches):
+class XSandbox(OAuthNetwork[XAccount, SandboxApp], XSwitches):
     name = "x"
     endpoints = (
         "authorize",
@@ -41,24 +41,25 @@ class X(Network, Switches):
         "list_posts",
         "delete_post",
     )
+    default_scopes = ALL_SCOPES
+    reveals_refresh_expiry = False
 
-    def __init__(self, world: "World") -> None:
-        Network.__init__(self, world)
-        Switches.__init__(self)
-        self.accounts: dict[str, Account] = {}
-        self.apps: dict[str, App] = {}
-        self.codes: dict[str, Any] = {}
-        self.media = MediaRoom(self)
-        self.windows = Windows()
-        self.posts: list[Post] = []
+    def __init__(self, context: SandboxContext) -> None:
+        OAuthNetwork.__init__(self, context)
+        XSwitches.__init__(self)
+        self.media = XMediaStore(self, context)
+        self.windows = FixedWindows()
+        self.posts: list[XPost] = []
         """Everything ever posted, oldest first; a deleted post stays, with `deleted_at`."""
-        self._posts: dict[str, Post] = {}
-        self._posts_of: dict[str, list[Post]] = {}
-        self._said: dict[tuple[str, str, str], datetime] = {}
+        self._posts: dict[str, XPost] = {}
+        self._posts_of: dict[str, list[XPost]] = {}
+        self._last_posted_at: dict[tuple[str, str, str], datetime] = {}
+        """By account id, words, and the post that is replied to."""
         for number, (username, name, tier) in enumerate((("demo", "Demo", "None"), ("studio", "Studio", "Premium"))):
-            self._keep_account(Account(str(1000000000000000001 + number), username, name, tier))
+            account = XAccount(str(1000000000000000001 + number), username, name, tier)
+            self.accounts[account.id] = account
 
-    # --- set up --------------------------------------------------------------------------------------------------
+    # --- accounts, apps, tokens ----------------------------------------------------------------------------------
 
     def add_account(
         self,
@@ -69,53 +70,27 @@ class X(Network, Switches):
         protected: bool = False,
         suspended: bool = False,
         max_length: int | None = None,
-    ) -> Account:
+    ) -> XAccount:
         """A new account; a username that exists is ValueError."""
-        if self.account_named(username) is not None:
-            raise ValueError(f"there is an account {username!r} already")
-        account = Account(
-            self.world.new_id(), username, name or username, subscription_type, protected, suspended, max_length
+        self.refuse_taken(username)
+        return self.store_account(
+            XAccount(self.new_id(), username, name or username, subscription_type, protected, suspended, max_length)
         )
-        self._keep_account(account)
-        facts = {slot: getattr(account, slot) for slot in Account.__slots__}
-        self.world.write("x", "account", **facts)
-        return account
 
-    def _keep_account(self, account: Account) -> None:
-        self.accounts[account.id] = account
-        self._posts_of.setdefault(account.id, [])
+    def account_named(self, username: str) -> XAccount | None:
+        """In whatever case it is written."""
+        wanted = username.lower()
+        return next((one for one in list(self.accounts.values()) if one.username.lower() == wanted), None)
 
     def add_app(
-        self,
-        client_id: str,
-        client_secret: str | None,
-        redirect_uris: Iterable[str] = (),
-        name: str = "",
-    ) -> App:
+        self, client_id: str, client_secret: str | None, redirect_uris: Iterable[str] = (), name: str = ""
+    ) -> SandboxApp:
         """Register an app; from then on its secret and addresses are checked. No secret: a public client."""
-        app = self.apps[client_id] = App(client_id, client_secret, tuple(redirect_uris), name)
+        app = self.apps[client_id] = SandboxApp(client_id, client_secret, tuple(redirect_uris), name)
         return app
 
-    def grant(
-        self,
-        account: Account | str,
-        scopes: Iterable[str] = ALL_SCOPES,
-        expires_in: float | None = None,
-        client_id: str | None = None,
-    ) -> dict[str, str]:
-        """Tokens without a consent, in the shape that `import-profile` takes. A username not known yet gets an account.
-
-        Without `client_id` any app may refresh them."""
-        if isinstance(account, str):
-            account = self.account_named(account) or self.add_account(account)
-        token = self.issue(account.id, tuple(scopes), client_id=client_id, seconds=expires_in)
-        expires_at = self.world.now() + timedelta(seconds=self.access_seconds if expires_in is None else expires_in)
-        granted = {
-            "accessToken": token.access,
-            "expiresAt": expires_at.isoformat(timespec="milliseconds"),
-            "scope": " ".join(token.scopes),
-        }
-        return granted if token.refresh is None else granted | {"refreshToken": token.refresh}
+    def unregistered_app(self, client_id: str) -> SandboxApp:
+        return SandboxApp(client_id)
 
     def app_token(self, client_id: str = "app") -> str:
         """An application-only bearer, which no user endpoint takes."""
@@ -124,36 +99,12 @@ class X(Network, Switches):
         )
         return token.access
 
-    def issue(
-        self,
-        account_id: str,
-        scopes: tuple[str, ...],
-        *,
-        client_id: str | None,
-        family: str | None = None,
-        seconds: float | None = None,
-    ) -> "Token":
-        return self.tokens.issue(
-            account_id,
-            scopes,
-            access=_opaque(),
-            refresh=_opaque() if "offline.access" in scopes else None,
-            seconds=self.access_seconds if seconds is None else seconds,
-            refresh_seconds=self.refresh_seconds,
-            client_id=client_id,
-            family=family,
-        )
+    def new_token_pair(self, scopes: tuple[str, ...], *, sandbox: bool) -> tuple[str, str | None]:  # noqa: ARG002
+        return _opaque(), _opaque() if "offline.access" in scopes else None
 
-    # --- questions -----------------------------------------------------------------------------------------------
+    # --- posts ---------------------------------------------------------------------------------------------------
 
-    def account_of(self, token: "Token") -> Account | None:
-        return self.accounts.get(token.account_id)
-
-    def account_named(self, username: str) -> Account | None:
-        wanted = username.lower()
-        return next((one for one in list(self.accounts.values()) if one.username.lower() == wanted), None)
-
-    def posts_of(self, account: Account | str) -> list[Post]:
+    def posts_of(self, account: XAccount | str) -> list[XPost]:
         """By an account, its id or its username; oldest first, deleted ones too."""
         if isinstance(account, str):
             found = self.accounts.get(account) or self.account_named(account)
@@ -162,103 +113,82 @@ class X(Network, Switches):
             account = found
         return list(self._posts_of.get(account.id, ()))
 
-    def find_post(self, post_id: str) -> Post | None:
+    def find_post(self, post_id: str) -> XPost | None:
         """One that is still up."""
         post = self._posts.get(post_id)
         return None if post is None or post.deleted_at is not None else post
 
-    def listed_by_now(self, post: Post) -> bool:
-        return not self.list_lag_seconds or (
-            (self.world.now() - post.created_at).total_seconds() >= self.list_lag_seconds
-        )
+    def is_listed(self, post: XPost) -> bool:
+        """It is old enough to show in lists."""
+        return not self.list_lag_seconds or self.seconds_since(post.created_at) >= self.list_lag_seconds
 
-    # --- effects -------------------------------------------------------------------------------------------------
+    def was_posted_lately(self, account: XAccount, text: str, reply_to: str) -> bool:
+        """The same words by the same account in the same place, within the window for duplicates."""
+        before = self._last_posted_at.get(_content_key(account.id, text, reply_to))
+        return before is not None and self.seconds_since(before) < self.duplicate_window_seconds
 
-    def refuse_duplicate(self, account: Account, text: str, body: dict[str, Any], now: datetime) -> None:
-        said = (account.id, " ".join(text.split()), str(body.get("reply", {}).get("in_reply_to_tweet_id", "")))
-        before = self._said.get(said)
-        if text and before is not None and (now - before).total_seconds() < self.duplicate_window_seconds:
-            raise problems.forbidden(DUPLICATE)
-
-    def add_post(self, post: Post) -> None:
+    def add_post(self, post: XPost) -> None:
         self._keep_post(post)
-        media = [
-            {
-                "id": item.id,
-                "key": item.key,
-                "category": item.category,
-                "mime_type": item.mime_type,
-                "size": item.size,
-                "sha256": item.sha256,
-                "alt_text": item.alt_text,
-            }
-            for item in post.media
-        ]
-        self.world.write(
-            "x",
-            "post",
-            post_id=post.id,
-            account_id=post.account_id,
-            username=post.username,
-            text=post.text,
-            created_at=post.created_at.isoformat(),
-            media=media,
-            options=post.options,
-            client_id=post.client_id,
-            shown_text=post.shown_text,
-            entities=post.entities,
-        )
+        media = [json_facts(item, JOURNALED_MEDIA) for item in post.media]
+        self.write("post", post_id=post.id, media=media, **json_facts(post, JOURNALED))
 
-    def _keep_post(self, post: Post) -> None:
+    def _keep_post(self, post: XPost) -> None:
         for item in post.media:
             item.posted_in.append(post.id)
         self.posts.append(post)
         self._posts[post.id] = post
         self._posts_of.setdefault(post.account_id, []).append(post)
-        self._said[(post.account_id, " ".join(post.text.split()), post.in_reply_to or "")] = post.created_at
+        self._last_posted_at[_content_key(post.account_id, post.text, post.in_reply_to or "")] = post.created_at
 
-    def delete_post(self, post: Post) -> None:
-        post.deleted_at = self.world.now()
-        self.world.write("x", "post_deleted", post_id=post.id, deleted_at=post.deleted_at.isoformat())
+    def delete_post(self, post: XPost) -> None:
+        post.deleted_at = self.now()
+        self.write("post_deleted", post_id=post.id, deleted_at=post.deleted_at.isoformat())
+
+    def totals(self) -> dict[str, int]:
+        return {"post_count": len(self.posts)}
 
     # --- from the journal ----------------------------------------------------------------------------------------
 
-    def recall_account(self, **facts: Any) -> None:
-        self.world.saw_id(facts["id"])
-        self._keep_account(Account(**facts))
+    def replay_account(self, **facts: Any) -> None:
+        self.reserve_id(facts["id"])
+        self.accounts[facts["id"]] = XAccount(**facts)
 
-    def recall_post(self, post_id: str, created_at: str, media: list[dict[str, Any]], **facts: Any) -> None:
-        self.world.saw_id(post_id)
+    def replay_post(self, post_id: str, created_at: str, media: list[dict[str, Any]], **facts: Any) -> None:
+        self.reserve_id(post_id)
         kept = []
         for item in media:
-            self.world.saw_id(item["id"])
+            self.reserve_id(item["id"])
             kept.append(
-                Media(
+                XMedia(
                     item["id"], item["key"], item["category"], item["mime_type"], facts["account_id"], (), 0,
                     item["size"], item["size"], item["sha256"], alt_text=item["alt_text"], finalized=True,
                 )
             )  # fmt: skip
             self.media.all[item["id"]] = kept[-1]
-        self._keep_post(Post(post_id, created_at=datetime.fromisoformat(created_at), media=tuple(kept), **facts))
+        self._keep_post(XPost(post_id, created_at=datetime.fromisoformat(created_at), media=tuple(kept), **facts))
 
-    def recall_post_deleted(self, post_id: str, deleted_at: str) -> None:
+    def replay_post_deleted(self, post_id: str, deleted_at: str) -> None:
         if post := self._posts.get(post_id):
             post.deleted_at = datetime.fromisoformat(deleted_at)
 
-    # --- scripted refusals ---------------------------------------------------------------------------------------
+    # --- scripted errors -----------------------------------------------------------------------------------------
 
-    def http_error(self, status: int) -> Answer:
+    def http_error(self, status: int) -> Reply:
         return problems.problem(status)
 
-    def unauthorized_answer(self) -> Answer:
+    def unauthorized_reply(self) -> Reply:
         return problems.unauthorized()
 
-    def rate_limited_answer(self, seconds: float, told_in: str) -> Answer:
-        return access.rate_limited(self, seconds, told_in)
+    def rate_limited_reply(self, seconds: float, told_in: str) -> Reply:
+        return rate_headers.rate_limited(self.timestamp(), seconds, told_in)
 
-    def credits_answer(self, shape: int) -> Answer:
+    def credits_reply(self, shape: int) -> Reply:
         return problems.credits_depleted(shape)
 
 
 def _opaque() -> str:
     return secrets.token_urlsafe(72)
+
+
+def _content_key(account_id: str, text: str, reply_to: str) -> tuple[str, str, str]:
+    return account_id, " ".join(text.split()), reply_to

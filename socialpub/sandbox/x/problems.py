@@ -1,11 +1,9 @@
 """X's refusals, in every shape that X is known to use."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from socialpub.sandbox.call import Answer, Headers, Refusal, answer_json
-
-if TYPE_CHECKING:
-    from socialpub.sandbox.x.switches import Switches
+from socialpub.sandbox.reply import Headers, Refusal, Reply, json_reply
+from socialpub.sandbox.x.switches import XSwitches
 
 TITLES = {
     400: "Bad Request",
@@ -21,28 +19,28 @@ TITLES = {
 }
 
 
-def type_uri(x: "Switches", slug: str) -> str:
+def type_uri(x: XSwitches, slug: str) -> str:
     host = "api.x.com" if x.dialect == "new" else "api.twitter.com"
     return f"https://{host}/2/problems/{slug}"
 
 
-def problem(status: int, detail: str = "", headers: Headers | None = None) -> Answer:
+def problem(status: int, detail: str = "", headers: Headers | None = None) -> Reply:
     """The plain shape; without a detail it repeats the title."""
     title = TITLES.get(status, "Error")
-    return answer_json(
+    return json_reply(
         status, {"title": title, "detail": detail or title, "type": "about:blank", "status": status}, headers
     )
 
 
-def invalid(x: "Switches", message: str, **parameters: Any) -> Refusal:
+def invalid(x: XSwitches, message: str, **parameters: Any) -> Refusal:
     """400, the validation shape. `parameters`: the names of the fields and what they held (`__` is a dot)."""
     held = {name.replace("__", "."): [str(value)[:200]] for name, value in parameters.items()}
     return invalid_fields(x, [(held, message)])
 
 
-def invalid_fields(x: "Switches", errors: list[tuple[dict[str, list[str]], str]]) -> Refusal:
+def invalid_fields(x: XSwitches, errors: list[tuple[dict[str, list[str]], str]]) -> Refusal:
     return Refusal(
-        answer_json(
+        json_reply(
             400,
             {
                 "errors": [{"parameters": parameters, "message": message} for parameters, message in errors],
@@ -58,13 +56,13 @@ def forbidden(detail: str = "") -> Refusal:
     return Refusal(problem(403, detail))
 
 
-def unauthorized() -> Answer:
+def unauthorized() -> Reply:
     return problem(401)
 
 
-def app_only(x: "Switches") -> Refusal:
+def app_only(x: XSwitches) -> Refusal:
     return Refusal(
-        answer_json(
+        json_reply(
             403,
             {
                 "title": "Unsupported Authentication",
@@ -77,9 +75,9 @@ def app_only(x: "Switches") -> Refusal:
     )
 
 
-def suspended(x: "Switches") -> Refusal:
+def suspended(x: XSwitches) -> Refusal:
     return Refusal(
-        answer_json(
+        json_reply(
             403,
             {
                 "title": "Forbidden",
@@ -91,7 +89,7 @@ def suspended(x: "Switches") -> Refusal:
     )
 
 
-def not_found(x: "Switches", kind: str, found: str, parameter: str = "id") -> dict[str, Any]:
+def not_found(x: XSwitches, kind: str, found: str, parameter: str = "id") -> dict[str, Any]:
     """One member of `errors`, or a whole 404."""
     resource = ("post" if x.dialect == "new" else "tweet") if kind == "post" else kind
     return {
@@ -105,9 +103,9 @@ def not_found(x: "Switches", kind: str, found: str, parameter: str = "id") -> di
     }
 
 
-def credits_depleted(shape: int) -> Answer:
+def credits_depleted(shape: int) -> Reply:
     if shape == 2:
-        return answer_json(
+        return json_reply(
             402,
             {
                 "detail": "credits depleted",
@@ -117,7 +115,7 @@ def credits_depleted(shape: int) -> Answer:
             },
         )
     enrolled = 1500000000000000001
-    return answer_json(
+    return json_reply(
         402,
         {
             "account_id": enrolled,
@@ -130,6 +128,6 @@ def credits_depleted(shape: int) -> Answer:
 
 def oauth(status: int, error: str, description: str) -> Refusal:
     """The token endpoint's shape."""
-    answer = answer_json(status, {"error": error, "error_description": description})
+    answer = json_reply(status, {"error": error, "error_description": description})
     answer.headers.append(("cache-control", "no-store"))
     return Refusal(answer)

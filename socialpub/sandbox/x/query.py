@@ -1,19 +1,48 @@
 """Query parameters of X's API: one of the two generations of names, never a mixture."""
 
-from typing import TYPE_CHECKING
-
+from socialpub.sandbox.request import SandboxRequest
 from socialpub.sandbox.x import problems
-
-if TYPE_CHECKING:
-    from socialpub.sandbox.call import Call
-    from socialpub.sandbox.x.network import X
+from socialpub.sandbox.x.switches import XSwitches
 
 SHARED = frozenset({"expansions", "user.fields", "media.fields", "poll.fields", "place.fields"})
+NEW_USER_FIELDS = frozenset({
+    "confirmed_email", "connection_status", "created_at", "description", "entities", "id", "is_identity_verified",
+    "location", "name", "parody", "profile_banner_url", "profile_image_url", "protected", "public_metrics",
+    "receives_your_dm", "subscribes_to_you", "subscription", "subscription_type", "url", "username", "verified",
+    "verified_followers_count", "verified_type", "withheld",
+})  # fmt: skip
+OLD_USER_FIELDS = frozenset({
+    "affiliation", "confirmed_email", "connection_status", "created_at", "description", "entities", "id",
+    "is_identity_verified", "location", "most_recent_tweet_id", "name", "parody", "pinned_tweet_id",
+    "profile_banner_url", "profile_image_url", "protected", "public_metrics", "receives_your_dm", "subscription",
+    "subscription_type", "url", "username", "verified", "verified_followers_count", "verified_type", "withheld",
+})  # fmt: skip
+NEW_POST_FIELDS = frozenset({
+    "article", "article_title", "attachments", "card_uri", "community_id", "context_annotations", "conversation_id",
+    "created_at", "display_text_range", "edit_controls", "entities", "geo", "id", "lang", "matched_media_notes",
+    "media_metadata", "non_public_metrics", "note_post", "note_request_suggestions", "organic_metrics",
+    "paid_partnership", "possibly_sensitive", "promoted_metrics", "public_metrics", "reply_settings", "scopes",
+    "source", "suggested_source_links", "suggested_source_links_with_counts", "text", "withheld",
+})  # fmt: skip
+OLD_POST_FIELDS = frozenset({
+    "article", "attachments", "author_id", "card_uri", "community_id", "context_annotations", "conversation_id",
+    "created_at", "display_text_range", "edit_controls", "edit_history_tweet_ids", "entities", "geo", "id",
+    "in_reply_to_user_id", "lang", "matched_media_notes", "media_metadata", "non_public_metrics",
+    "note_request_suggestions", "note_tweet", "organic_metrics", "paid_partnership", "possibly_sensitive",
+    "promoted_metrics", "public_metrics", "referenced_tweets", "reply_settings", "scopes", "source",
+    "suggested_source_links", "suggested_source_links_with_counts", "text", "withheld",
+})  # fmt: skip
+SCOPES = frozenset({
+    "block.read", "block.write", "bookmark.read", "bookmark.write", "dm.read", "dm.write", "follows.read",
+    "follows.write", "like.read", "like.write", "list.read", "list.write", "media.write", "mute.read", "mute.write",
+    "offline.access", "space.read", "timeline.read", "tweet.moderate.write", "tweet.read", "tweet.write",
+    "users.email", "users.read",
+})  # fmt: skip
 
 
-def known(x: "X", call: "Call", names: set[str]) -> dict[str, str]:
+def checked_query(x: XSwitches, request: SandboxRequest, names: set[str]) -> dict[str, str]:
     """The query, when every parameter is one of `names` and none comes from the other generation."""
-    query = call.query()
+    query = request.query()
     for name in query:
         if name not in names:
             raise problems.invalid(
@@ -24,7 +53,7 @@ def known(x: "X", call: "Call", names: set[str]) -> dict[str, str]:
     return query
 
 
-def listed(x: "X", query: dict[str, str], name: str, new: frozenset[str], old: frozenset[str]) -> set[str]:
+def field_list(x: XSwitches, query: dict[str, str], name: str, new: frozenset[str], old: frozenset[str]) -> set[str]:
     """The members of a comma list, when one generation knows them all."""
     if name not in query:
         return set()

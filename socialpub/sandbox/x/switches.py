@@ -6,17 +6,15 @@ Set them on `world.x` at any time; the defaults are the strict or the usual read
 from dataclasses import dataclass, field
 from typing import Literal
 
+from socialpub.sandbox.oauth import OAuthSwitches
+
 
 @dataclass
-class Switches:
+class XSwitches(OAuthSwitches):
     dialect: Literal["new", "old"] = "new"
     """`new` (2.167: posts, api.x.com) or `old` (2.166: tweets, api.twitter.com) in answers."""
 
     # OAuth
-    strict_apps: bool = False
-    """Refuse client ids that `add_app` does not know; else any id and secret will do."""
-    auto_approve: str = ""
-    """A username: the consent page says yes for it at once."""
     code_seconds: int = 30
     access_seconds: int = 7200
     refresh_seconds: int = 180 * 86400
@@ -33,7 +31,7 @@ class Switches:
     processing: Literal["succeeds", "fails", "never_ends", "refused_at_post"] = "succeeds"
     """What becomes of the next finalized GIFs and videos: `succeeds`, `fails`, `never_ends`, `refused_at_post`."""
     processing_ticks: int = 2
-    """Looks at the status until it has succeeded; 0: ready at once."""
+    """Calls for the status until it has succeeded; 0: ready at once."""
     check_after_seconds: int = 1
     media_reuse_allowed: bool = True
     max_segment_bytes: int = 5 * 1024 * 1024

@@ -1,4 +1,4 @@
-"""Texts of posts: what they weigh, what X links in them, how it gives them back.
+"""Texts of posts: what they weighted_length, what X links in them, how it gives them back.
 
 Everything here takes time in proportion to the text's length.
 """
@@ -49,7 +49,7 @@ def top_level_domains() -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class TextLink:
     start: int
     end: int
     url: str
@@ -69,7 +69,7 @@ class Link:
         return self.url.split("://", 1)[-1].split("/", 1)[0].split("?", 1)[0].split(":", 1)[0].lower()
 
 
-def links(text: str) -> Iterator[Link]:
+def links(text: str) -> Iterator[TextLink]:
     """What X links, in order: addresses with a scheme, and bare domains that end in a top-level domain."""
     position = 0
     while found := _HOST.search(text, position):
@@ -86,7 +86,7 @@ def links(text: str) -> Iterator[Link]:
         end = found.start("bare" if bare else "host") + size
         if size == len(host) and (rest := _REST.match(text, end)):
             end = _without_trailing(text, end, rest)
-        yield Link(start, end, text[start:end])
+        yield TextLink(start, end, text[start:end])
         position = max(position, end)
 
 
@@ -126,17 +126,17 @@ def _without_trailing(text: str, begin: int, rest: "re.Match[str]") -> int:
     return end
 
 
-def weigh(text: str) -> int:
+def weighted_length(text: str) -> int:
     """The weighted length, of which 280 fit."""
     text = unicodedata.normalize("NFC", text)
     total, position = 0, 0
     for link in links(text):
-        total += _weigh_plain(text[position : link.start]) + LINK_WEIGHT
+        total += _plain_length(text[position : link.start]) + LINK_WEIGHT
         position = link.end
-    return total + _weigh_plain(text[position:])
+    return total + _plain_length(text[position:])
 
 
-def _weigh_plain(text: str) -> int:
+def _plain_length(text: str) -> int:
     if text.isascii():
         # A keycap needs a character beyond ASCII.
         return len(text)
@@ -157,14 +157,14 @@ def cashtags(text: str) -> list[str]:
 
 
 @dataclass(slots=True)
-class Wrapped:
+class WrappedText:
     """A text as X gives it back, with the entities in it."""
 
     text: str
     entities: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
 
-def wrap(text: str, media_page: str = "", media_keys: tuple[str, ...] = ()) -> Wrapped:
+def wrap(text: str, media_page: str = "", media_keys: tuple[str, ...] = ()) -> WrappedText:
     """Links become t.co links; media append one more. Entities count code points of the new text."""
     pieces: list[str] = []
     urls: list[dict[str, Any]] = []
@@ -204,7 +204,7 @@ def wrap(text: str, media_page: str = "", media_keys: tuple[str, ...] = ()) -> W
     ):
         if sign in new and (found := [_tagged(name, match) for match in pattern.finditer(new)]):
             entities[kind] = found
-    return Wrapped(new, entities)
+    return WrappedText(new, entities)
 
 
 def _tagged(name: str, match: "re.Match[str]") -> dict[str, Any]:

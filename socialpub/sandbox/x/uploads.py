@@ -4,26 +4,34 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from socialpub.sandbox.call import Answer, Call, Part, Refusal, answer_json
+from socialpub.sandbox.multipart import BodyPart, PartHeader
+from socialpub.sandbox.reply import Refusal, Reply, json_reply
+from socialpub.sandbox.request import SandboxRequest
 from socialpub.sandbox.x import problems
-from socialpub.sandbox.x.access import user_call
-from socialpub.sandbox.x.bodies import Finding, boolean, demand, digits, json_object, members, number, one_of
-from socialpub.sandbox.x.bodies import several as several_of
-from socialpub.sandbox.x.bodies import text as text_of
-from socialpub.sandbox.x.media import GIF, IMAGE, MAX_BYTES, MAX_VIDEO_BYTES, VIDEO, Media
-from socialpub.sandbox.x.query import known
-
-if TYPE_CHECKING:
-    from socialpub.sandbox.tokens import Token
-    from socialpub.sandbox.x.network import X
+from socialpub.sandbox.x.access import XCaller, user_call
+from socialpub.sandbox.x.models import GIF, IMAGE, MAX_BYTES, MAX_VIDEO_BYTES, VIDEO, XMedia
+from socialpub.sandbox.x.network import XSandbox
+from socialpub.sandbox.x.query import checked_query
+from socialpub.sandbox.x.schema import (
+    Finding,
+    array_of,
+    boolean,
+    digits,
+    json_object,
+    number,
+    object_of,
+    one_of,
+    require_valid,
+    text,
+)
 
 ONE_SHOT_OLD = (IMAGE, "dm_image", "subtitles")
 ONE_SHOT_NEW = (IMAGE, VIDEO, GIF, "dm_image", "dm_video", "dm_gif", "subtitles")
-INITIALIZE = members(
+INITIALIZE = object_of(
     {
-        "additional_owners": several_of(digits, 0, 1000),
+        "additional_owners": array_of(digits, 0, 1000),
         "media_category": one_of("amplify_video", GIF, IMAGE, VIDEO, "dm_gif", "dm_image", "dm_video", "subtitles"),
         "media_type": one_of(
             "video/mp4", "video/webm", "video/mp2t", "video/quicktime", "text/srt", "text/vtt", "image/jpeg",
@@ -37,14 +45,15 @@ INITIALIZE = members(
     "media_type",
     "total_bytes",
 )  # fmt: skip
-ALT_TEXT = members({"text": text_of(0, 1000)}, "text")
+ALT_TEXT = object_of({"text": text(0, 1000)}, "text")
+METADATA = object_of({"id": digits, "metadata": object_of({"alt_text": ALT_TEXT}, open_ended=True)}, "id")
 SEGMENT = re.compile(r"[0-9]{1,6}")
 NOT_FOUND = "BadRequest: Not found"
 
 
 @user_call("POST /2/media/upload", "media.write")
-def one_shot(x: "X", call: Call, token: "Token") -> Answer:
-    fields = _fields(x, call, {"media", "media_category", "additional_owners"})
+def one_shot(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
+    fields = _fields(x, request, {"media", "media_category", "additional_owners"})
     part = _file(x, fields)
     categories = ONE_SHOT_NEW if x.dialect == "new" else ONE_SHOT_OLD
     category = fields.get("media_category")
@@ -52,34 +61,34 @@ def one_shot(x: "X", call: Call, token: "Token") -> Answer:
         raise problems.invalid(x, f"media_category must be one of {list(categories)}", media_category=category)
     _refuse_size(x, category, len(part.data))
     owners = str(fields.get("additional_owners") or "")
-    media = x.media.begin(category, part.content_type or "", len(part.data), token.account_id, _split(owners))
+    media = x.media.begin(category, part.header.content_type or "", len(part.data), caller.account.id, _split(owners))
     x.media.append(media, 0, part.data)
     x.media.finalize(media)
     if category in ("dm_image", IMAGE) and media.state == "failed":
-        raise problems.invalid(x, "media type unrecognized.", media=part.filename)
-    return answer_json(200, {"data": _show(x, media)})
+        raise problems.invalid(x, "media type unrecognized.", media=part.header.filename)
+    return json_reply(200, {"data": _media_json(x, media)})
 
 
 @user_call("POST /2/media/upload/initialize", "media.write")
-def initialize(x: "X", call: Call, token: "Token") -> Answer:
-    body = json_object(x, call)
-    demand(x, INITIALIZE, body)
+def initialize(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
+    body = json_object(x, request)
+    require_valid(x, INITIALIZE, body)
     _refuse_size(x, body["media_category"], body["total_bytes"])
     media = x.media.begin(
         body["media_category"],
         body["media_type"],
         body["total_bytes"],
-        token.account_id,
+        caller.account.id,
         tuple(body.get("additional_owners", ())),
     )
     left = x.media.seconds_left(media)
-    return answer_json(200, {"data": {"id": media.id, "media_key": media.key, "expires_after_secs": left}})
+    return json_reply(200, {"data": {"id": media.id, "media_key": media.key, "expires_after_secs": left}})
 
 
 @user_call("POST /2/media/upload/:id/append", "media.write")
-def append(x: "X", call: Call, token: "Token") -> Answer:
-    media = _own(x, call.path_params["id"], token)
-    fields = _fields(x, call, {"media", "segment_index"})
+def append(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
+    media = _own(x, request.path_params["id"], caller)
+    fields = _fields(x, request, {"media", "segment_index"})
     written = fields.get("segment_index")
     index = written if isinstance(written, int) and not isinstance(written, bool) else None
     if isinstance(written, str) and SEGMENT.fullmatch(written):
@@ -88,19 +97,19 @@ def append(x: "X", call: Call, token: "Token") -> Answer:
         raise problems.invalid(x, "SegmentIndex must be between 0 and 999.", segment_index=written)
     part = _file(x, fields)
     if len(part.data) > x.max_segment_bytes:
-        raise Refusal(Answer(413))
+        raise Refusal(Reply(413))
     if media.finalized:
         raise problems.invalid(x, "The upload is already finalized.", id=media.id)
     x.media.append(media, index, part.data)
     if x.append_answers == 204:
-        return Answer(204)
-    return answer_json(200, {"data": {"expires_at": int(media.expires_at)}})
+        return Reply(204)
+    return json_reply(200, {"data": {"expires_at": int(media.expires_at)}})
 
 
 @user_call("POST /2/media/upload/:id/finalize", "media.write")
-def finalize(x: "X", call: Call, token: "Token") -> Answer:
-    json_object(x, call)
-    media = _own(x, call.path_params["id"], token)
+def finalize(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
+    json_object(x, request)
+    media = _own(x, request.path_params["id"], caller)
     if not media.finalized:
         if sorted(media.segments) != list(range(len(media.segments))):
             raise problems.invalid(x, "Segments are missing.", segments=sorted(media.segments))
@@ -108,46 +117,46 @@ def finalize(x: "X", call: Call, token: "Token") -> Answer:
         if received != media.declared_bytes:
             raise problems.invalid(x, "Segments do not add up to provided total file size.", total_bytes=received)
         x.media.finalize(media)
-    return answer_json(200, {"data": _show(x, media)})
+    return json_reply(200, {"data": _media_json(x, media)})
 
 
 @user_call("GET /2/media/upload", "media.write")
-def status(x: "X", call: Call, token: "Token") -> Answer:
-    query = known(x, call, {"media_id", "command"})
+def status(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
+    query = checked_query(x, request, {"media_id", "command"})
     if query.get("command", "STATUS") != "STATUS":
         raise problems.invalid(x, "command must be STATUS", command=query["command"])
-    media = _own(x, query.get("media_id", ""), token)
+    media = _own(x, query.get("media_id", ""), caller)
     if not media.finalized:
         raise problems.invalid(x, NOT_FOUND, media_id=media.id)
-    x.media.look(media)
-    return answer_json(200, {"data": _show(x, media)})
+    x.media.poll(media)
+    return json_reply(200, {"data": _media_json(x, media)})
 
 
 @user_call("POST /2/media/metadata", "media.write")
-def metadata(x: "X", call: Call, token: "Token") -> Answer:
-    body = json_object(x, call)
+def metadata(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
+    body = json_object(x, request)
     if "id" not in body or not isinstance(body.get("metadata"), dict):
         # What the real one answers to the shape of its former version.
-        return answer_json(500, {"errors": ["internal server error"]})
-    demand(x, members({"id": digits, "metadata": members({"alt_text": ALT_TEXT}, open_ended=True)}, "id"), body)
-    media = _own(x, body["id"], token)
+        return json_reply(500, {"errors": ["internal server error"]})
+    require_valid(x, METADATA, body)
+    media = _own(x, body["id"], caller)
     associated: dict[str, Any] = {}
     if "alt_text" in body["metadata"]:
         media.alt_text = body["metadata"]["alt_text"]["text"]
         associated["alt_text"] = {"text": media.alt_text}
-    return answer_json(200, {"data": {"id": media.id, "associated_metadata": associated}})
+    return json_reply(200, {"data": {"id": media.id, "associated_metadata": associated}})
 
 
-def _own(x: "X", media_id: str, token: "Token") -> Media:
+def _own(x: XSandbox, media_id: str, caller: XCaller) -> XMedia:
     media = x.media.alive(media_id)
     if media is None:
         raise problems.invalid(x, NOT_FOUND, media_id=media_id)
-    if token.account_id not in (media.owner_id, *media.other_owners):
+    if caller.account.id not in (media.owner_id, *media.other_owners):
         raise problems.forbidden("You are not allowed to use this media.")
     return media
 
 
-def _show(x: "X", media: Media) -> dict[str, Any]:
+def _media_json(x: XSandbox, media: XMedia) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "id": media.id,
         "media_key": media.key,
@@ -172,33 +181,33 @@ def _show(x: "X", media: Media) -> dict[str, Any]:
     return shown
 
 
-def _refuse_size(x: "X", category: str, size: int) -> None:
+def _refuse_size(x: XSandbox, category: str, size: int) -> None:
     largest = MAX_BYTES.get(category, MAX_VIDEO_BYTES)
     if not 0 < size <= largest:
         raise problems.invalid(x, f"The size of the media is not between 1 and {largest} bytes.", total_bytes=size)
 
 
-def _fields(x: "X", call: Call, names: set[str]) -> dict[str, Any]:
-    """The fields of a multipart or JSON body; the file as a `Part`. None but `names`, each once."""
+def _fields(x: XSandbox, request: SandboxRequest, names: set[str]) -> dict[str, Any]:
+    """The fields of a multipart or JSON body; the file as a `BodyPart`. None but `names`, each once."""
     fields: dict[str, Any] = {}
-    if call.content_type == "application/json":
-        fields = json_object(x, call)
+    if request.content_type == "application/json":
+        fields = json_object(x, request)
         if isinstance(fields.get("media"), str):
             try:
                 data = base64.b64decode(fields["media"], validate=True)
             except (binascii.Error, ValueError):
                 raise problems.invalid(x, "media is not base64.", media="") from None
-            fields["media"] = Part("media", "media", None, data)
+            fields["media"] = BodyPart(PartHeader("media", "media", None), data)
     else:
         try:
-            parts = call.parts()
+            parts = request.parts()
         except ValueError:
             raise problems.invalid(x, "Requests with bodies must have content-type of application/json.") from None
         for part in parts:
-            if part.name in fields:
-                raise problems.invalid(x, f"{part.name} is given twice.", **{part.name: ""})
-            fields[part.name] = part if part.name == "media" else part.data.decode("utf-8", "replace")
-    demand(x, members(dict.fromkeys(names, _anything)), fields)
+            if part.header.name in fields:
+                raise problems.invalid(x, f"{part.header.name} is given twice.", **{part.header.name: ""})
+            fields[part.header.name] = part if part.header.name == "media" else part.data.decode("utf-8", "replace")
+    require_valid(x, object_of(dict.fromkeys(names, _anything)), fields)
     return fields
 
 
@@ -206,9 +215,9 @@ def _anything(path: str, value: Any) -> Iterator[Finding]:  # noqa: ARG001
     yield from ()
 
 
-def _file(x: "X", fields: dict[str, Any]) -> Part:
+def _file(x: XSandbox, fields: dict[str, Any]) -> BodyPart:
     part = fields.get("media")
-    if not isinstance(part, Part):
+    if not isinstance(part, BodyPart):
         raise problems.invalid(x, "media is missing but it is required", media="")
     return part
 

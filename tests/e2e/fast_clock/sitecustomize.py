@@ -36,9 +36,9 @@ def monotonic(_clock: object) -> float:
 
 
 if "sandbox" in sys.orig_argv:
-    from socialpub.sandbox import world
+    from socialpub.sandbox import context
 
-    world.SystemClock.now = now  # type: ignore[method-assign]
+    context.MachineClock.now = now  # type: ignore[method-assign]
 else:
     from socialpub.core import clock
     from socialpub.providers import http

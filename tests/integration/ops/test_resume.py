@@ -353,7 +353,7 @@ def test_a_film_that_tiktok_calls_failed_is_never_begun_anew_by_the_copy(
     original: Runtime, world: World, clock: HandClock, tmp_path: Path, fate: str, state: State, tasks: int
 ) -> None:
     post = film_on_tiktok(original, world)
-    world.tiktok.tasks.next_fate(fate)
+    world.tiktok.next_fate(fate)
     clock.forward(601)
     drain(original)
     copy = copy_of(original, tmp_path)
@@ -370,7 +370,7 @@ def test_a_verdict_on_an_upload_that_the_copy_had_not_ended_is_none_on_the_post(
     original: Runtime, world: World, transport: FaultTransport, clock: HandClock, tmp_path: Path
 ) -> None:
     post = film_on_tiktok(original, world)
-    world.tiktok.tasks.next_fate("spam_risk_user_banned_from_posting")
+    world.tiktok.next_fate("spam_risk_user_banned_from_posting")
     clock.forward(601)
     with copied_at(transport, "upload_chunk", original, tmp_path):
         drain(original, clock)

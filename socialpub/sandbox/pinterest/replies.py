@@ -1,0 +1,97 @@
+"""How Pinterest answers: every reply carries a request id and rate headers; errors have a code and a message."""
+
+import base64
+import binascii
+import secrets
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from socialpub.sandbox.pinterest import error_codes
+from socialpub.sandbox.pinterest.switches import PinterestSwitches
+from socialpub.sandbox.reply import Headers, Refusal, Reply, json_reply
+from socialpub.sandbox.request import SandboxRequest
+
+T = TypeVar("T")
+
+
+def ok(pinterest: PinterestSwitches, status: int, data: Any) -> Reply:
+    limit = pinterest.limits["org_read"]
+    return json_reply(
+        status,
+        data,
+        [
+            ("x-pinterest-rid", secrets.token_hex(8)),
+            ("x-ratelimit-limit", f"{limit}, {limit};w=60"),
+            ("x-ratelimit-remaining", str(limit - 1)),
+            ("x-ratelimit-reset", "60"),
+        ],
+    )
+
+
+def empty(pinterest: PinterestSwitches, status: int) -> Reply:
+    return Reply(status, headers=ok(pinterest, status, None).headers)
+
+
+def error(pinterest: PinterestSwitches, status: int, code: int, message: str) -> Reply:
+    return ok(pinterest, status, {"code": code, "message": message})
+
+
+def named_error(pinterest: PinterestSwitches, name: str) -> Reply:
+    """By our name for it; ValueError for one that is not in the list."""
+    status, code, message = error_codes.status_code_and_message(name)
+    if name == "spam":
+        return ok(pinterest, status, {"code": code, "message": message, "message_detail": "spam"})
+    return error(pinterest, status, code, message)
+
+
+def invalid(pinterest: PinterestSwitches, status: int, code: int, message: str) -> Refusal:
+    return Refusal(error(pinterest, status, code, message))
+
+
+def refused(pinterest: PinterestSwitches, name: str) -> Refusal:
+    return Refusal(named_error(pinterest, name))
+
+
+def rate_limited(pinterest: PinterestSwitches, seconds: float, told_in: str) -> Reply:
+    """A scripted 429 whose wait is given in the window's headers, `retry-after`, or nowhere."""
+    reply = with_rate_headers(named_error(pinterest, "rate_limited"), [])
+    if told_in in ("window", "day"):
+        reply.headers += [("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", str(int(seconds)))]
+    elif told_in == "retry-after":
+        reply.headers.append(("retry-after", str(int(seconds))))
+    return reply
+
+
+def with_rate_headers(reply: Reply, headers: Headers) -> Reply:
+    """The reply with these rate headers instead of its own."""
+    reply.headers = [*(one for one in reply.headers if not one[0].startswith("x-ratelimit")), *headers]
+    return reply
+
+
+def paged(pinterest: PinterestSwitches, request: SandboxRequest, found: Sequence[T], show: Callable[[T], Any]) -> Reply:
+    query = request.query()
+    written = query.get("page_size", "25")
+    if not written.isdecimal() or not 1 <= int(written) <= 250:
+        raise invalid(pinterest, 400, 1, f"Invalid request: page_size {written!r} is not between 1 and 250.")
+    size, begin = int(written), _begin(pinterest, query.get("bookmark", ""))
+    more = begin + size < len(found)
+    bookmark = base64.urlsafe_b64encode(f"from:{begin + size}".encode()).decode() if more else None
+    items = [show(one) for one in found[begin : begin + size]]
+    return ok(pinterest, 200, {"items": items, "bookmark": bookmark})
+
+
+def _begin(pinterest: PinterestSwitches, bookmark: str) -> int:
+    if not bookmark:
+        return 0
+    try:
+        word, _, number = base64.urlsafe_b64decode(bookmark).decode().partition(":")
+    except (binascii.Error, ValueError):
+        word, number = "", ""
+    if word != "from" or not number.isdecimal():
+        raise invalid(pinterest, 400, 1, "Invalid request: the bookmark is not valid.")
+    return int(number)
+
+
+def zoneless(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S")

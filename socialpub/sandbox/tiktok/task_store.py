@@ -1,0 +1,219 @@
+"""All shares of TikTok, and how they end: by looks at their status, by time, by their user, by a fate that was set."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from socialpub.sandbox.byte_cache import ByteCache
+from socialpub.sandbox.context import SandboxContext
+from socialpub.sandbox.fates import FateQueue
+from socialpub.sandbox.json_facts import json_facts
+from socialpub.sandbox.tiktok.models import (
+    COMPLETE,
+    FAILED,
+    IN_INBOX,
+    PublishTask,
+    TikTokAccount,
+    TikTokMedia,
+    TikTokPost,
+)
+from socialpub.sandbox.tiktok.switches import COMPLETES, FATES, NEVER_ENDS, TikTokSwitches
+from socialpub.sandbox.tokens import WriteJournal
+
+DAY = 86400
+TEXTS = ("title", "description", "privacy_level")
+JOURNALED = (
+    "publish_id", "direct", "source", "open_id", "username", "client_key", "post_info", "fate", "size",
+    "chunk_size", "chunk_count", "urls", "upload_token", "upload_expires_at", "status", "created_at",
+)  # fmt: skip
+
+
+class TaskStore:
+    def __init__(
+        self,
+        switches: TikTokSwitches,
+        context: SandboxContext,
+        accounts: dict[str, TikTokAccount],
+        write: WriteJournal,
+    ) -> None:
+        self._switches = switches
+        self._context = context
+        self._accounts = accounts
+        self._write = write
+        self.cache = ByteCache()
+        """Videos and photos, by media id; chunks on their way, by publish_id and number."""
+        self.media: dict[str, TikTokMedia] = {}
+        self.all: dict[str, PublishTask] = {}
+        """By publish_id, oldest first."""
+        self.posts: list[TikTokPost] = []
+        self.fates = FateQueue(FATES)
+        """What becomes of the next shares, before `tiktok.fate` counts again."""
+        self._open: dict[str, PublishTask] = {}
+        self._of: dict[str, list[PublishTask]] = {}
+        self._by_token: dict[str, PublishTask] = {}
+
+    # --- beginning -----------------------------------------------------------------------------------------------
+
+    def begin(self, task: PublishTask) -> None:
+        task.fate = self.fates.take(task.fate)
+        self._keep(task)
+        self._write("task", media=task.kind, **json_facts(task, JOURNALED))
+
+    def _keep(self, task: PublishTask) -> None:
+        self.all[task.publish_id] = task
+        self._of.setdefault(task.open_id, []).append(task)
+        if task.upload_token:
+            self._by_token[task.upload_token] = task
+        if task.is_open:
+            self._open[task.publish_id] = task
+
+    def of_token(self, upload_token: str) -> PublishTask | None:
+        return self._by_token.get(upload_token)
+
+    def open_tasks(self) -> list[PublishTask]:
+        return list(self._open.values())
+
+    # --- how it goes on ------------------------------------------------------------------------------------------
+
+    def all_bytes_arrived(self, task: PublishTask, media: tuple[TikTokMedia, ...]) -> None:
+        task.media = media
+        self.media |= {item.id: item for item in media}
+        task.whole_at = self._now()
+        self._write(
+            "whole",
+            publish_id=task.publish_id,
+            at=task.whole_at.isoformat(),
+            media=[asdict(item) for item in media],
+            finding=task.finding,
+        )
+        self.advance(task)
+
+    def poll(self, task: PublishTask) -> None:
+        """Somebody asks for its status."""
+        if task.whole_at is not None:
+            task.looks += 1
+        self.advance(task)
+
+    def advance(self, task: PublishTask, *, at_once: bool = False) -> None:
+        """End the task when it is time: enough looks, enough seconds."""
+        if not task.is_open or task.whole_at is None or task.fate == NEVER_ENDS:
+            return
+        waited = (self._now() - task.whole_at).total_seconds()
+        enough = task.looks >= self._switches.processing_ticks or waited >= self._switches.processing_seconds
+        if not at_once and not enough:
+            return
+        reason = task.finding if task.fate == COMPLETES else task.fate
+        if reason:
+            self.fail(task, reason)
+        elif task.direct:
+            self._complete(task, 1)
+        else:
+            self._end(task, IN_INBOX)
+
+    def advance_all(self) -> None:
+        for task in self.open_tasks():
+            self.advance(task)
+
+    def finish_draft(self, publish_id: str, posts: int = 1, privacy: str = "") -> list[TikTokPost]:
+        """The user opens the draft in the app and posts it, once or several times; ValueError when it lies there no
+        more."""
+        task = self.all.get(publish_id)
+        if task is None or task.status != IN_INBOX:
+            raise ValueError(f"no draft {publish_id} waits in an inbox")
+        if privacy:
+            task.post_info["privacy_level"] = privacy
+        self._complete(task, posts)
+        return task.posts
+
+    def cancel(self, task: PublishTask) -> None:
+        self.fail(task, "publish_cancelled")
+
+    def remove_access(self, open_id: str) -> None:
+        """The user takes the app's permission back while something is on its way."""
+        for task in self.open_tasks():
+            if task.open_id == open_id:
+                self.fail(task, "auth_removed")
+
+    def _complete(self, task: PublishTask, posts: int) -> None:
+        now = self._now()
+        self._publish(task, [self._context.ids.new() for _ in range(posts)], now)
+        self._end(task, COMPLETE)
+
+    def _publish(self, task: PublishTask, ids: list[str], at: datetime) -> None:
+        info: dict[str, Any] = task.post_info
+        privacy = info.get("privacy_level") or self._accounts[task.open_id].privacy_options[0]
+        for post_id in ids:
+            post = TikTokPost(
+                post_id, task.publish_id, task.open_id, task.username, task.kind, info.get("title") or "",
+                info.get("description") or "", privacy, task.media, at,
+                {name: value for name, value in info.items() if name not in TEXTS}, task.client_key,
+            )  # fmt: skip
+            task.posts.append(post)
+            self.posts.append(post)
+
+    def fail(self, task: PublishTask, reason: str) -> None:
+        task.fail_reason = reason
+        self._end(task, FAILED)
+
+    def _end(self, task: PublishTask, status: str) -> None:
+        task.status = status
+        task.ended_at = self._now()
+        self._open.pop(task.publish_id, None)
+        self._write(
+            "ended",
+            publish_id=task.publish_id,
+            status=task.status,
+            fail_reason=task.fail_reason,
+            posts=[post.id for post in task.posts],
+            privacy=task.post_info.get("privacy_level", ""),
+            at=task.ended_at.isoformat(),
+        )
+
+    # --- what is counted -----------------------------------------------------------------------------------------
+
+    def direct_posts_today(self, open_id: str, up_to: int) -> int:
+        """Direct posts of the last 24 hours that did not fail, counted up to a number."""
+        return self._count(open_id, up_to, lambda task: task.direct and task.status != FAILED)
+
+    def pending_today(self, open_id: str, up_to: int) -> int:
+        """Drafts of the last 24 hours that their user has not posted."""
+        return self._count(open_id, up_to, lambda task: not task.direct and task.status not in (FAILED, COMPLETE))
+
+    def _count(self, open_id: str, up_to: int, counts: Callable[[PublishTask], bool]) -> int:
+        found, now = 0, self._now()
+        for task in reversed(self._of.get(open_id, ())):
+            if found >= up_to or (now - task.created_at).total_seconds() >= DAY:
+                break
+            found += counts(task)
+        return found
+
+    def _now(self) -> datetime:
+        return self._context.clock.now()
+
+    # --- from the journal ----------------------------------------------------------------------------------------
+
+    def replay_task(self, media: str, created_at: str, urls: list[str], **facts: Any) -> None:
+        self._context.ids.reserve(facts["publish_id"].rpartition(".")[2])
+        self._keep(PublishTask(kind=media, created_at=datetime.fromisoformat(created_at), urls=tuple(urls), **facts))
+
+    def replay_whole(self, publish_id: str, at: str, media: list[dict[str, Any]], finding: str) -> None:
+        task = self.all[publish_id]
+        task.media = tuple(TikTokMedia(**item) for item in media)
+        for item in task.media:
+            self._context.ids.reserve(item.id)
+            self.media[item.id] = item
+        task.received = sum(item.size for item in task.media)
+        task.whole_at, task.finding = datetime.fromisoformat(at), finding
+
+    def replay_ended(
+        self, publish_id: str, status: str, fail_reason: str, posts: list[str], privacy: str, at: str
+    ) -> None:
+        task = self.all[publish_id]
+        task.status, task.fail_reason, task.ended_at = status, fail_reason, datetime.fromisoformat(at)
+        self._open.pop(task.publish_id, None)
+        if privacy:
+            task.post_info["privacy_level"] = privacy
+        for post_id in posts:
+            self._context.ids.reserve(post_id)
+        self._publish(task, posts, task.ended_at)

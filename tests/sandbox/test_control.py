@@ -1,0 +1,132 @@
+"""Steering the sandbox from another process."""
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from socialpub.sandbox import World
+from tests.sandbox.files import MP4
+from tests.sandbox.pinterest_client import PinterestClient
+from tests.sandbox.tiktok_client import TikTokClient, error_code
+from tests.sandbox.x_client import XClient
+
+
+def test_posts_and_calls_can_be_counted(web: TestClient, x: XClient) -> None:
+    x.post("one", made_with_ai=True)
+    x.post("one")
+    shown = web.get("/_control/x").json()
+    assert [(post["text"], post["options"]) for post in shown["posts"]] == [("one", {"made_with_ai": True})]
+    assert shown["calls"] == {"create_post": 2}
+    assert shown["in_flight"] == 0
+    assert web.get("/_control/").json()["x"]["post_count"] == 1
+
+
+def test_what_happened_is_shown(
+    world: World, web: TestClient, tiktok: TikTokClient, pinterest: PinterestClient
+) -> None:
+    world.tiktok.probes_video = False
+    world.tiktok.processing_ticks = 0
+    tiktok.post(title="one")
+    pinterest.pin(title="two")
+    shown = web.get("/_control/tiktok").json()
+    assert [(post["title"], post["media"][0]["size"]) for post in shown["posts"]] == [("one", len(MP4))]
+    (task,) = shown["tasks"]
+    assert (task["status"], task["puts"][0]["status"]) == ("PUBLISH_COMPLETE", 201)
+    assert "upload_token" not in task
+    shown = web.get("/_control/pinterest").json()
+    assert [pin["title"] for pin in shown["pins"]] == ["two"]
+    assert shown["categories"] == {"org_write": 1}
+    overview = web.get("/_control/").json()
+    assert (overview["tiktok"]["post_count"], overview["pinterest"]["pin_count"]) == (1, 1)
+    assert overview["tiktok"]["calls"] == {"video_init": 1, "upload_chunk": 1}
+
+
+@pytest.mark.parametrize("network", ["x", "tiktok", "pinterest"])
+def test_tokens_are_handed_out(web: TestClient, network: str) -> None:
+    granted = web.post(f"/_control/{network}/grant", json={"username": "demo"}).json()
+    assert {"accessToken", "refreshToken", "expiresAt"} <= set(granted)
+
+
+def test_faults_chaos_and_settings_can_be_set(world: World, web: TestClient, x: XClient) -> None:
+    fault = {
+        "endpoint": "create_post",
+        "fault": "fails_with",
+        "args": {"status": 503, "after_effect": True},
+        "times": 2,
+    }
+    assert web.post("/_control/x/faults", json=fault).status_code == 200
+    assert [x.post(f"n{number}").status_code for number in range(3)] == [503, 503, 201]
+    web.post("/_control/x/chaos", json={"seed": 1, "rate": 1.0, "kinds": ["unavailable"]})
+    assert x.post("chaos").status_code == 503
+    assert web.delete("/_control/x/faults").status_code == 200
+    web.post("/_control/x/settings", json={"list_lag_seconds": 5, "limits": {"POST /2/tweets": 7}})
+    assert (world.x.list_lag_seconds, world.x.limits["POST /2/tweets"], world.x.limits["GET /2/users/me"]) == (5, 7, 75)
+
+
+def test_accounts_tokens_and_fates_can_be_changed(
+    world: World, web: TestClient, tiktok: TikTokClient, pinterest: PinterestClient
+) -> None:
+    def act(path: str, body: dict[str, Any]) -> Any:
+        answer = web.post(f"/_control/{path}", json=body)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    assert act("tiktok/users", {"username": "demo", "private": True})["private"] is True
+    assert act("tiktok/accounts", {"username": "neu", "private": True, "max_duration": 180})["max_duration"] == 180
+    act("tiktok/apps", {"client_key": "app", "client_secret": "s", "audited": False})
+    act("tiktok/settings", {"verified_prefixes": ["https://a.test/"], "limits": {"video_init": 60}, "audited": False})
+    assert world.tiktok.verified_prefixes == ["https://a.test/"]
+    act("tiktok/fates", {"fate": "internal", "times": 2})
+    assert list(world.tiktok.tasks.fates) == ["internal", "internal"]
+    act("pinterest/fates", {"fate": "fails"})
+    board = act("pinterest/boards", {"account": "demo", "name": "From outside"})
+    assert world.pinterest.boards[board["id"]].name == "From outside"
+    act("pinterest/users", {"username": "demo", "account_type": "PINNER"})
+    act("tiktok/tokens", {"username": "demo", "end": "expired"})
+    act("pinterest/tokens", {"username": "demo", "end": "removed"})
+    assert error_code(tiktok.creator()) == "access_token_invalid"
+    assert pinterest.call("GET", "/boards").status_code == 401
+    act("tiktok/faults", {"endpoint": "creator_info", "fault": "refuses", "args": {"code": "spam_risk_too_many_posts"}})
+    assert tiktok.creator().status_code == 200
+
+
+def test_a_prefix_is_verified_and_a_draft_finished_from_outside(
+    world: World, web: TestClient, tiktok: TikTokClient
+) -> None:
+    world.tiktok.probes_video = False
+    world.tiktok.processing_ticks = 0
+    body = {"prefix": "https://a.test/m/", "file_name": "t.txt", "content": "proof"}
+    assert web.post("/_control/tiktok/properties", json=body | {"prefix": "https://a.test/m"}).status_code == 400
+    world.tiktok.fetch = {"https://a.test/m/t.txt": b"proof"}.__getitem__
+    claim = web.post("/_control/tiktok/properties", json=body).json()
+    assert claim == body | {"verified": True}
+    begun = tiktok.draft()
+    tiktok.put(begun, MP4)
+    draft = begun.json()["data"]["publish_id"]
+    assert len(web.post("/_control/tiktok/drafts", json={"publish_id": draft, "posts": 2}).json()["posts"]) == 2
+    assert web.post("/_control/tiktok/drafts", json={"publish_id": draft}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("faults", {"endpoint": "create_post", "fault": "explodes"}),
+        ("faults", {"endpoint": "create_tweet", "fault": "fails_with", "args": {"status": 500}}),
+        ("faults", {"endpoint": "create_post"}),
+        ("settings", {"list_lag": 5}),
+        ("settings", {"tokens": 5}),
+        ("grant", {}),
+    ],
+)
+def test_a_mistake_is_400_and_says_which(web: TestClient, path: str, body: dict[str, Any]) -> None:
+    answer = web.post(f"/_control/x/{path}", json=body)
+    assert answer.status_code == 400
+    assert answer.json()["error"]
+
+
+def test_reset_forgets_everything(world: World, web: TestClient, x: XClient) -> None:
+    x.post("one")
+    web.post("/_control/reset")
+    assert world.x.posts == []
+    assert x.call("GET", "/2/users/me").status_code == 401

@@ -1,0 +1,49 @@
+"""What a reader of Pinterest sees."""
+
+from starlette.testclient import TestClient
+
+from socialpub.sandbox import World
+from tests.sandbox.files import MP4, base64_text, picture
+from tests.sandbox.pinterest_client import PinterestClient
+
+
+def test_readers_see_boards_with_pins(world: World, web: TestClient, pinterest: PinterestClient) -> None:
+    world.pinterest.processing_ticks = 0
+    world.pinterest.probes_video = False
+    texts = {"title": "Poster <no> 4", "description": "Two colours", "alt_text": 'A "red" roof'}
+    made = pinterest.pin(**texts, link="https://www.studio.test/4").json()["id"]
+    item = {"content_type": "image/jpeg", "data": base64_text(picture()), "title": "First"}
+    pinterest.pin({"source_type": "multiple_image_base64", "items": [item, item]}, title="Series")
+    film = pinterest.video(MP4)
+    pinterest.pin({"source_type": "video_id", "media_id": film, "cover_image_key_frame_time": 0}, title="Moving")
+    page = web.get("/pinterest/feed").text
+    assert "Summer prints" in page
+    assert "3 pins" in page
+    assert "Poster &lt;no&gt; 4" in page
+    assert 'alt="A &#34;red&#34; roof"' in page
+    assert '<a href="https://www.studio.test/4" rel="nofollow noreferrer">studio.test</a>' in page
+    assert "1 / 2 · First" in page
+    assert f'src="media/{film}"' in page
+    shown = web.get(f"/pinterest/media/{world.pinterest.pins[0].pictures[0].id}")
+    assert (shown.content, shown.headers["content-type"]) == (picture(), "image/jpeg")
+    alone = web.get(f"/pinterest/pin/{made}/")
+    assert "on Summer prints" in alone.text
+    pinterest.call("DELETE", f"/pins/{made}")
+    assert web.get(f"/pinterest/pin/{made}/").status_code == 404
+    assert "Poster" not in web.get("/pinterest/feed").text
+
+
+def test_images_that_made_room_for_others_are_mentioned_as_gone(
+    world: World, web: TestClient, pinterest: PinterestClient
+) -> None:
+    pinterest.pin()
+    world.pinterest.cache.take(world.pinterest.pins[0].pictures[0].id)
+    assert "no longer kept" in web.get("/pinterest/feed").text
+
+
+def test_a_fault_can_be_arranged_from_the_feed(world: World, web: TestClient, pinterest: PinterestClient) -> None:
+    answer = web.post("/pinterest/feed/faults", data={"fault": "2787"})
+    assert answer.status_code == 303
+    assert "told 400 code 2787" in web.get("/pinterest/feed?" + answer.headers["location"].partition("?")[2]).text
+    assert pinterest.pin().json()["code"] == 2787
+    assert len(world.pinterest.pins) == 1

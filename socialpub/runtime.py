@@ -1,4 +1,4 @@
-"""Builds the parts of the house once; passed around as `rt`.
+"""Builds the parts of the appliance once; passed around as `rt`.
 
 Every process has one, and so has every test, with a clock that it turns by hand and networks played by the sandbox.
 """
@@ -104,7 +104,7 @@ def build(
     role: str = "process",
     **parts: Any,
 ) -> Runtime:
-    """Open everything. Raises OperatorError when something only the owner can mend stands in the way."""
+    """Open everything. Raises OperatorError when something that only the operator can put right stands in the way."""
     clock = clock or SystemClock()
     secrets = crypto.load(settings.secret_key_file)
 

@@ -1,6 +1,6 @@
-"""What a network said about "not before", remembered per profile and endpoint: rate limits and waits of our own.
+"""Rate limits and other waits, remembered per profile and endpoint: until when nothing is asked there.
 
-One delivery that is told to wait spares the others of its profile the same answer.
+One delivery that has to wait spares the others of its profile the same answer.
 """
 
 from collections.abc import Collection
@@ -35,7 +35,7 @@ def begin_for(rt: Runtime, tx: Tx, profile_id: str, endpoint: str, seconds: floa
 
 
 def until(store: Reader | Tx, profile_id: str, endpoints: Collection[str], now: str) -> tuple[str, str] | None:
-    """Until when these endpoints, or all, want to hear nothing from this profile, and why; None when they listen."""
+    """Until when none of these endpoints is asked for this profile, and why; None when nothing has to wait."""
     names = (ANY_ENDPOINT, *endpoints)
     row = store.one(
         f"""SELECT until, reason FROM not_before WHERE profile_id = ? AND endpoint IN ({",".join("?" * len(names))})
@@ -46,12 +46,12 @@ def until(store: Reader | Tx, profile_id: str, endpoints: Collection[str], now: 
 
 
 def profiles(reader: Reader, endpoints: Collection[str], now: str) -> frozenset[str]:
-    """The profiles for which one of these endpoints wants to hear nothing now."""
+    """The profiles for which one of these endpoints must not be asked now."""
     marks = ",".join("?" * len(endpoints))
     rows = reader.all(f"SELECT profile_id FROM not_before WHERE endpoint IN ({marks}) AND until > ?", (*endpoints, now))
     return frozenset(row[0] for row in rows)
 
 
 def forget(tx: Tx, profile_id: str) -> None:
-    """The profile is gone; so is whatever its network said."""
+    """Drop all waits of a profile that is gone."""
     tx.execute("DELETE FROM not_before WHERE profile_id = ?", (profile_id,))

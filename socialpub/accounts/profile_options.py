@@ -1,6 +1,6 @@
 """Options stored for a profile: what every post to it says, unless the post says otherwise (contract section 6).
 
-They are read by the network's own reader when they are stored, so that a misspelt key is told here and not at the
+They are read by the network's own reader when they are stored, so that a misspelt key is refused here and not at the
 next delivery.
 """
 

@@ -1,4 +1,4 @@
-"""The upkeep of tokens that nobody uses: renewed before the network forgets them, and the owner told in time.
+"""Renewal of tokens that nobody uses, before the network forgets them, and warnings to the owner in time.
 
 One profile at a time and one per turn, so that what was connected on the same day is not renewed in the same second.
 A paused copy renews nothing: what it spends, the original would miss.
@@ -17,7 +17,7 @@ from socialpub.providers.job import Withdrawn
 from socialpub.runtime import Runtime
 
 SOON = timedelta(days=7)
-"""The owner is told this long before something has to be done."""
+"""The owner is warned this long before something has to be done."""
 DAY = timedelta(days=1)
 RETRY_SECONDS = 3600.0
 ENDPOINT = "refresh"
@@ -44,7 +44,7 @@ def keep_alive(rt: Runtime, held: Collection[str] = ()) -> str | None:
     except Withdrawn:
         return None
     except Rejected as refused:
-        # The profile says so itself by now.
+        # By now the profile's status says so, too.
         log.warning("an account must be connected again", profile=profile_id, why=refused.message)
     except ProviderError as error:
         named = error.retry_after_seconds if isinstance(error, Throttled) else None
@@ -85,15 +85,15 @@ def _within(stamp: str | None, before: timedelta, now: datetime) -> bool:
 
 
 def warn(rt: Runtime) -> int:
-    """Log every account that needs its owner soon, each once a day; how many were told."""
-    told = 0
+    """Log every account that needs its owner soon, each once a day; returns how many."""
+    warned = 0
     for row in profile_rows.not_warned_since(rt.reader, clock.stamp(rt.now() - DAY)):
-        said = warning(row, rt.now())
-        if said is not None:
-            log.warning(said, profile=row["id"], name=row["name"], provider=row["provider"])
+        message = warning(row, rt.now())
+        if message is not None:
+            log.warning(message, profile=row["id"], name=row["name"], provider=row["provider"])
             rt.write(_note_warning, row["id"])
-            told += 1
-    return told
+            warned += 1
+    return warned
 
 
 def warning(row: Row, now: datetime) -> str | None:

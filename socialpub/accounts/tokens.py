@@ -124,7 +124,7 @@ def _renew(rt: Runtime, profile_id: str, spent: str) -> str:
 
 
 def _ask(rt: Runtime, provider: Provider, profile_id: str, refresh_token: str) -> Tokens:
-    """The answer; what goes wrong is told as what it means for the post that wants the token: nothing was sent yet.
+    """The answer. Errors are turned into what they mean for the post that wants the token: nothing was sent yet.
 
     `Rejected` from here always means that the owner must consent again.
     """
@@ -133,7 +133,7 @@ def _ask(rt: Runtime, provider: Provider, profile_id: str, refresh_token: str) -
             answer = provider.oauth.refresh(rt.http, refresh_token)
         except NoAnswer:
             _usable(rt, profile_id)  # it may have taken a minute: nothing is sent for a profile disconnected meanwhile
-            # It may have been spent or not. The same token once more tells: a new pair, or that the owner must consent.
+            # It may have been spent or not. The same token once more shows which: a new pair, or that consent is needed.
             answer = provider.oauth.refresh(rt.http, refresh_token)
     except NoAnswer as error:
         raise NotRenewed(f"The access token could not be renewed: {error.message}", code=error.code) from error

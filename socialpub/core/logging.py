@@ -62,9 +62,6 @@ class Logger:
     def __init__(self, name: str) -> None:
         self._logger = logging.getLogger(name)
 
-    def debug(self, message: str, /, **fields: Any) -> None:
-        self.write("debug", message, **fields)
-
     def info(self, message: str, /, **fields: Any) -> None:
         self.write("info", message, **fields)
 

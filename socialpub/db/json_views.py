@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from socialpub.db import appliance_state
+from socialpub.db.models import State
 from socialpub.db.transaction import Reader, Value
 
 
@@ -53,8 +54,7 @@ _MEDIA = _object(
     _maybe("alt", "m.alt"),
 )
 
-_STATE = """CASE d.state WHEN 'queued' THEN 'pending' WHEN 'running' THEN 'pending'
-    WHEN 'unconfirmed' THEN 'failed' ELSE d.state END"""
+_STATE = "CASE d.state " + " ".join(f"WHEN '{state}' THEN '{state.outside}'" for state in State) + " END"
 
 _DELIVERY = _object(
     _plain("provider", "d.provider"),

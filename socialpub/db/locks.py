@@ -1,4 +1,4 @@
-"""Locks between processes, held by the kernel: a process that dies lets go at once, whatever the clock says.
+"""Locks between processes, held by the kernel: a process that dies releases them at once, whatever the clock shows.
 
 `ProcessLock` ends a lease: a running row names the process that has it, and is free only when that process's lock
 file is.

@@ -28,7 +28,7 @@ class State(StrEnum):
     """Waits for `run_at`: its time, a retry, a network's wait. Left by a claim or a cancel."""
 
     RUNNING = "running"
-    """Its owner holds a conversation. Left by settling, or by another owner once this one's lock is free."""
+    """A process talks to the network for it. Left by settling, or by another process once that one's lock is free."""
 
     PUBLISHED = "published"
     """Exactly one post is up. Final; `url` and `providerPostId` may still be filled in."""
@@ -126,7 +126,7 @@ class Progress:
     """What the engine itself remembers of a delivery between its steps; `memo` is the network's."""
 
     tries: int = 0
-    """Failures in a row that a retry may mend; reset by anything that goes forward."""
+    """Failures in a row that a retry may overcome; reset by anything that goes forward."""
     commits: int = 0
     """How often the commit was sent with an outcome that stayed unknown."""
     reading_back: bool = False
@@ -139,7 +139,7 @@ class Progress:
     restored: bool = False
     """It was due while this copy was not in charge: the original may have sent it, and this one never does."""
     stopped: bool = False
-    """The owner wants no further call made; what was sent is still read back."""
+    """The operator wants no further call made; what was sent is still read back."""
     again: dict[str, int] = field(default_factory=dict)
     """How often the delivery went back to an earlier step, per reason."""
 

@@ -26,7 +26,7 @@ _MOST_PER_COMMIT = 200
 
 
 class _Call:
-    """A write that waits, and how its caller wants to hear of it."""
+    """A write that waits, and how its caller learns of its end."""
 
     __slots__ = ("args", "error", "fn", "future", "loop", "result", "tx")
 

@@ -1,4 +1,4 @@
-"""What a network tells only after a post is up: its public id and its address.
+"""What a network answers only after a post is up: its public id and its address.
 
 A delivery that is published stays published; these two are all that may still be filled in. Asked are deliveries whose
 network has a way to tell (`fill_in`), more and more seldom, for two days.
@@ -82,7 +82,7 @@ def _fill_in(rt: Runtime, tx: Tx, delivery_id: str, post_id: str, provider_post_
     try:
         delivery_rows.fill_in(tx, delivery_id, provider_post_id, url)
     except sqlite3.IntegrityError:
-        return  # another delivery holds this id: what is not certain is not said
+        return  # another delivery holds this id: only what is certain is written down
     post_rows.update(tx, post_id, updated_at=tx.stamp)
 
 

@@ -1,5 +1,5 @@
 """What a failed call means for its post (design: "The delivery", the table). Exceptions speak about the call, results
-about the post; a network's own error table has spoken before, where it says otherwise."""
+about the post; a network's own error table is asked first."""
 
 from socialpub.accounts import cooldowns, remedies
 from socialpub.db.models import Delivery, Profile, ProfileStatus
@@ -14,7 +14,7 @@ def of_error(delivery: Delivery, error: ProviderError) -> Result:
         case NotSent():
             return Retry(error.message, error.code)
         case Throttled():
-            # Under the step's name, which every delivery of the profile shares; the network's own says no more.
+            # Under the step's name, which every delivery of the profile shares.
             endpoint = cooldowns.endpoint_of(delivery.step_name)
             return Limited(error.retry_after_seconds, endpoint, error.message, error.code)
         case AppRefused():
@@ -40,7 +40,7 @@ def _reconnect(delivery: Delivery, error: ProviderError) -> Result:
 
 
 def not_sendable(delivery: Delivery, message: str, code: str | None = None) -> Result:
-    """Nothing can be sent any more. What may be public already cannot be told either then."""
+    """Nothing can be sent any more. Whether something is public already cannot be found out either then."""
     if delivery.progress.reading_back:
         return Undecidable(f"It could not be read back: {message} Look at the account.")
     return Refused(message, code)

@@ -18,7 +18,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """The network said "not before": for this profile and endpoint, in `seconds` (None: it named no time)."""
+    """A rate limit of this profile and endpoint: ask again in `seconds` (None: the network named no time)."""
 
     seconds: float | None
     endpoint: str
@@ -61,5 +61,5 @@ class Run:
     code: str | None = None
     request_id: str | None = None
     answered: bool = False
-    """Whether the network was heard at all."""
+    """Whether the network answered at all."""
     message: str | None = None

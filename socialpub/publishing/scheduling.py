@@ -60,7 +60,7 @@ def lane_is_busy(tx: Tx, delivery: Delivery) -> bool:
 
 
 def cooldown_of(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
-    """Until when the network wants to hear nothing of what this delivery does next, and why."""
+    """Until when what this delivery does next has to wait for its network, and why."""
     # What has not begun does not begin either: what it would upload now might lapse before its turn.
     commits = COMMITS if delivery.commits_next or delivery.started_at is None else cooldowns.ANY_ENDPOINT
     endpoints = (cooldowns.endpoint_of(delivery.step_name), commits)

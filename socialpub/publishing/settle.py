@@ -94,7 +94,7 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
             _look_again(rt, tx, delivery, run, whole)
         case Undecidable(hint):
             deliveries.fail_unconfirmed(tx, delivery, hint, run)
-    _tell_the_hold(tx, delivery, result, run, committing)
+    _update_hold(tx, delivery, result, run, committing)
     return None
 
 
@@ -103,7 +103,7 @@ def _copy(delivery: Delivery) -> Delivery:
     return replace(delivery, progress=replace(delivery.progress, again=dict(delivery.progress.again)))
 
 
-def _tell_the_hold(tx: Tx, delivery: Delivery, result: Result, run: Run, committing: bool) -> None:
+def _update_hold(tx: Tx, delivery: Delivery, result: Result, run: Run, committing: bool) -> None:
     """What this run shows of an app that was refused. Only a commit that was answered shows that the app is taken
     again; a run that shows nothing gives its turn as the probe back."""
     match result:
@@ -118,15 +118,15 @@ def _tell_the_hold(tx: Tx, delivery: Delivery, result: Result, run: Run, committ
 def _hold(tx: Tx, provider: str, reason: str, code: str | None) -> str:
     if not holds.is_held(tx, provider):
         # Once: what is held meets the same answer at every probe.
-        said = "the network refuses this app; what is due there is held"
-        tx.after_commit(partial(log.warning, said, provider=provider, reason=reason, code=code))
+        message = "the network refuses this app; what is due there is held"
+        tx.after_commit(partial(log.warning, message, provider=provider, reason=reason, code=code))
     return holds.begin(tx, provider, reason, code)
 
 
 def _release(tx: Tx, provider: str) -> None:
     if holds.release(tx, provider):
-        said = "the network takes this app again; what was held goes out"
-        tx.after_commit(partial(log.info, said, provider=provider))
+        message = "the network takes this app again; what was held goes out"
+        tx.after_commit(partial(log.info, message, provider=provider))
 
 
 def _advance(delivery: Delivery, memo: Mapping[str, Any]) -> None:

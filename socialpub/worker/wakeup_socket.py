@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 _WAIT_SECONDS = 5.0
-"""How long a worker thread waits for a ring before it looks by itself whether it should end."""
+"""How long a worker thread waits for a signal before it checks by itself whether it should end."""
 
 
 class WakeupSocket:

@@ -61,10 +61,6 @@ class Weighed:
     valid_range_end: int
     display_range_end: int
 
-    @property
-    def has_url(self) -> bool:
-        return bool(self.urls)
-
 
 def weigh(text: str, config: Config = V3) -> Weighed:
     """Weigh a text as X does; any text, in time proportional to its length."""

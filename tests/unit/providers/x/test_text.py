@@ -166,8 +166,8 @@ def test_links_end_where_the_reference_ends_them(library: Any, text: str, urls: 
 
 
 def test_a_bare_domain_costs_like_a_link_because_x_makes_one_of_it() -> None:
-    assert weigh("see README.md").has_url
-    assert not weigh("see README.txt").has_url
+    assert weigh("see README.md").urls
+    assert not weigh("see README.txt").urls
 
 
 # --- against a library that reads the same grammar, slowly -----------------------------------------------------------

@@ -9,6 +9,7 @@ import pytest
 from socialpub.cli import main
 from socialpub.core import errors
 from socialpub.db.models import PostStatus, ProfileStatus, State
+from tests.test_architecture import ROOMS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -54,14 +55,13 @@ def test_every_make_target_that_the_readme_shows_exists() -> None:
             assert f"\n{target}:" in makefile, target
 
 
-def test_every_place_on_the_map_exists() -> None:
+def test_the_map_shows_the_rooms_from_the_top_floor_down() -> None:
     house = README.split("## The house")[1].split("```")[1]
-    for line in house.splitlines()[2:]:
-        words = re.split(r"\s{2,}", line.strip())[:-1] or line.split("  ")
-        for name in re.findall(r"[a-z_]+/?", " ".join(words)):
-            base = ROOT / "socialpub"
-            places = [base / name, base / f"{name}.py", *base.glob(f"*/{name.rstrip('/')}*")]
-            assert any(place.exists() for place in places), name
+    shown = [line.split()[0].strip("/") for line in house.strip().splitlines()[1:]]
+    for rooms in reversed([floor - {"__main__"} for floor in ROOMS]):
+        assert set(shown[: len(rooms)]) == rooms
+        shown = shown[len(rooms) :]
+    assert shown == ["sandbox"]
 
 
 def test_the_commands_say_in_one_line_what_they_do() -> None:

@@ -133,7 +133,7 @@ def _ask(rt: Runtime, provider: Provider, profile_id: str, refresh_token: str) -
             answer = provider.oauth.refresh(rt.http, refresh_token)
         except NoAnswer:
             _usable(rt, profile_id)  # it may have taken a minute: nothing is sent for a profile disconnected meanwhile
-            # It may have been spent or not. The same token once more shows which: a new pair, or that consent is needed.
+            # It may have been spent or not. The same token once more shows which: a new pair, or consent is needed.
             answer = provider.oauth.refresh(rt.http, refresh_token)
     except NoAnswer as error:
         raise NotRenewed(f"The access token could not be renewed: {error.message}", code=error.code) from error

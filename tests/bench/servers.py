@@ -106,7 +106,7 @@ class MeasuredAppliance:
             for number in range(stock.PROFILES)
         ]
         self.tokens = [grant["accessToken"] for grant in grants]
-        self.profiles = stock.connect(self.rt, grants)
+        self.profiles = stock.connect_accounts(self.rt, grants)
         stock.fill(self.rt, self.profiles, posts)
 
     def key(self, **limits: Any) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
-from socialpub.accounts import credentials
+from socialpub.accounts import connect, credentials
 from socialpub.core import ids
 from socialpub.core.clock import stamp
 from socialpub.db.transaction import Tx
@@ -23,7 +23,7 @@ WITH_PICTURE = 4
 BODY = "A post of the stock, number {number}: as long as people write them, with a café and a 🌅, of no use. #bench"
 
 
-def connect(rt: Runtime, grants: Iterable[dict[str, Any]]) -> list[str]:
+def connect_accounts(rt: Runtime, grants: Iterable[dict[str, Any]]) -> list[str]:
     """Profiles with these tokens; their ids."""
     return [connect.import_account(rt, "x", credentials.read(json.dumps(grant))).profile_id for grant in grants]
 

@@ -25,7 +25,7 @@ def measure(servers: Servers, appliance: MeasuredAppliance, rounds: int) -> list
             file.write(block)
     key = appliance.key()
 
-    def start_appliance() -> float:
+    def through_the_appliance() -> float:
         url = _reserve(appliance, key)
         speed = put(url, film)
         _clear(appliance.rt.files.root)
@@ -41,7 +41,7 @@ def measure(servers: Servers, appliance: MeasuredAppliance, rounds: int) -> list
     url = _reserve(appliance, key)
     added = memory.peak_added_mb(appliance.pid, lambda: put(url, film))
     _clear(appliance.rt.files.root)
-    yardstick, values = figures.take_turns(rounds, bare, appliance)
+    yardstick, values = figures.take_turns(rounds, bare, through_the_appliance)
     film.unlink()
     return [
         figures.at_least(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from socialpub.accounts import profiles, remedies, tokens
+from socialpub.accounts import profiles, remedies, renewal
 from socialpub.core.errors import NotFound, OperatorError
 from socialpub.providers.errors import AuthExpired, ProviderError
 from socialpub.providers.job import Withdrawn
@@ -54,8 +54,8 @@ def _sections(rt: Runtime, provider: Pinterest, profile_id: str, board_id: str) 
 
 def _asking(rt: Runtime, profile_id: str, ask: Callable[[str], T]) -> T:
     """What the network answers, with another token when it does not take the first one."""
-    token = tokens.fresh(rt, profile_id)
+    token = renewal.fresh(rt, profile_id)
     try:
         return ask(token)
     except AuthExpired:
-        return ask(tokens.refresh(rt, profile_id, spent=token))
+        return ask(renewal.refresh(rt, profile_id, spent=token))

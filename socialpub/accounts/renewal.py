@@ -1,116 +1,184 @@
-"""Renewal of tokens that nobody uses, before the network forgets them, and warnings to the owner in time.
+"""Access tokens that work now: one refresh at a time per profile, and never a pair that is half stored.
 
-One profile at a time and one per turn, so that what was connected on the same day is not renewed in the same second.
-A paused copy renews nothing: what it spends, the original would miss.
+A refresh spends the old refresh token at the network, so the new pair is on the disk before anybody uses it, and only
+an answer that refuses the refresh token itself makes the owner connect again: an outage or a wrong app secret never
+costs an account.
 """
 
-from collections.abc import Collection
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from socialpub.accounts import cooldowns, remedies, tokens
-from socialpub.core import clock, logging
+from socialpub.accounts import profiles, token_answer
+from socialpub.core import clock
 from socialpub.db import appliance_state, profile_rows
-from socialpub.db.models import ProfileStatus
-from socialpub.db.transaction import Row, Tx
-from socialpub.providers.errors import ProviderError, Rejected, Throttled
+from socialpub.db.locks import FileLock
+from socialpub.db.models import Profile, ProfileStatus
+from socialpub.db.transaction import Tx
+from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, Rejected
 from socialpub.providers.job import Withdrawn
+from socialpub.providers.oauth import Tokens
+from socialpub.providers.protocol import Provider
 from socialpub.runtime import Runtime
 
-SOON = timedelta(days=7)
-"""The owner is warned this long before something has to be done."""
-DAY = timedelta(days=1)
-RETRY_SECONDS = 3600.0
-ENDPOINT = "refresh"
-"""Under this name a failed renewal waits in `not_before`."""
 
-log = logging.get_logger("socialpub.upkeep")
+class Paused(NotSent):
+    """A paused or restored copy refreshes nothing: what it spends, the original would miss."""
 
 
-# --- keeping alive ---------------------------------------------------------------------------------------------------
+class NotRenewed(NotSent):
+    """The token endpoint gave no usable answer; the tokens are kept and tried again later."""
 
 
-def keep_alive(rt: Runtime, held: Collection[str] = ()) -> str | None:
-    """Renew the tokens of the profile that has waited longest among those that must not wait; its id, or None.
+@dataclass(slots=True)
+class PendingGrants:
+    """What networks answered and the disk did not take yet: the former profile, the answer, when it was asked for."""
 
-    `held` are the networks that refuse this app for now: they are left alone.
+    of_profile: dict[str, tuple[Profile, Tokens, datetime]] = field(default_factory=dict)
 
-    Talks to a network, which can take two minutes. One that does not answer is asked again after an hour.
+
+def fresh(rt: Runtime, profile_id: str) -> str:
+    """The access token to use now, refreshed when it is about to run out.
+
+    Asks the network, so not from the event loop. Raises `Withdrawn` (disconnected), `Rejected` with `reauth` (the owner
+    must connect again; the profile says so), `AppRefused` (the app's credentials), or one that asks to try again later:
+    `Paused`, `NotRenewed`, `NotSent`, `Throttled`.
     """
-    profile_id = None if appliance_state.paused_at(rt.reader) else _next(rt, held)
-    if profile_id is None:
-        return None
+    profile = _usable(rt, profile_id)
+    token = _access(rt, profile)
+    renew = profile_id in rt.memory(PendingGrants).of_profile or _runs_out(rt, profile)
+    return _renew(rt, profile_id, spent=token) if renew else token
+
+
+def refresh(rt: Runtime, profile_id: str, spent: str) -> str:
+    """Another access token, after the network refused `spent` (401). Raises as `fresh` does."""
+    return _renew(rt, profile_id, spent)
+
+
+def renew(rt: Runtime, profile_id: str) -> None:
+    """Another pair now, whether or not the present one still works. Raises as `fresh` does.
+
+    Without a refresh token there is nothing to ask for (`Rejected`), and the access token may well be good: the
+    profile's status stays as it is then.
+    """
+    profile = _usable(rt, profile_id)
+    if profile.refresh_token is None:
+        raise Rejected("The profile has no refresh token: its access token cannot be renewed.", reauth=True)
+    _renew(rt, profile_id, spent=_access(rt, profile))
+
+
+def lock(rt: Runtime, profile_id: str) -> FileLock:
+    """Held by whoever changes a profile's tokens at the network."""
+    folder = rt.settings.run_dir / "profiles"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return FileLock(folder / f"{profile_id}.lock")
+
+
+def _usable(rt: Runtime, profile_id: str) -> Profile:
+    profile = profiles.find(rt.reader, profile_id)
+    if profile is None or profile.status is ProfileStatus.DISCONNECTED or profile.access_token is None:
+        raise Withdrawn("The profile is disconnected.")
+    if profile.status is ProfileStatus.REAUTH_REQUIRED:
+        raise Rejected(profile.reason or "The account must be connected again.", reauth=True)
+    return profile
+
+
+def _access(rt: Runtime, profile: Profile) -> str:
+    assert profile.access_token is not None
+    return rt.secrets.open(profile.access_token)
+
+
+def _runs_out(rt: Runtime, profile: Profile) -> bool:
+    if profile.refresh_token is None or profile.access_expires_at is None:
+        return False  # without the one nothing can be done, without the other the network will tell (401)
+    early = timedelta(seconds=rt.providers[profile.provider].oauth.refresh_early_seconds)
+    return clock.parse(profile.access_expires_at) - rt.now() < early
+
+
+def _renew(rt: Runtime, profile_id: str, spent: str) -> str:
+    with lock(rt, profile_id):
+        profile = _usable(rt, profile_id)
+        token = _access(rt, profile)
+        if token != spent:
+            return token  # somebody else has renewed it while we waited
+        provider = rt.providers[profile.provider]
+        if profile.refresh_token is None:
+            reason = f"{provider.label} no longer accepts the access token, and there is no refresh token."
+            return _give_up(rt, profile, Rejected(f"{reason} Connect the account again.", reauth=True))
+        if appliance_state.paused_at(rt.reader):
+            raise Paused("Publishing is paused; no token is refreshed meanwhile.")
+        pending = rt.memory(PendingGrants).of_profile
+        kept = pending.get(profile_id)
+        if kept is None or _grant(kept[0]) != _grant(profile):
+            asked_at = rt.now()
+            try:
+                answer = _ask(rt, provider, profile_id, rt.secrets.open(profile.refresh_token))
+            except Rejected as refused:
+                return _give_up(rt, profile, refused)
+            # The old refresh token is spent: what the disk does not take now is written at the next try.
+            kept = pending[profile_id] = (profile, answer, asked_at)
+        rt.write(_store, provider, *kept)
+        pending.pop(profile_id, None)
+        # What was stored counts: an import may have brought another grant, the new one may lack every scope, and a
+        # profile that was disconnected meanwhile keeps the pair only for its revocation.
+        return _access(rt, _usable(rt, profile_id))
+
+
+def _ask(rt: Runtime, provider: Provider, profile_id: str, refresh_token: str) -> Tokens:
+    """The answer. Errors are turned into what they mean for the post that wants the token: nothing was sent yet.
+
+    `Rejected` from here always means that the owner must consent again.
+    """
     try:
-        tokens.renew(rt, profile_id)
-    except Withdrawn:
-        return None
+        try:
+            answer = provider.oauth.refresh(rt.http, refresh_token)
+        except NoAnswer:
+            _usable(rt, profile_id)  # it may have taken a minute: nothing is sent for a profile disconnected meanwhile
+            # It may have been spent or not. The same token once more shows which: a new pair, or consent is needed.
+            answer = provider.oauth.refresh(rt.http, refresh_token)
+    except NoAnswer as error:
+        raise NotRenewed(f"The access token could not be renewed: {error.message}", code=error.code) from error
     except Rejected as refused:
-        # By now the profile's status says so, too.
-        log.warning("an account must be connected again", profile=profile_id, why=refused.message)
-    except ProviderError as error:
-        named = error.retry_after_seconds if isinstance(error, Throttled) else None
-        rt.write(cooldowns.begin_for, profile_id, ENDPOINT, max(RETRY_SECONDS, named or 0.0), error.message)
-        log.warning("idle tokens could not be renewed", profile=profile_id, why=error.message)
-    else:
-        log.info("idle tokens were renewed", profile=profile_id)
-    return profile_id
+        if refused.reauth:
+            raise
+        # The app's credentials are wrong, not this account's tokens: every post of this network would meet the same.
+        raise AppRefused(refused.message, code=refused.code, request_id=refused.request_id) from refused
+    if not answer.access_token:
+        raise NotRenewed(f"{provider.label} answered the refresh without an access token.")
+    return answer
 
 
-def _next(rt: Runtime, held: Collection[str]) -> str | None:
-    resting = cooldowns.profiles(rt.reader, (cooldowns.ANY_ENDPOINT, ENDPOINT), rt.stamp())
-    for row in profile_rows.renewable(rt.reader):
-        if row["provider"] not in held and row["id"] not in resting and _must_be_renewed(rt, row, rt.now()):
-            return str(row["id"])
-    return None
+def _give_up(rt: Runtime, profile: Profile, refused: Rejected) -> str:
+    """`reauthRequired`, unless the tokens are other ones by now: then the access token of those."""
+    if rt.write(_require_reauth, profile, refused.message):
+        raise refused
+    return _access(rt, _usable(rt, profile.id))
 
 
-def _must_be_renewed(rt: Runtime, row: Row, now: datetime) -> bool:
-    oauth = rt.providers[row["provider"]].oauth
-    idle = now - clock.parse(row["renewed_at"])
-    early = timedelta(seconds=oauth.refresh_early_seconds)
-    if idle >= timedelta(seconds=oauth.idle_refresh_seconds):
-        return True
-    if idle < DAY:
-        return False  # an end that did not move with the last renewal will not move with the next one either
-    # Where access tokens last for weeks their end is looked at too; those that last for hours would be renewed all day.
-    return (early >= DAY and _within(row["access_expires_at"], early, now)) or _within(
-        row["refresh_expires_at"], SOON, now
-    )
+def _require_reauth(rt: Runtime, tx: Tx, profile: Profile, reason: str) -> bool:
+    known = profiles.find(tx, profile.id)
+    if known is None or _grant(known) != _grant(profile):
+        return False
+    profiles.require_reauth(rt, tx, profile.id, reason)
+    return True
 
 
-def _within(stamp: str | None, before: timedelta, now: datetime) -> bool:
-    return stamp is not None and clock.parse(stamp) - now < before
+def _grant(profile: Profile) -> tuple[bytes | None, bytes | None]:
+    return profile.access_token, profile.refresh_token
 
 
-# --- telling the owner -----------------------------------------------------------------------------------------------
-
-
-def warn(rt: Runtime) -> int:
-    """Log every account that needs its owner soon, each once a day; returns how many."""
-    warned = 0
-    for row in profile_rows.not_warned_since(rt.reader, clock.stamp(rt.now() - DAY)):
-        message = warning(row, rt.now())
-        if message is not None:
-            log.warning(message, profile=row["id"], name=row["name"], provider=row["provider"])
-            rt.write(_note_warning, row["id"])
-            warned += 1
-    return warned
-
-
-def warning(row: Row, now: datetime) -> str | None:
-    """What the owner has to do about this profile within a week, and why; None when it can be left alone.
-
-    `row` has provider, status, reason, expires_at, renewable.
-    """
-    remedy = f"Connect the account again: {remedies.reconnect(row['provider'])}"
-    if row["status"] == ProfileStatus.REAUTH_REQUIRED:
-        return f"{row['reason']} Run: {remedies.reconnect(row['provider'])}" if row["reason"] else remedy
-    if row["status"] != ProfileStatus.ACTIVE or not _within(row["expires_at"], SOON, now):
-        return None
-    what = "Its refresh token" if row["renewable"] else "It has no refresh token, and its access token"
-    ends = clock.parse(row["expires_at"])
-    when = f"ended on {ends:%Y-%m-%d %H:%M} UTC" if ends <= now else f"ends on {ends:%Y-%m-%d %H:%M} UTC"
-    return f"{what} {when}. {remedy}"
-
-
-def _note_warning(rt: Runtime, tx: Tx, profile_id: str) -> None:
-    profile_rows.update(tx, profile_id, warned_at=tx.stamp)
+def _store(rt: Runtime, tx: Tx, provider: Provider, profile: Profile, answer: Tokens, asked_at: datetime) -> None:
+    """Keep the new pair, all of it or nothing. What the network left out keeps its old value."""
+    known = profiles.find(tx, profile.id)
+    if known is None or _grant(known) != _grant(profile):
+        return  # an import was faster; its grant stands
+    grant = token_answer.credentials(answer, asked_at, previous=token_answer.stored(rt.secrets, known))
+    columns = token_answer.columns(rt.secrets, grant, tx.stamp)
+    if known.status is not ProfileStatus.ACTIVE:
+        del columns["expires_at"]  # a profile that is disconnected keeps the pair only for its revocation
+    profile_rows.update(tx, profile.id, **columns)
+    scopes = grant.scopes or frozenset()
+    if known.status is not ProfileStatus.ACTIVE:
+        return
+    if not provider.oauth.can_publish(scopes):
+        missing = " ".join(provider.oauth.missing_scopes(scopes))
+        profiles.require_reauth(rt, tx, profile.id, f"Nothing can be published with the new grant: {missing}")

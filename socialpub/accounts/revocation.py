@@ -7,7 +7,7 @@ revoked: a restored copy must not end what the original still uses.
 import threading
 from datetime import timedelta
 
-from socialpub.accounts import cooldowns, profiles, tokens
+from socialpub.accounts import cooldowns, profiles, renewal
 from socialpub.core import clock, logging
 from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.db import appliance_state, profile_rows
@@ -45,7 +45,7 @@ def revoke_disconnected(rt: Runtime) -> int:
     paused = appliance_state.paused_at(rt.reader) is not None
     erased = 0
     for profile_id, since in _due(rt):
-        held = tokens.lock(rt, profile_id)
+        held = renewal.lock(rt, profile_id)
         if not held.try_acquire():
             continue  # a refresh is on the wire, and its new pair is the one to revoke
         try:

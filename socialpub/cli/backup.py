@@ -6,7 +6,7 @@ import click
 
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import format_time, print_note, spinner
-from socialpub.ops import backup, restore, verification
+from socialpub.ops import backup, backup_verification, restore
 from socialpub.ops.backup import BackupSummary
 
 FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
@@ -31,7 +31,7 @@ def write_backup(context: CommandContext, file: Path, with_secret: bool) -> None
 def verify_backup(file: Path) -> None:
     """Read a copy to its end, and check that every byte is as it was written and that the database is sound."""
     with spinner("Reading"):
-        summary = verification.verify(file)
+        summary = backup_verification.verify(file)
     click.echo(f"{file} is whole.")
     _describe(summary)
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
 from socialpub.accounts import profiles, remedies
-from socialpub.accounts.renewal import SOON
+from socialpub.accounts.idle_tokens import SOON
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Unavailable
 from socialpub.core.settings.loader import Settings

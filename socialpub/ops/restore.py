@@ -17,18 +17,18 @@ from socialpub.core.clock import Clock, stamp
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
-from socialpub.ops import verification
+from socialpub.ops import backup_verification
 from socialpub.ops.backup import DATABASE, SECRET, BackupInfo, BackupSummary
 
 
 def restore(source: Path, settings: Settings, clock: Clock) -> BackupSummary:
     """Put a copy into the `data_dir` of these settings, paused. Raises OperatorError and leaves nothing half-made."""
     _refuse_existing(settings)
-    with verification.opened(source) as (file, info):
+    with backup_verification.opened(source) as (file, info):
         _check_secret(settings, info)
         try:
             with _scratch_folder(settings.data_dir) as scratch:
-                summary = verification.unpack(source, file, info, scratch, media=True)
+                summary = backup_verification.unpack(source, file, info, scratch, media=True)
                 _pause(scratch / DATABASE, info.copied_at, stamp(clock.now()))
                 _move_into_place(settings, scratch)
         except FileExistsError as error:

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Any
 
-from socialpub.accounts import profiles, tokens
+from socialpub.accounts import profiles, renewal
 from socialpub.core.clock import after, parse
 from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.db import appliance_state, delivery_rows, post_rows
@@ -61,7 +61,7 @@ def _ask(rt: Runtime, row: Row) -> bool:
             options=provider.read_options(json.loads(row["options"]))[0],
             account=post_content.account_of(profile),
             memo=json.loads(row["memo"]),
-            token=tokens.fresh(rt, profile.id),
+            token=renewal.fresh(rt, profile.id),
             call=lambda method, url, **arguments: rt.http.call(method, url, **arguments),
             fit=_no_fitting,
             now=rt.now(),

@@ -4,7 +4,16 @@ from socialpub.core.clock import after, parse
 from socialpub.db import appliance_state, delivery_rows
 from socialpub.db.models import Delivery, State
 from socialpub.db.transaction import Tx
-from socialpub.publishing import attempts, deliveries, equal_content, holds, post_content, post_status, scheduling
+from socialpub.publishing import (
+    attempts,
+    deliveries,
+    equal_content,
+    holds,
+    post_content,
+    post_status,
+    read_back,
+    scheduling,
+)
 from socialpub.publishing.attempts import Attempt, AttemptOutcome
 from socialpub.publishing.results import Preflight, Run
 from socialpub.runtime import Runtime
@@ -61,7 +70,7 @@ def _take_over(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
     """The owner died in the middle of a step."""
     if delivery.commits_next and delivery.past_commit:
         scheduling.keep_distance(rt, tx, delivery)
-        deliveries.read_back(delivery, "the worker ended while the call was on its way")
+        read_back.begin(delivery, "the worker ended while the call was on its way")
         outcome, message = (
             AttemptOutcome.UNKNOWN,
             "The worker ended while the call was on its way; the account is read back.",

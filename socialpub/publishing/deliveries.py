@@ -3,26 +3,19 @@
 The row is the only truth. A worker may die between any two lines of this file, and the next one must be able to tell
 what is certain and what is not. So a commit (the call that makes something public) is announced in the row before it
 is sent, and what became of it is written down, or read back from the account; it is never guessed and never repeated
-blindly. Taking up is in `claims.py`, writing down in `settlement.py`; here is what both, and the owner, do to a row.
+blindly. Taking up is in `claim.py`, writing down in `settle.py`, reading back in `read_back.py`; here is what they share.
 """
 
 from datetime import timedelta
 
-from socialpub.core.clock import after, stamp
+from socialpub.core.clock import after, parse, stamp
 from socialpub.db import appliance_state, delivery_rows
 from socialpub.db.models import Delivery, State
 from socialpub.db.transaction import Tx
-from socialpub.publishing import attempts, holds, log_entries, post_status
+from socialpub.publishing import attempts, holds, log_entries, post_status, scheduling
 from socialpub.publishing.attempts import Attempt, AttemptOutcome
 from socialpub.publishing.results import Run
 from socialpub.runtime import Runtime
-
-LOOK_AFTER_SECONDS = (5.0, 15.0, 30.0, 60.0)
-"""The pauses before the looks at an account after an unknown outcome: lists lag by up to some two minutes. A post that
-none of them shows is absent."""
-
-MOST_COMMITS = 2
-"""The commit and, when the account shows for certain that it did not happen, one more."""
 
 OUTCOME_UNKNOWN = "Outcome unknown: "
 STOPPED = "Stopped by the owner."
@@ -74,22 +67,33 @@ def requeue(rt: Runtime, tx: Tx, delivery: Delivery, seconds: float, *, ring: bo
         tx.after_commit(rt.wakeup.ring, delivery.id)
 
 
-def read_back(delivery: Delivery, why: str) -> None:
-    progress = delivery.progress
-    progress.reading_back = True
-    progress.commits += 1
-    progress.looks = 0
-    progress.tries = 0
-    progress.unknown = why
-    progress.since = progress.since or delivery.committed_at
-
-
 def stopped(tx: Tx, delivery: Delivery) -> bool:
     """End a stopped delivery whose commit certainly did not happen."""
     if not delivery.progress.stopped or delivery.past_commit:
         return False
     fail(tx, delivery, State.FAILED, STOPPED, Run(tx.stamp))
     return True
+
+
+def ask_later(
+    rt: Runtime,
+    tx: Tx,
+    delivery: Delivery,
+    run: Run,
+    seconds: float,
+    outcome: AttemptOutcome,
+    message: str,
+    code: str | None = None,
+) -> None:
+    """Ask again in `seconds`; a wait that would outlast the patience ends the delivery at once."""
+    until = after(tx.stamp, seconds)
+    if parse(until) > scheduling.patient_until(rt, delivery):
+        give_up(tx, delivery, run, scheduling.too_long(until, message), code)
+        return
+    if stopped(tx, delivery):
+        return
+    record_attempt(tx, delivery, run, outcome, message, code, until)
+    requeue(rt, tx, delivery, seconds)
 
 
 def give_up(tx: Tx, delivery: Delivery, run: Run, why: str, code: str | None = None) -> None:

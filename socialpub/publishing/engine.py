@@ -16,9 +16,18 @@ from socialpub.db import delivery_rows
 from socialpub.db.models import Delivery
 from socialpub.providers.job import CallTrace
 from socialpub.providers.outcomes import Held, Published, Refused, Unknown
-from socialpub.publishing import call_results, claim, post_content, renditions, scheduling, settle, step_job, step_run
+from socialpub.publishing import (
+    call_results,
+    claim,
+    post_content,
+    read_back,
+    renditions,
+    scheduling,
+    settle,
+    step_job,
+    step_run,
+)
 from socialpub.publishing.results import Limited, Preflight, Result, Retry, Run, Undecidable
-from socialpub.publishing.step_run import LastContacts
 from socialpub.runtime import Runtime
 
 log = logging.get_logger("socialpub.publisher")
@@ -95,7 +104,7 @@ def advance(rt: Runtime, delivery: Delivery) -> Delivery | None:
         _log(rt, delivery, step, result, run)
     if following is None and not delivery_rows.is_open(rt.reader, delivery.id):
         renditions.forget(rt, delivery.id)
-        rt.memory(LastContacts).of_delivery.pop(delivery.id, None)
+        read_back.forget_contact(rt, delivery)
     return following
 
 

@@ -10,7 +10,7 @@ from socialpub.core.clock import after
 from socialpub.db import appliance_state, delivery_rows
 from socialpub.db.models import Delivery, State
 from socialpub.db.transaction import Tx
-from socialpub.publishing import attempts, deliveries, post_status
+from socialpub.publishing import attempts, deliveries, post_status, read_back
 from socialpub.publishing.attempts import Attempt, AttemptOutcome
 from socialpub.runtime import Runtime
 
@@ -30,19 +30,19 @@ class Resumed:
 def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
     """Let deliveries start again. `nothing_was_sent` is the owner's word that the original sent nothing since."""
     copied_at = appliance_state.restored_from(tx)
-    read_back = 0
+    count = 0
     if copied_at is not None:
         for delivery in delivery_rows.open_due_by(tx, tx.stamp):
             if not nothing_was_sent:
-                _have_read_back(tx, delivery, copied_at)
-                read_back += 1
+                _read_back_later(tx, delivery, copied_at)
+                count += 1
             elif not delivery.past_commit:
                 _begin_anew(tx, delivery)
         appliance_state.remove(tx, appliance_state.RESTORED_FROM)
-    return Resumed(deliveries.resume(rt, tx), read_back, copied_at is not None)
+    return Resumed(deliveries.resume(rt, tx), count, copied_at is not None)
 
 
-def _have_read_back(tx: Tx, delivery: Delivery, copied_at: str) -> None:
+def _read_back_later(tx: Tx, delivery: Delivery, copied_at: str) -> None:
     progress = delivery.progress
     progress.restored = True
     delivery.state, delivery.held_by = State.QUEUED, None  # its owner was a process of the original's
@@ -55,7 +55,7 @@ def _have_read_back(tx: Tx, delivery: Delivery, copied_at: str) -> None:
         progress.unknown = progress.unknown or MAYBE_SENT
         delivery.committed_at = delivery.committed_at or copied_at
         delivery.step = max(delivery.step, _commit_of(delivery))
-        delivery.run_at = after(tx.stamp, deliveries.LOOK_AFTER_SECONDS[0])
+        delivery.run_at = after(tx.stamp, read_back.LOOK_AFTER_SECONDS[0])
         message = f"{MAYBE_SENT[0].upper()}{MAYBE_SENT[1:]}: the account is read back."
         attempts.record(
             tx,

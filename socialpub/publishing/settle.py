@@ -10,24 +10,16 @@ from typing import Any
 
 from socialpub.accounts import cooldowns
 from socialpub.core import logging
-from socialpub.core.clock import after, parse
+from socialpub.core.clock import after
 from socialpub.db import appliance_state, delivery_rows, profile_rows
 from socialpub.db.models import Delivery, Progress, State
 from socialpub.db.transaction import Tx
 from socialpub.providers.outcomes import Again, Done, Held, More, Published, Refused, Unknown, Wait
-from socialpub.publishing import deliveries, equal_content, holds, log_entries, post_status, scheduling
+from socialpub.publishing import deliveries, equal_content, holds, log_entries, post_status, read_back, scheduling
 from socialpub.publishing.attempts import AttemptOutcome
-from socialpub.publishing.deliveries import LOOK_AFTER_SECONDS, MOST_COMMITS, OUTCOME_UNKNOWN, STOPPED
+from socialpub.publishing.deliveries import OUTCOME_UNKNOWN
 from socialpub.publishing.results import Limited, Missing, Result, Retry, Run, Undecidable
 from socialpub.runtime import Runtime
-
-NOT_SENT_BY_A_COPY = (
-    "Not sent: it was due before this restored copy was resumed, and the account does not show it. "
-    "Create the post again if it should still go out."
-)
-
-
-LOOK_FIRST = "Look at the account before you post it again."
 
 log = logging.get_logger("socialpub.settlement")
 
@@ -61,13 +53,13 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
             delivery.memo = memo or delivery.memo
             _clear(delivery, committing)
             delivery.progress.tries = 0
-            _wait(rt, tx, delivery, run, seconds, AttemptOutcome.WAITING, reason)
+            deliveries.ask_later(rt, tx, delivery, run, seconds, AttemptOutcome.WAITING, reason)
         case Limited():
             _clear(delivery, committing)
             seconds = result.seconds if result.seconds is not None else 60 * _backoff(delivery)
             until = after(tx.stamp, seconds)
             cooldowns.begin(tx, delivery.profile_id, result.endpoint, until, result.message)
-            _wait(rt, tx, delivery, run, seconds, AttemptOutcome.WAITING, result.message, result.code)
+            deliveries.ask_later(rt, tx, delivery, run, seconds, AttemptOutcome.WAITING, result.message, result.code)
         case Held(reason, code):
             _clear(delivery, committing)
             probe_at = _hold(tx, delivery.provider, reason, code)
@@ -79,7 +71,7 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
         case Retry(message, code):
             _clear(delivery, committing)
             seconds = 5 * _backoff(delivery)
-            _wait(rt, tx, delivery, run, seconds, AttemptOutcome.RETRYING, message, code)
+            deliveries.ask_later(rt, tx, delivery, run, seconds, AttemptOutcome.RETRYING, message, code)
         case Published():
             _publish(rt, tx, delivery, result, run)
         case Refused():
@@ -88,10 +80,10 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
             deliveries.record_attempt(
                 tx, delivery, run, AttemptOutcome.UNKNOWN, f"{message} The account is read back.", code
             )
-            deliveries.read_back(delivery, message)
-            deliveries.requeue(rt, tx, delivery, LOOK_AFTER_SECONDS[0])
+            read_back.begin(delivery, message)
+            deliveries.requeue(rt, tx, delivery, read_back.LOOK_AFTER_SECONDS[0])
         case Missing(whole):
-            _look_again(rt, tx, delivery, run, whole)
+            read_back.look_again(rt, tx, delivery, run, whole)
         case Undecidable(hint):
             deliveries.fail_unconfirmed(tx, delivery, hint, run)
     _update_hold(tx, delivery, result, run, committing)
@@ -158,7 +150,7 @@ def _go_on(rt: Runtime, tx: Tx, delivery: Delivery) -> Delivery | None:
 
 def _go_back(rt: Runtime, tx: Tx, delivery: Delivery, again: Again, run: Run) -> None:
     if delivery.progress.restored:
-        hint = f"{again.reason.rstrip('.')}, which the original may have done. {LOOK_FIRST}"
+        hint = f"{again.reason.rstrip('.')}, which the original may have done. {read_back.LOOK_FIRST}"
         deliveries.fail_unconfirmed(tx, delivery, hint, run)
         return
     deliveries.record_attempt(
@@ -170,27 +162,6 @@ def _go_back(rt: Runtime, tx: Tx, delivery: Delivery, again: Again, run: Run) ->
     delivery.committed_at = None
     if not deliveries.stopped(tx, delivery):
         deliveries.requeue(rt, tx, delivery, again.seconds)
-
-
-def _wait(
-    rt: Runtime,
-    tx: Tx,
-    delivery: Delivery,
-    run: Run,
-    seconds: float,
-    outcome: AttemptOutcome,
-    message: str,
-    code: str | None = None,
-) -> None:
-    """Ask again in `seconds`; a wait that would outlast the patience ends the delivery at once."""
-    until = after(tx.stamp, seconds)
-    if parse(until) > scheduling.patient_until(rt, delivery):
-        deliveries.give_up(tx, delivery, run, scheduling.too_long(until, message), code)
-        return
-    if deliveries.stopped(tx, delivery):
-        return
-    deliveries.record_attempt(tx, delivery, run, outcome, message, code, until)
-    deliveries.requeue(rt, tx, delivery, seconds)
 
 
 def _publish(rt: Runtime, tx: Tx, delivery: Delivery, post: Published, run: Run) -> None:
@@ -229,43 +200,6 @@ def _refuse(tx: Tx, delivery: Delivery, refused: Refused, run: Run, committing: 
         deliveries.fail_unconfirmed(tx, delivery, refused.message, run, AttemptOutcome.REFUSED, refused.code)
     else:
         deliveries.fail(tx, delivery, State.FAILED, refused.message, run, AttemptOutcome.REFUSED, refused.code)
-
-
-def _look_again(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, whole: bool) -> None:
-    progress = delivery.progress
-    progress.looks += 1
-    progress.tries = 0
-    if progress.looks < len(LOOK_AFTER_SECONDS):
-        seconds = LOOK_AFTER_SECONDS[progress.looks]
-        _wait(
-            rt,
-            tx,
-            delivery,
-            run,
-            seconds,
-            AttemptOutcome.WAITING,
-            "The account does not show the post yet; looking again.",
-        )
-        return
-    # Absent: looked long enough, it is not there.
-    if progress.restored and whole:
-        deliveries.fail(tx, delivery, State.FAILED, NOT_SENT_BY_A_COPY, run)
-    elif progress.restored:
-        hint = f"The upload that this copy knows of never ended; the original may have begun another. {LOOK_FIRST}"
-        deliveries.fail_unconfirmed(tx, delivery, hint, run)
-    elif progress.stopped:
-        deliveries.fail(tx, delivery, State.FAILED, STOPPED, run)
-    elif progress.commits >= MOST_COMMITS:
-        hint = "The account does not show it even after the second call. Look at the account before you post it again."
-        deliveries.fail_unconfirmed(tx, delivery, hint, run)
-    else:
-        deliveries.record_attempt(
-            tx, delivery, run, AttemptOutcome.DONE, "The account does not have the post; it is sent once more."
-        )
-        progress.reading_back = False
-        progress.looks = 0
-        delivery.committed_at = None
-        deliveries.requeue(rt, tx, delivery, 0)
 
 
 def _clear(delivery: Delivery, committing: bool) -> None:

@@ -1,8 +1,6 @@
 """One run of one step: the conversation with the network. No transaction is open here."""
 
-from dataclasses import dataclass, field
-
-from socialpub.accounts import profiles, tokens
+from socialpub.accounts import profiles, renewal
 from socialpub.core import logging
 from socialpub.core.errors import OperatorError, Unavailable
 from socialpub.db import delivery_rows
@@ -10,18 +8,11 @@ from socialpub.db.models import Delivery, Profile
 from socialpub.providers.errors import AuthExpired, ProviderError
 from socialpub.providers.job import CallTrace, Unfit, Withdrawn
 from socialpub.providers.outcomes import Again, CannotTell, Done, Look, Refused
-from socialpub.publishing import call_results, deliveries, post_content, step_job
+from socialpub.publishing import call_results, post_content, read_back, step_job
 from socialpub.publishing.results import Missing, Result, Retry, Undecidable
 from socialpub.runtime import Runtime
 
 log = logging.get_logger("socialpub.publisher")
-
-
-@dataclass(slots=True)
-class LastContacts:
-    """When this process last asked a network about a delivery, on the monotonic clock: the wall clock may jump."""
-
-    of_delivery: dict[str, float] = field(default_factory=dict)
 
 
 def run(rt: Runtime, delivery: Delivery, trace: CallTrace) -> Result:
@@ -31,14 +22,14 @@ def run(rt: Runtime, delivery: Delivery, trace: CallTrace) -> Result:
     unusable = call_results.why_unusable(profile)
     if unusable is not None:
         return call_results.not_sendable(delivery, unusable)
-    if delivery.progress.reading_back and (early := _too_early(rt, delivery)):
-        return early
+    if delivery.progress.reading_back and (seconds := read_back.seconds_to_wait(rt, delivery)) > 0.5:
+        return Retry(f"The account is looked at again in {seconds:.0f} s.")
     try:
-        token = tokens.fresh(rt, profile.id)
+        token = renewal.fresh(rt, profile.id)
         try:
             return _converse(rt, delivery, profile, token, trace)
         except AuthExpired:
-            token = tokens.refresh(rt, profile.id, spent=token)
+            token = renewal.refresh(rt, profile.id, spent=token)
             return _converse(rt, delivery, _profile(rt, delivery), token, trace)
     except ProviderError as error:
         trace.request_id = error.request_id or trace.request_id
@@ -66,7 +57,7 @@ def _converse(rt: Runtime, delivery: Delivery, profile: Profile, token: str, tra
             media.path.stat()
     job = step_job.build(rt, delivery, provider, post_content.account_of(profile), content, token, trace)
     if not delivery.progress.reading_back:
-        rt.memory(LastContacts).of_delivery[delivery.id] = rt.clock.monotonic()
+        read_back.note_contact(rt, delivery)
         outcome = provider.run(delivery.step_name, job)
         return outcome.after(job.times(outcome.reason)) if isinstance(outcome, Again) else outcome
     match provider.recover(job):
@@ -75,21 +66,11 @@ def _converse(rt: Runtime, delivery: Delivery, profile: Profile, token: str, tra
         case Done() as arrived:
             return arrived
         case Look(candidates, whole):
-            rt.memory(LastContacts).of_delivery[delivery.id] = rt.clock.monotonic()
+            read_back.note_contact(rt, delivery)
             for post in candidates:
                 if not delivery_rows.is_outcome_of_another(rt.reader, delivery, post.post_id):
                     return post
             return Missing(whole)
-
-
-def _too_early(rt: Runtime, delivery: Delivery) -> Result | None:
-    """The wall clock may jump; a post counts as absent only when the pauses between the looks really passed."""
-    last = rt.memory(LastContacts).of_delivery.get(delivery.id)
-    pause = deliveries.LOOK_AFTER_SECONDS[min(delivery.progress.looks, len(deliveries.LOOK_AFTER_SECONDS) - 1)]
-    remaining = 0.0 if last is None else pause - (rt.clock.monotonic() - last)
-    if remaining > 0.5:
-        return Retry(f"The account is looked at again in {remaining:.0f} s.")
-    return None
 
 
 def _profile(rt: Runtime, delivery: Delivery) -> Profile:

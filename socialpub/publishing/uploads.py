@@ -1,9 +1,8 @@
 """Artifacts: reserved, and filled by a PUT or together with a post.
 
 Every PUT that arrived whole is a generation of its own, with a file of its own, and the row names the last one. So an
-interrupted or repeated PUT harms nothing. What becomes of the bytes is decided in `completion.py`; what nobody needs
-any more is removed by `cleanup.py`.
-any more is removed by `cleanup.py`.
+interrupted or repeated PUT harms nothing. What becomes of the bytes is decided in `upload_completion.py`; what nobody
+needs any more is removed by `cleanup.py`.
 """
 
 import json

@@ -5,7 +5,7 @@ from starlette.routing import Route
 from socialpub.web.api import health, logs, metrics, posts, profiles, storage, uploads
 from socialpub.web.endpoint import Endpoint, Methods
 from socialpub.web.openapi import document
-from socialpub.web.pages import oauth_callback, verification
+from socialpub.web.pages import oauth_callback, tiktok_verification
 from socialpub.web.pages import problems as problem_pages
 
 
@@ -36,7 +36,9 @@ def routes() -> list[Route]:
 
 def verification_routes(file_name: str) -> list[Route]:
     """Where TikTok looks for the file of this name: before everything else, since one lies among the media."""
-    return [_route(f"{folder}/{file_name}", GET=verification.show) for folder in ("", "/storage/media") if file_name]
+    return [
+        _route(f"{folder}/{file_name}", GET=tiktok_verification.show) for folder in ("", "/storage/media") if file_name
+    ]
 
 
 def _route(path: str, **methods: Endpoint) -> Route:

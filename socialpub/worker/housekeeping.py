@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from socialpub.accounts import consents, renewal, revocation
+from socialpub.accounts import consents, idle_tokens, revocation
 from socialpub.core import logging
 from socialpub.core.errors import SocialpubError
 from socialpub.publishing import backfill, cleanup, holds, idempotency, renditions
@@ -32,7 +32,7 @@ class Housekeeping:
         self.tasks = [
             PeriodicTask(10.0, revocation.start),
             PeriodicTask(60.0, renew_idle_tokens),
-            PeriodicTask(3600.0, renewal.warn),
+            PeriodicTask(3600.0, idle_tokens.warn),
             PeriodicTask(20.0, backfill.ask),
             PeriodicTask(3600.0, cleanup.clean),
             PeriodicTask(3600.0, renditions.clean),
@@ -70,4 +70,4 @@ def run_if_due(rt: Runtime, task: PeriodicTask) -> None:
 
 def renew_idle_tokens(rt: Runtime) -> str | None:
     """Renew one profile's tokens, not of a network that refuses this app; returns the profile's id, or None."""
-    return renewal.keep_alive(rt, holds.held(rt.reader))
+    return idle_tokens.keep_alive(rt, holds.held(rt.reader))

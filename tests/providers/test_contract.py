@@ -15,7 +15,7 @@ import socialpub
 from socialpub.db.models import State
 from socialpub.providers.content import Account, Content, MediaFile
 from socialpub.providers.protocol import Kind, Provider
-from socialpub.publishing import validation
+from socialpub.publishing import draft_validation
 from socialpub.publishing.drafts import Draft, DraftMedia
 from socialpub.sandbox.recording import RecordedRequest
 from tests.providers import official
@@ -185,7 +185,7 @@ def test_what_validate_says_is_what_the_delivery_fails_with_and_nothing_is_sent(
     picture = DraftMedia(sample_artifact(env.rt, env.samples / "plain.jpg", "image/jpeg", media.jpeg))
     files = (picture,) if with_picture else ()
     draft = Draft(body, None, (profile,), files, {network: options} if options else None)
-    (checked,) = validation.validate(env.rt, env.rt.reader, draft, OWNER)
+    (checked,) = draft_validation.validate(env.rt, env.rt.reader, draft, OWNER)
     assert checked.problems
     post = accept(env.rt, profile, body=body, media=files, options=draft.options)
     drain(env.rt, env.clock)

@@ -5,7 +5,7 @@ import threading
 import httpx2
 import pytest
 
-from socialpub.accounts import tokens
+from socialpub.accounts import renewal
 from socialpub.db.models import State
 from socialpub.publishing import engine
 from socialpub.runtime import Runtime
@@ -85,7 +85,7 @@ def test_two_processes_that_find_the_same_token_expired_need_one_refresh(env: En
     second = grid_appliance(env.folder, env.clock, env.rt.http)
 
     def renew(rt: Runtime) -> None:
-        tokens.fresh(rt, profile)
+        renewal.fresh(rt, profile)
         engine.work(rt, delivery)
 
     try:

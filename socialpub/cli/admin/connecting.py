@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import click
 
-from socialpub.accounts import connect, consents, profiles, remedies, tokens
+from socialpub.accounts import connect, consents, profiles, remedies, renewal
 from socialpub.accounts.connect import Begun
 from socialpub.accounts.profiles import Connected
 from socialpub.cli.admin.arguments import ID, known_provider
@@ -70,13 +70,13 @@ def refresh_profile(context: CommandContext, profile_id: str) -> None:
         provider = rt.providers[profile.provider]
         try:
             with spinner(f"Asking {provider.label} for new tokens"):
-                tokens.renew(rt, profile_id)
+                renewal.renew(rt, profile_id)
         except Withdrawn:
             raise CommandError(
                 f"The profile “{profile.name}” is disconnected.",
                 f"Connect the account as a new profile: {remedies.reconnect(profile.provider)}",
             ) from None
-        except tokens.Paused as paused:
+        except renewal.Paused as paused:
             raise CommandError(paused.message, "To continue, run: socialpub admin resume") from None
         except ProviderError as error:
             raise CommandError(error.message, remedies.after_failure(provider, error)) from None

@@ -5,7 +5,7 @@ from typing import TextIO
 
 import click
 
-from socialpub.accounts import connect, credentials, profile_options, profiles, renewal
+from socialpub.accounts import connect, credentials, idle_tokens, profile_options, profiles
 from socialpub.cli.admin.arguments import ID, known_provider
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import format_time, print_json, print_note, print_table, spinner
@@ -54,7 +54,7 @@ def print_connected(rt: Runtime, outcome: profiles.Connected) -> None:
 def list_profiles(context: CommandContext, as_json: bool) -> None:
     """Show the connected accounts."""
     with context.open() as rt:
-        found = [(profile, renewal.warning(profile, rt.now())) for profile in profiles.list_all(rt.reader)]
+        found = [(profile, idle_tokens.warning(profile, rt.now())) for profile in profiles.list_all(rt.reader)]
     if as_json:
         print_json([_shape(profile, warning) for profile, warning in found])
         return

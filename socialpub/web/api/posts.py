@@ -9,8 +9,8 @@ from socialpub.core.clock import stamp
 from socialpub.db import json_views
 from socialpub.db.json_views import PostFilter
 from socialpub.db.transaction import Reader
-from socialpub.publishing import audiences, posts, validation
-from socialpub.publishing.validation import CheckedDelivery
+from socialpub.publishing import audiences, draft_validation, posts
+from socialpub.publishing.draft_validation import CheckedDelivery
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer, ok
 from socialpub.web.api import create_post
@@ -38,7 +38,7 @@ async def validate(rt: Runtime, caller: Caller, request: Request) -> Answer:
     """What each network would refuse about a post, before it is sent. Nothing is stored."""
     draft = draft_of(request.body)
     # Weighing a text and opening files can take a while: not on the event loop.
-    checked = await rt.read_aside(lambda reader: validation.validate(rt, reader, draft, caller))
+    checked = await rt.read_aside(lambda reader: draft_validation.validate(rt, reader, draft, caller))
     valid = not any(delivery.problems for delivery in checked)
     return ok(orjson.dumps({"valid": valid, "deliveries": [_checked(delivery) for delivery in checked]}))
 

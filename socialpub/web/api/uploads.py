@@ -5,9 +5,9 @@ import orjson
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import signed_urls
 from socialpub.db.transaction import Tx
-from socialpub.publishing import completion, uploads
-from socialpub.publishing.completion import VerifiedArtifact
+from socialpub.publishing import upload_completion, uploads
 from socialpub.publishing.idempotency import Kept
+from socialpub.publishing.upload_completion import VerifiedArtifact
 from socialpub.runtime import Runtime
 from socialpub.web import idempotent
 from socialpub.web.answer import Answer, created, ok
@@ -39,7 +39,7 @@ async def reserve(rt: Runtime, caller: Caller, request: Request) -> Answer:  # n
 async def complete(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
     """Examine the bytes that arrived; from then on the artifact can be used."""
     body: CompleteRequest = request.body
-    return ok(_artifact(rt, await completion.complete(rt, body.artifact_id)))
+    return ok(_artifact(rt, await upload_completion.complete(rt, body.artifact_id)))
 
 
 def _reservation(rt: Runtime, artifact_id: str, mime_type: str) -> bytes:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import connect, consents, profiles, revocation, tokens
+from socialpub.accounts import connect, consents, profiles, renewal, revocation
 from socialpub.accounts.connect import UnknownState
 from socialpub.accounts.consents import Failed
 from socialpub.accounts.profiles import Connected
@@ -65,7 +65,7 @@ def test_an_account_is_connected_by_its_owners_consent(rt: Runtime, browser: Bro
     assert profile["provider"] == network
     assert not finished.missing
     assert not finished.revived
-    assert tokens.fresh(rt, finished.profile_id)
+    assert renewal.fresh(rt, finished.profile_id)
     assert rt.reader.value("SELECT verifier FROM consent") == b"", "nobody needs it a second time"
 
 
@@ -208,7 +208,7 @@ def test_a_wrong_account_that_is_connected_itself_keeps_its_grant(rt: Runtime, b
     with pytest.raises(OperatorError, match="@studio"):
         connected(rt, browser, account="studio", profile_id=demo.profile_id)
     assert world.x.counts["revoke"] == 0, "one token taken back may end the whole grant"
-    assert tokens.fresh(rt, studio.profile_id)
+    assert renewal.fresh(rt, studio.profile_id)
 
 
 def test_a_paused_copy_gives_nothing_back(rt: Runtime, browser: Browser, world: World) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import connect, credentials, profile_options, profiles, revocation, tokens
+from socialpub.accounts import connect, credentials, profile_options, profiles, renewal, revocation
 from socialpub.accounts.credentials import Credentials
 from socialpub.core import clock as clocks
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
@@ -88,7 +88,7 @@ def test_an_account_is_connected_under_the_name_that_it_bears(rt: Runtime) -> No
     assert (found["status"], found["picture_url"]) == ("active", "https://x.example/7.png")
     assert json.loads(found["facts"]) == {"subscription_type": "Premium"}
     assert not imported.revived
-    assert tokens.fresh(rt, imported.profile_id) == "access-a"
+    assert renewal.fresh(rt, imported.profile_id) == "access-a"
 
 
 def test_the_owner_may_choose_the_name(rt: Runtime) -> None:
@@ -326,7 +326,7 @@ def test_a_paused_appliance_revokes_nothing_but_erases_after_the_hour(
 def test_a_revocation_waits_for_a_refresh_that_is_on_the_wire(rt: Runtime, desk: Desk) -> None:
     profile = add_profile(rt)
     rt.write(profiles.disconnect, profile)
-    with tokens.lock(rt, profile):
+    with renewal.lock(rt, profile):
         assert revocation.revoke_disconnected(rt) == 0
     assert desk.revoked == []
     assert revocation.revoke_disconnected(rt) == 1

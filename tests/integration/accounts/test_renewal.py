@@ -1,256 +1,283 @@
-"""Tokens that nobody uses are kept alive, and the owner is told in time."""
+"""Tokens are renewed once, kept whole, and given up only when the network itself refuses them."""
 
-import json
-import logging
-from collections.abc import Iterator
-from datetime import timedelta
-from pathlib import Path
+import threading
 from typing import Any
 
 import pytest
 
-from socialpub.accounts import connect, credentials, profiles, renewal, tokens
+from socialpub.accounts import connect, profiles, renewal
 from socialpub.accounts.credentials import Credentials
 from socialpub.core import clock as clocks
 from socialpub.db.transaction import Tx
-from socialpub.providers.errors import NotSent, Rejected, Throttled
-from socialpub.providers.oauth import Tokens
-from socialpub.publishing import deliveries, holds
+from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, Rejected, Throttled
+from socialpub.providers.job import Withdrawn
+from socialpub.providers.oauth import Identity, Tokens
+from socialpub.publishing import deliveries
 from socialpub.runtime import Runtime
-from socialpub.sandbox import World
-from socialpub.worker import housekeeping
-from tests.support.appliance import add_profile, open_appliance
+from tests.support.appliance import add_profile
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
 
-DAY = 86_400.0
-MONTH = 30 * DAY
+TWO_HOURS = 7200
+REFUSED = Rejected("X does not accept the authorization any more.", status=400, reauth=True, code="invalid_request")
+
+
+def stored(rt: Runtime, profile_id: str) -> tuple[str | None, str | None]:
+    profile = profiles.find(rt.reader, profile_id)
+    assert profile is not None
+    access, refresh = (rt.secrets.open(one) if one else None for one in (profile.access_token, profile.refresh_token))
+    return access, refresh
 
 
 def row(rt: Runtime, profile_id: str) -> Any:
     return rt.reader.one("SELECT * FROM profile WHERE id = ?", (profile_id,))
 
 
-# --- keeping alive ---------------------------------------------------------------------------------------------------
-
-
-def test_idle_tokens_are_renewed_when_their_time_has_come_and_not_before(
+def test_a_token_with_time_left_is_used_without_asking_anybody(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    clock.forward(MONTH - 1)
-    assert renewal.keep_alive(rt) is None
-    clock.forward(1)
-    assert renewal.keep_alive(rt) == profile
-    assert network.oauth.refreshes == ["refresh-0"]
-    assert row(rt, profile)["renewed_at"] == rt.stamp()
-    assert renewal.keep_alive(rt) is None
-    clock.forward(MONTH)
-    assert renewal.keep_alive(rt) == profile
-
-
-def test_a_profile_in_daily_use_is_left_alone(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
-    for _ in range(60):
-        clock.forward(DAY)
-        assert tokens.fresh(rt, profile)
-        assert renewal.keep_alive(rt) is None
-    assert len(network.oauth.refreshes) == 60, "those of its posts"
-
-
-def test_profiles_take_turns_the_longest_waiting_first(rt: Runtime, network: ScriptedNetwork, clock: HandClock) -> None:
-    profiles_by_age = []
-    for number in range(3):
-        profiles_by_age.append(add_profile(rt, account_id=str(number)))
-        clock.forward(1)
-    clock.forward(MONTH)
-    assert [renewal.keep_alive(rt) for _ in range(4)] == [*profiles_by_age, None]
-
-
-def test_a_paused_copy_keeps_nothing_alive(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
-    rt.write(deliveries.pause)
-    clock.forward(2 * MONTH)
-    assert renewal.keep_alive(rt) is None
+    clock.forward(TWO_HOURS - 300)
+    assert renewal.fresh(rt, profile) == "access-0"
     assert network.oauth.refreshes == []
 
 
-@pytest.mark.parametrize("status", ["reauthRequired", "disconnected"])
-def test_what_cannot_be_used_is_not_kept_alive(
-    rt: Runtime, network: ScriptedNetwork, clock: HandClock, status: str
+def test_a_token_that_runs_out_is_renewed_and_the_new_pair_is_stored_before_it_is_used(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    add_profile(rt, status=status)
-    add_profile(rt, account_id="2", refresh_token=None)
-    clock.forward(2 * MONTH)
-    assert renewal.keep_alive(rt) is None
+    network.oauth.answers = [Tokens("access-1", "refresh-1", TWO_HOURS, scopes=frozenset({"tweet.write"}))]
+    clock.forward(TWO_HOURS - 299)
+    asked_at = rt.stamp()
+    assert renewal.fresh(rt, profile) == "access-1"
+    assert stored(rt, profile) == ("access-1", "refresh-1")
+    assert row(rt, profile)["access_expires_at"] == clocks.after(asked_at, TWO_HOURS)
+    assert row(rt, profile)["scopes"] == "tweet.write"
+    assert row(rt, profile)["expires_at"] is None, "X never tells when a refresh token ends"
+    assert row(rt, profile)["updated_at"] == asked_at
+    assert renewal.fresh(rt, profile) == "access-1"
+    assert network.oauth.refreshes == ["refresh-0"]
+
+
+def test_the_end_of_the_refresh_token_is_shown_when_the_network_tells_it(
+    rt: Runtime, network: ScriptedNetwork, profile: str
+) -> None:
+    network.oauth.answers = [Tokens("access-1", "refresh-1", 86400, refresh_expires_in_seconds=30 * 86400)]
+    renewal.refresh(rt, profile, spent="access-0")
+    assert row(rt, profile)["expires_at"] == clocks.after(rt.stamp(), 30 * 86400)
+
+
+@pytest.mark.parametrize("left_out", [None, ""])
+def test_a_refresh_token_that_the_answer_leaves_out_stays(
+    rt: Runtime, network: ScriptedNetwork, profile: str, left_out: str | None
+) -> None:
+    network.oauth.answers = [Tokens("access-1", left_out, TWO_HOURS)]
+    assert renewal.refresh(rt, profile, spent="access-0") == "access-1"
+    assert stored(rt, profile) == ("access-1", "refresh-0")
+
+
+def test_an_answer_without_an_access_token_overwrites_nothing(
+    rt: Runtime, network: ScriptedNetwork, profile: str
+) -> None:
+    network.oauth.answers = [Tokens("", "refresh-1")]
+    with pytest.raises(renewal.NotRenewed):
+        renewal.refresh(rt, profile, spent="access-0")
+    assert stored(rt, profile) == ("access-0", "refresh-0")
+
+
+def test_two_workers_that_need_a_token_at_once_refresh_once(
+    rt: Runtime, network: ScriptedNetwork, profile: str
+) -> None:
+    both_are_at_it = threading.Barrier(2, timeout=60)
+    arrived = threading.Event()
+    refresh = network.oauth.refresh
+
+    def slow_refresh(http: object, refresh_token: str) -> Tokens:
+        assert arrived.wait(60), "the second one never came"
+        return refresh(http, refresh_token)
+
+    network.oauth.refresh = slow_refresh  # type: ignore[method-assign]
+    got: list[str] = []
+
+    def use(last: bool) -> None:
+        both_are_at_it.wait()
+        if last:
+            arrived.set()
+        got.append(renewal.refresh(rt, profile, spent="access-0"))
+
+    threads = [threading.Thread(target=use, args=(last,)) for last in (False, True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert got == ["access-1", "access-1"]
+    assert network.oauth.refreshes == ["refresh-0"], "a spent refresh token may cost the whole account"
+
+
+def test_after_a_401_a_token_that_was_renewed_meanwhile_is_used(
+    rt: Runtime, network: ScriptedNetwork, profile: str
+) -> None:
+    assert renewal.refresh(rt, profile, spent="an older one") == "access-0"
+    assert network.oauth.refreshes == []
+
+
+def test_an_unanswered_refresh_is_tried_once_more_with_the_same_token(
+    rt: Runtime, network: ScriptedNetwork, profile: str
+) -> None:
+    network.oauth.answers = [NoAnswer("X did not answer in time."), Tokens("access-1", "refresh-1", TWO_HOURS)]
+    assert renewal.refresh(rt, profile, spent="access-0") == "access-1"
+    assert network.oauth.refreshes == ["refresh-0", "refresh-0"]
 
 
 @pytest.mark.parametrize(
-    ("failure", "after"),
+    "outage",
     [
-        (NotSent("api.x.com could not be reached"), 3600),
-        (Throttled("X asks to wait.", retry_after_seconds=7200), 7200),
-        (Rejected("X does not know the app.", status=401, code="invalid_client"), 3600),
+        NotSent("api.x.com could not be reached"),
+        NoAnswer("X did not answer in time."),
+        Throttled("X asks to wait.", retry_after_seconds=60),
     ],
 )
-def test_a_renewal_that_fails_is_tried_again_later_and_holds_up_nobody(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, failure: Exception, after: int
+def test_an_outage_never_costs_the_account(
+    rt: Runtime, network: ScriptedNetwork, profile: str, outage: NotSent | NoAnswer | Throttled
 ) -> None:
-    clock.forward(1)
-    other = add_profile(rt, account_id="2")
-    clock.forward(MONTH)
-    network.oauth.answers = [failure]
-    assert renewal.keep_alive(rt) == profile
-    assert row(rt, profile)["status"] == "active", "the account costs nothing"
-    assert renewal.keep_alive(rt) == other
-    clock.forward(after - 1)
-    assert renewal.keep_alive(rt) is None
-    clock.forward(1)
-    assert renewal.keep_alive(rt) == profile
+    network.oauth.answers = [outage, outage]
+    with pytest.raises((NotSent, Throttled)):
+        renewal.refresh(rt, profile, spent="access-0")
+    assert row(rt, profile)["status"] == "active"
+    assert stored(rt, profile) == ("access-0", "refresh-0")
 
 
-def test_a_refused_refresh_token_asks_for_the_owner_once(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+def test_an_unanswered_refresh_is_no_unanswered_post(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:
+    """Whoever asks for a token before the commit has not sent the commit: its outcome is not unknown."""
+    network.oauth.answers = [NoAnswer("no answer"), NoAnswer("no answer")]
+    with pytest.raises(NotSent):
+        renewal.refresh(rt, profile, spent="access-0")
+
+
+def test_wrong_app_credentials_hold_the_network_and_keep_every_account(
+    rt: Runtime, network: ScriptedNetwork, profile: str
 ) -> None:
-    clock.forward(MONTH)
-    network.oauth.answers = [Rejected("X does not accept the authorization any more.", status=400, reauth=True)]
-    assert renewal.keep_alive(rt) == profile
+    network.oauth.answers = [Rejected("X does not know the app.", status=401, code="invalid_client")]
+    with pytest.raises(AppRefused) as refused:
+        renewal.refresh(rt, profile, spent="access-0")
+    assert refused.value.code == "invalid_client"
+    assert row(rt, profile)["status"] == "active"
+    assert stored(rt, profile) == ("access-0", "refresh-0")
+
+
+def test_a_refused_refresh_token_asks_for_the_owner_once(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:
+    network.oauth.answers = [REFUSED]
+    for _ in range(2):
+        with pytest.raises(Rejected) as refused:
+            renewal.refresh(rt, profile, spent="access-0")
+        assert refused.value.reauth
     assert row(rt, profile)["status"] == "reauthRequired"
-    assert renewal.keep_alive(rt) is None
+    assert row(rt, profile)["reason"] == REFUSED.message
+    assert network.oauth.refreshes == ["refresh-0"], "a token that was refused is not sent again"
 
 
-def test_a_network_that_refuses_the_app_is_not_asked(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+def test_without_a_refresh_token_a_refused_access_token_asks_for_the_owner(
+    rt: Runtime, network: ScriptedNetwork
 ) -> None:
-    clock.forward(MONTH)
-    rt.write(lambda rt, tx: holds.begin(tx, "x", "X has suspended the app.", None))
-    assert housekeeping.renew_idle_tokens(rt) is None
+    profile = add_profile(rt, refresh_token=None)
+    assert renewal.fresh(rt, profile) == "access-0"
+    with pytest.raises(Rejected) as refused:
+        renewal.refresh(rt, profile, spent="access-0")
+    assert refused.value.reauth
+    assert row(rt, profile)["status"] == "reauthRequired"
 
 
-def test_a_refresh_token_that_ends_soon_is_renewed_whatever_its_age(
-    rt: Runtime, network: ScriptedNetwork, clock: HandClock
+def test_new_tokens_that_came_while_the_old_ones_were_refused_win(
+    rt: Runtime, network: ScriptedNetwork, profile: str
 ) -> None:
-    profile = add_profile(rt, refresh_expires_at=clocks.after(rt.stamp(), 10 * DAY))
-    clock.forward(3 * DAY)
-    assert renewal.keep_alive(rt) is None
-    clock.forward(1)
-    network.oauth.answers = [Tokens("access-1", "refresh-1", 7200)]
-    assert renewal.keep_alive(rt) == profile
-    assert renewal.keep_alive(rt) is None, "an end that did not move is asked about once a day"
-    clock.forward(DAY)
-    assert renewal.keep_alive(rt) == profile
+    def reconnected_meanwhile(http: object, refresh_token: str) -> Tokens:
+        connect.import_account(rt, "x", Credentials("imported", "imported-refresh"))
+        raise REFUSED
 
-
-def test_access_tokens_that_last_for_weeks_are_renewed_before_they_end(
-    rt: Runtime, network: ScriptedNetwork, clock: HandClock
-) -> None:
-    network.oauth.refresh_early_seconds = 3 * 86_400
-    profile = add_profile(rt, access_expires_at=clocks.after(rt.stamp(), 10 * DAY))
-    clock.forward(7 * DAY)
-    assert renewal.keep_alive(rt) is None
-    clock.forward(1)
-    assert renewal.keep_alive(rt) == profile
-
-
-@pytest.fixture
-def appliance(tmp_path: Path, clock: HandClock, sandbox_options: dict[str, Any]) -> Iterator[Runtime]:
-    """With the real adapters, and the sandbox for their networks."""
-    rt = open_appliance(tmp_path, clock, **sandbox_options)
-    yield rt
-    rt.close()
-
-
-def imported(appliance: Runtime, world: World, name: str) -> str:
-    grant = world.networks[name].grant("demo")  # type: ignore[attr-defined]
-    return connect.import_account(appliance, name, credentials.read(json.dumps(grant))).profile_id
-
-
-@pytest.mark.parametrize(("name", "days"), [("x", 400), ("tiktok", 800), ("pinterest", 200)])
-def test_an_account_that_nobody_uses_still_works_after_a_long_time(
-    appliance: Runtime, world: World, clock: HandClock, name: str, days: int
-) -> None:
-    world.tiktok.refresh_restarts = True
-    profile = imported(appliance, world, name)
-    renewals = 0
-    for _ in range(days):
-        clock.forward(DAY)
-        renewals += renewal.keep_alive(appliance) is not None
-    assert row(appliance, profile)["status"] == "active"
-    assert tokens.fresh(appliance, profile)
-    assert 2 <= renewals <= days / 20
-
-
-def test_a_year_that_no_refresh_begins_anew_is_told_before_it_ends(
-    appliance: Runtime, world: World, clock: HandClock
-) -> None:
-    profile = imported(appliance, world, "tiktok")
-    told = [day for day in range(1, 367) if _a_day_passes(appliance, clock)]
-    assert told[:7] == list(range(359, 366)), "every day of the last week"
-    assert row(appliance, profile)["status"] == "reauthRequired"
-
-
-def _a_day_passes(appliance: Runtime, clock: HandClock) -> int:
-    clock.forward(DAY)
-    renewal.keep_alive(appliance)
-    return renewal.warn(appliance)
-
-
-# --- telling the owner -----------------------------------------------------------------------------------------------
-
-
-def test_the_owner_is_told_once_a_day_during_the_last_week(
-    rt: Runtime, clock: HandClock, caplog: pytest.LogCaptureFixture
-) -> None:
-    ends = clocks.after(rt.stamp(), 8 * DAY)
-    profile = add_profile(rt, refresh_token=None, access_expires_at=ends, expires_at=ends)
-    with caplog.at_level(logging.WARNING):
-        assert renewal.warn(rt) == 0
-        clock.forward(DAY + 1)
-        assert renewal.warn(rt) == 1
-        assert renewal.warn(rt) == 0
-        clock.forward(DAY)
-        assert renewal.warn(rt) == 1
-    assert "no refresh token" in caplog.text
-    assert "2026-10-20 09:00 UTC" in caplog.text
-    assert "socialpub admin connect-profile x" in caplog.text
-    connect.import_account(rt, "x", Credentials("new", "new-refresh"))
-    clock.forward(DAY)
-    assert renewal.warn(rt) == 0
+    network.oauth.refresh = reconnected_meanwhile  # type: ignore[method-assign]
+    assert renewal.refresh(rt, profile, spent="access-0") == "imported"
     assert row(rt, profile)["status"] == "active"
 
 
-def test_an_account_that_must_be_connected_again_is_told_with_its_reason(rt: Runtime, profile: str) -> None:
-    rt.write(profiles.require_reauth, profile, "X does not accept the authorization any more.")
-    said = renewal.warning(profiles.list_all(rt.reader)[0], rt.now())
-    assert said == "X does not accept the authorization any more. Run: socialpub admin connect-profile x"
-    assert renewal.warn(rt) == 1
-    rt.write(profiles.disconnect, profile)
-    assert renewal.warning(profiles.list_all(rt.reader)[0], rt.now()) is None
-    assert renewal.warn(rt) == 0
+def test_an_import_during_a_refresh_is_not_overwritten(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:
+    def imported_meanwhile(http: object, refresh_token: str) -> Tokens:
+        connect.import_account(rt, "x", Credentials("imported", "imported-refresh"))
+        return Tokens("access-1", "refresh-1", TWO_HOURS)
+
+    network.oauth.refresh = imported_meanwhile  # type: ignore[method-assign]
+    assert renewal.refresh(rt, profile, spent="access-0") == "imported"
+    assert stored(rt, profile) == ("imported", "imported-refresh")
 
 
-def test_nothing_is_said_of_an_account_whose_end_is_far_or_unknown(rt: Runtime, clock: HandClock, profile: str) -> None:
-    add_profile(rt, account_id="2", expires_at=clocks.stamp(clock.now() + timedelta(days=8)))
-    assert [renewal.warning(one, rt.now()) for one in profiles.list_all(rt.reader)] == [None, None]
-
-
-def test_what_is_over_is_told_in_the_past(rt: Runtime, clock: HandClock) -> None:
-    add_profile(rt, expires_at=rt.stamp())
-    clock.forward(1)
-    said = renewal.warning(profiles.list_all(rt.reader)[0], rt.now())
-    assert said is not None
-    assert "Its refresh token ended on" in said
-
-
-def test_an_account_from_before_the_upkeep_is_counted_from_when_it_was_made(
-    rt: Runtime, network: ScriptedNetwork, clock: HandClock
+def test_a_crash_between_the_answer_and_the_store_leaves_the_old_pair_whole(
+    rt: Runtime, network: ScriptedNetwork, profile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    profile = add_profile(rt)
+    def dies(rt: Runtime, tx: Tx, *args: object) -> None:
+        tx.update("profile", profile, access_token=b"half of it")
+        raise KeyError("the process is gone")
 
-    def forget(tx: Tx) -> None:
-        tx.update("profile", profile, renewed_at=None)
+    with monkeypatch.context() as crash:
+        crash.setattr(renewal, "_store", dies)
+        with pytest.raises(KeyError):
+            renewal.refresh(rt, profile, spent="access-0")
+    assert stored(rt, profile) == ("access-0", "refresh-0")
+    rt.memory(renewal.PendingGrants).of_profile.clear()
+    # Back up, the network says that the token is spent: that is told, and nothing else is tried.
+    network.oauth.answers = [REFUSED]
+    with pytest.raises(Rejected):
+        renewal.refresh(rt, profile, spent="access-0")
+    assert row(rt, profile)["status"] == "reauthRequired"
 
-    rt.db.write(forget)
-    clock.forward(MONTH)
-    assert renewal.keep_alive(rt) == profile
+
+def test_a_grant_that_lost_every_way_of_publishing_asks_for_the_owner(
+    rt: Runtime, network: ScriptedNetwork, profile: str
+) -> None:
+    network.oauth.can_publish = lambda scopes: "tweet.write" in scopes  # type: ignore[method-assign]
+    network.oauth.missing_scopes = lambda scopes: ["tweet.write is missing."]  # type: ignore[method-assign]
+    network.oauth.answers = [Tokens("access-1", "refresh-1", TWO_HOURS, scopes=frozenset({"users.read"}))]
+    with pytest.raises(Rejected, match=r"tweet\.write is missing") as refused:
+        renewal.refresh(rt, profile, spent="access-0")
+    assert refused.value.reauth
+    assert stored(rt, profile) == ("access-1", "refresh-1")
+
+
+def test_a_paused_appliance_refreshes_nothing(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    rt.write(deliveries.pause)
+    assert renewal.fresh(rt, profile) == "access-0"
+    clock.forward(TWO_HOURS)
+    with pytest.raises(renewal.Paused):
+        renewal.fresh(rt, profile)
+    assert network.oauth.refreshes == []
+    rt.write(deliveries.resume)
+    assert renewal.fresh(rt, profile) == "access-1"
+
+
+def test_a_disconnected_profile_has_no_token_for_anybody(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:
+    rt.write(profiles.disconnect, profile)
+    for ask in (lambda: renewal.fresh(rt, profile), lambda: renewal.refresh(rt, profile, "access-0")):
+        with pytest.raises(Withdrawn):
+            ask()
+    assert network.oauth.refreshes == []
+
+
+def test_a_pair_that_comes_after_a_disconnect_is_kept_for_its_revocation_alone(
+    rt: Runtime, network: ScriptedNetwork, profile: str
+) -> None:
+    def disconnected_meanwhile(http: object, refresh_token: str) -> Tokens:
+        rt.write(profiles.disconnect, profile)
+        return Tokens("access-1", "refresh-1", TWO_HOURS)
+
+    network.oauth.refresh = disconnected_meanwhile  # type: ignore[method-assign]
+    with pytest.raises(Withdrawn):
+        renewal.refresh(rt, profile, spent="access-0")
+    assert row(rt, profile)["status"] == "disconnected"
+    assert stored(rt, profile) == ("access-1", "refresh-1")
+
+
+def test_tokens_lie_sealed_in_the_database(rt: Runtime, network: ScriptedNetwork) -> None:
+    network.oauth.identify = lambda http, token, scopes: Identity("7", "seven", None, None)  # type: ignore[method-assign]
+    imported = connect.import_account(rt, "x", Credentials("plain-access", "plain-refresh"))
+    found = row(rt, imported.profile_id)
+    assert b"plain" not in bytes(found["access_token"]) + bytes(found["refresh_token"])
+    assert "plain" not in repr(profiles.find(rt.reader, imported.profile_id))
+    assert "plain" not in repr(Credentials("plain-access", "plain-refresh"))

@@ -215,9 +215,9 @@ def test_a_write_after_the_end_is_refused_instead_of_waiting_for_ever(tmp_path: 
 def test_a_new_pair_that_could_not_be_stored_is_not_lost(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from socialpub.accounts import tokens
+    from socialpub.accounts import renewal
 
-    store, left = tokens._store, [1]
+    store, left = renewal._store, [1]
 
     def full(*what: Any) -> None:
         if left[0]:
@@ -225,7 +225,7 @@ def test_a_new_pair_that_could_not_be_stored_is_not_lost(
             raise Unavailable("The disk is full.")
         store(*what)
 
-    monkeypatch.setattr(tokens, "_store", full)
+    monkeypatch.setattr(renewal, "_store", full)
     network.results["create_post"] = [AuthExpired("401")]
     network.oauth.answers = [Tokens("access-new", "refresh-new", 7200)]
     post = accept(rt, profile)

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from socialpub.accounts import renewal, revocation
+from socialpub.accounts import idle_tokens, revocation
 from socialpub.db.locks import ProcessLock
 from socialpub.db.models import State
 from socialpub.providers.errors import AppRefused
@@ -190,7 +190,7 @@ def test_the_sweep_survives_a_database_that_cannot_be_read(rt: Runtime, monkeypa
 def test_a_network_that_hangs_at_a_revocation_delays_no_ring(
     rt: Runtime, profile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for task in (revocation, "start"), (renewal, "keep_alive"), (backfill, "ask"):
+    for task in (revocation, "start"), (idle_tokens, "keep_alive"), (backfill, "ask"):
         monkeypatch.setattr(*task, lambda *_: pytest.fail("the reconciler's own thread waits for nobody"))
     reconciler = Reconciler(rt)
     accept(rt, profile)

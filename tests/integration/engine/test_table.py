@@ -14,7 +14,7 @@ from socialpub.db.models import State
 from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Wait
-from socialpub.publishing import deliveries
+from socialpub.publishing import read_back
 from socialpub.runtime import Runtime
 from tests.integration.engine.four_steps import FourSteps, Place, assert_it_is_true
 from tests.support.appliance import accept, message_of, state_of
@@ -23,7 +23,7 @@ from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedResult
 
 BEFORE_THE_COMMIT = (Place.PREPARE, Place.POLL_BEFORE)
-LOOKS = len(deliveries.LOOK_AFTER_SECONDS)
+LOOKS = len(read_back.LOOK_AFTER_SECONDS)
 FOR_EVER = 10_000
 
 

@@ -16,7 +16,7 @@ from socialpub.core import durable_files
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
-from socialpub.ops import archive, backup, restore, verification
+from socialpub.ops import archive, backup, backup_verification, restore
 from socialpub.publishing import cleanup, deliveries, idempotency, uploads
 from socialpub.publishing.drafts import DraftMedia
 from socialpub.publishing.idempotency import Ticket
@@ -100,7 +100,7 @@ def test_a_copy_made_while_somebody_writes_is_of_one_instant(rt: Runtime, tmp_pa
         enough.set()
         writer.join()
     for number, (copy, before) in enumerate(copies):
-        found = verification.verify(copy)
+        found = backup_verification.verify(copy)
         assert found.posts >= before
         settings = put_back(copy, tmp_path / f"appliance{number}", clock)
         with closing(sqlite3.connect(settings.database_file)) as database:
@@ -114,7 +114,7 @@ def test_a_copy_of_much_takes_little_memory(rt: Runtime, picture: str, tmp_path:
     tracemalloc.start()
     try:
         copy = copy_of(rt, tmp_path)
-        verification.verify(copy)
+        backup_verification.verify(copy)
         put_back(copy, tmp_path / "new", clock)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -138,7 +138,7 @@ def test_media_that_come_and_go_meanwhile_leave_no_loose_end(
     copy = tmp_path / "appliance.copy"
     told = backup.write(rt, copy, with_secret=True)
     assert (told.media_files, told.media_missing) == (1, 0)
-    assert verification.verify(copy) == told
+    assert backup_verification.verify(copy) == told
     other = build(put_back(copy, tmp_path / "new", clock), clock=clock)
     try:
         gone = uploads.find(other, unused)
@@ -154,7 +154,7 @@ def test_a_file_that_was_lost_before_is_told_and_stops_no_copy(rt: Runtime, pict
     file_of(rt, picture).unlink()
     told = backup.write(rt, tmp_path / "appliance.copy")
     assert (told.media_files, told.media_missing) == (0, 1)
-    assert verification.verify(tmp_path / "appliance.copy") == told
+    assert backup_verification.verify(tmp_path / "appliance.copy") == told
 
 
 def test_secret_key_is_in_a_copy_only_when_it_is_wanted(rt: Runtime, picture: str, tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_a_disk_that_knows_no_links_is_good_enough(
         raise OSError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(Path, "hardlink_to", refuses)
-    verification.verify(copy_of(rt, tmp_path))
+    backup_verification.verify(copy_of(rt, tmp_path))
     with pytest.raises(OperatorError, match="exists already"):
         copy_of(rt, tmp_path)
 
@@ -229,11 +229,11 @@ def test_a_copy_cut_short_anywhere_is_refused(rt: Runtime, picture: str, tmp_pat
     for length in places(len(whole)):
         cut.write_bytes(whole[:length])
         with pytest.raises(archive.InvalidArchive):
-            verification.verify(cut)
+            backup_verification.verify(cut)
     for behind in (b"\0", b"\0" * 10240, b"more"):
         cut.write_bytes(whole + behind)
         with pytest.raises(archive.InvalidArchive, match="damaged or cut short"):
-            verification.verify(cut)
+            backup_verification.verify(cut)
 
 
 def test_a_byte_changed_anywhere_is_seen(rt: Runtime, picture: str, tmp_path: Path) -> None:
@@ -243,10 +243,10 @@ def test_a_byte_changed_anywhere_is_seen(rt: Runtime, picture: str, tmp_path: Pa
         whole[place] ^= 1
         copy.write_bytes(whole)
         with pytest.raises(archive.InvalidArchive):
-            verification.verify(copy)
+            backup_verification.verify(copy)
         whole[place] ^= 1
     copy.write_bytes(whole)
-    verification.verify(copy)
+    backup_verification.verify(copy)
 
 
 def strange(name: str, kind: bytes = tarfile.REGTYPE, link: str = "", size: int = 0) -> tarfile.TarInfo:
@@ -284,7 +284,7 @@ def test_members_that_no_copy_holds_are_refused_and_touch_nothing(
     copy = copies.forged(copy_of(rt, tmp_path), tmp_path / "forged", member, changed={})
     before = files_in(tmp_path)
     with pytest.raises(archive.InvalidArchive, match="is not a copy that socialpub made"):
-        verification.verify(copy)
+        backup_verification.verify(copy)
     with pytest.raises(archive.InvalidArchive, match="is not a copy that socialpub made"):
         put_back(copy, tmp_path / "new", clock)
     assert files_in(tmp_path) == before
@@ -307,56 +307,56 @@ def test_sha256sum_can_check_what_was_unpacked(rt: Runtime, picture: str, tmp_pa
 def test_the_sums_come_last_and_list_everything(rt: Runtime, picture: str, tmp_path: Path) -> None:
     copy, other = copy_of(rt, tmp_path), tmp_path / "other"
     sums = copies.sums_of(copy)
-    verification.verify(copies.rewritten(copy, other, sums))
+    backup_verification.verify(copies.rewritten(copy, other, sums))
     lines = sums.splitlines(keepends=True)
     for wrong in (b"", b"".join(lines[:-1]), b"".join(lines[1:]), b"".join(reversed(lines)), sums + lines[0], sums * 2):
         with pytest.raises(archive.InvalidArchive, match="damaged or cut short: its checksum does not match"):
-            verification.verify(copies.rewritten(copy, other, wrong))
+            backup_verification.verify(copies.rewritten(copy, other, wrong))
     for name in ("more", "SHA256SUMS", KEY):
         with pytest.raises(archive.InvalidArchive, match="damaged or cut short: it does not end where it should"):
-            verification.verify(copies.rewritten(copy, other, sums, strange(name, size=3)))
+            backup_verification.verify(copies.rewritten(copy, other, sums, strange(name, size=3)))
     with pytest.raises(archive.InvalidArchive, match="damaged or cut short"):
-        verification.verify(copies.forged(copy, other, strange("sha256/" + "0" * 64), changed={}))
+        backup_verification.verify(copies.forged(copy, other, strange("sha256/" + "0" * 64), changed={}))
 
 
 def test_a_copy_of_a_former_version_is_as_good_as_any(
     rt: Runtime, picture: str, tmp_path: Path, clock: HandClock
 ) -> None:
     former = copies.of_a_former_version(copy_of(rt, tmp_path), tmp_path / "former")
-    assert verification.verify(former) == verification.verify(tmp_path / "appliance.copy")
+    assert backup_verification.verify(former) == backup_verification.verify(tmp_path / "appliance.copy")
     put_back(former, tmp_path / "new", clock)
     whole = bytearray(former.read_bytes())
     for place in places(len(whole)):
         whole[place] ^= 1
         former.write_bytes(whole)
         with pytest.raises(archive.InvalidArchive):
-            verification.verify(former)
+            backup_verification.verify(former)
         whole[place] ^= 1
     for length in (len(whole) - 1, len(whole) - 10240, 20000, 512):
         former.write_bytes(whole[:length])
         with pytest.raises(archive.InvalidArchive):
-            verification.verify(former)
+            backup_verification.verify(former)
 
 
 @pytest.mark.parametrize("lacking", ["socialpub.db", "secret.key"])
 def test_a_copy_that_lacks_a_part_is_refused(rt: Runtime, picture: str, tmp_path: Path, lacking: str) -> None:
     copy = copies.forged(copy_of(rt, tmp_path), tmp_path / "forged", without=lacking, changed={})
     with pytest.raises(archive.InvalidArchive, match="it lacks"):
-        verification.verify(copy)
+        backup_verification.verify(copy)
 
 
 def test_a_file_of_another_kind_is_no_copy(rt: Runtime, tmp_path: Path) -> None:
     for name, content in (("empty", b""), ("zeros", b"\0" * 20480), ("text", b"hello" * 9000)):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(archive.InvalidArchive, match="is not a copy"):
-            verification.verify(tmp_path / name)
+            backup_verification.verify(tmp_path / name)
     with tarfile.open(tmp_path / "tar", "w") as tar:
         tar.add(tmp_path / "text", "text")
     with pytest.raises(archive.InvalidArchive, match="is not a copy"):
-        verification.verify(tmp_path / "tar")
+        backup_verification.verify(tmp_path / "tar")
     for path in (tmp_path, tmp_path / "missing"):
         with pytest.raises(OperatorError, match="cannot be read"):
-            verification.verify(path)
+            backup_verification.verify(path)
 
 
 def test_a_database_damaged_before_it_was_copied_is_found(rt: Runtime, picture: str, tmp_path: Path) -> None:
@@ -364,7 +364,7 @@ def test_a_database_damaged_before_it_was_copied_is_found(rt: Runtime, picture: 
     for damaged in (b"no database at all" * 100, b""):
         forged = copies.forged(copy, tmp_path / "forged", changed={"socialpub.db": damaged})
         with pytest.raises(OperatorError, match=r"The database in .* cannot be read"):
-            verification.verify(forged)
+            backup_verification.verify(forged)
     with tarfile.open(copy) as tar:
         content = tar.extractfile("socialpub.db")
         assert content is not None
@@ -373,7 +373,7 @@ def test_a_database_damaged_before_it_was_copied_is_found(rt: Runtime, picture: 
         whole[page : page + 64] = b"\xff" * 64
     forged = copies.forged(copy, tmp_path / "forged", changed={"socialpub.db": bytes(whole)})
     with pytest.raises(OperatorError, match=r"The database in .* (is damaged|cannot be read)"):
-        verification.verify(forged)
+        backup_verification.verify(forged)
 
 
 def test_a_copy_of_a_newer_version_is_refused_saying_so(rt: Runtime, tmp_path: Path, clock: HandClock) -> None:
@@ -390,7 +390,7 @@ def test_a_copy_of_a_newer_version_is_refused_saying_so(rt: Runtime, tmp_path: P
     assert not (tmp_path / "new").exists()
     info = b'{"format": 2, "copied_at": "?", "secret_key": "?", "holds_secret": true}'
     with pytest.raises(OperatorError, match="newer socialpub"):
-        verification.verify(copies.forged(copy, tmp_path / "forged", changed={"socialpub-copy.json": info}))
+        backup_verification.verify(copies.forged(copy, tmp_path / "forged", changed={"socialpub-copy.json": info}))
 
 
 # --- putting back ----------------------------------------------------------------------------------------------------
@@ -535,6 +535,6 @@ def test_a_request_that_still_ran_in_the_original_counts_as_a_first_one(
 def test_a_pause_of_the_original_stays_its_own(rt: Runtime, tmp_path: Path, clock: HandClock) -> None:
     rt.write(deliveries.pause)
     copy = copy_of(rt, tmp_path)
-    assert verification.verify(copy).posts == 0
+    assert backup_verification.verify(copy).posts == 0
     assert appliance_state.restored_from(rt.reader) is None
     assert os.listdir(tmp_path)  # noqa: PTH208  # the copy lies there

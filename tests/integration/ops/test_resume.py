@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from socialpub.accounts import revocation, tokens
+from socialpub.accounts import renewal, revocation
 from socialpub.core.errors import Conflict
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
@@ -18,7 +18,7 @@ from socialpub.db.models import State
 from socialpub.ops import restore
 from socialpub.providers.errors import NotSent
 from socialpub.providers.tiktok import limits
-from socialpub.publishing import deliveries, engine, posts, resume, settle
+from socialpub.publishing import deliveries, engine, posts, read_back, resume
 from socialpub.publishing.drafts import DraftMedia
 from socialpub.runtime import Runtime, build
 from socialpub.sandbox import World
@@ -136,7 +136,7 @@ def test_what_nobody_sent_fails_and_says_so(
     with restored(copy, world, clock) as rt:
         began = clock.now()
         resumed(rt, clock)
-        assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, settle.NOT_SENT_BY_A_COPY)
+        assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, read_back.NOT_SENT_BY_A_COPY)
         assert clock.now() - began > timedelta(seconds=100), "lists lag: it was looked for often enough"
         assert status_of(rt, post) == "settled"
     assert count(world) == 0
@@ -430,7 +430,7 @@ def test_paused_a_copy_neither_refreshes_nor_revokes(
         profile = rt.reader.value("SELECT profile_id FROM delivery WHERE post_id = ?", (post,))
         engine.work(rt, rt.reader.value("SELECT id FROM delivery WHERE post_id = ?", (post,)))
         with pytest.raises(NotSent, match="paused"):
-            tokens.refresh(rt, profile, spent=rt.secrets.open(token_of(rt, profile)))
+            renewal.refresh(rt, profile, spent=rt.secrets.open(token_of(rt, profile)))
         assert revocation.revoke_disconnected(rt) == 1, "an hour later they are erased, and still not revoked"
         assert dict(world.x.counts) == asked
 
@@ -483,7 +483,7 @@ def test_what_is_too_late_is_counted_only_where_it_would_have_been_sent(
     clock.forward(25 * HOUR)
     with restored(copy, world, clock) as rt:
         assert resumed(rt, clock) == resume.Resumed(too_late=0, read_back=1, restored=True)
-        assert message_of(rt, post) == settle.NOT_SENT_BY_A_COPY
+        assert message_of(rt, post) == read_back.NOT_SENT_BY_A_COPY
 
 
 def test_a_second_pause_is_an_ordinary_one(original: Runtime, world: World, clock: HandClock, tmp_path: Path) -> None:

@@ -1,0 +1,256 @@
+"""Tokens that nobody uses are kept alive, and the owner is told in time."""
+
+import json
+import logging
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from socialpub.accounts import connect, credentials, idle_tokens, profiles, renewal
+from socialpub.accounts.credentials import Credentials
+from socialpub.core import clock as clocks
+from socialpub.db.transaction import Tx
+from socialpub.providers.errors import NotSent, Rejected, Throttled
+from socialpub.providers.oauth import Tokens
+from socialpub.publishing import deliveries, holds
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from socialpub.worker import housekeeping
+from tests.support.appliance import add_profile, open_appliance
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import ScriptedNetwork
+
+DAY = 86_400.0
+MONTH = 30 * DAY
+
+
+def row(rt: Runtime, profile_id: str) -> Any:
+    return rt.reader.one("SELECT * FROM profile WHERE id = ?", (profile_id,))
+
+
+# --- keeping alive ---------------------------------------------------------------------------------------------------
+
+
+def test_idle_tokens_are_renewed_when_their_time_has_come_and_not_before(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    clock.forward(MONTH - 1)
+    assert idle_tokens.keep_alive(rt) is None
+    clock.forward(1)
+    assert idle_tokens.keep_alive(rt) == profile
+    assert network.oauth.refreshes == ["refresh-0"]
+    assert row(rt, profile)["renewed_at"] == rt.stamp()
+    assert idle_tokens.keep_alive(rt) is None
+    clock.forward(MONTH)
+    assert idle_tokens.keep_alive(rt) == profile
+
+
+def test_a_profile_in_daily_use_is_left_alone(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    for _ in range(60):
+        clock.forward(DAY)
+        assert renewal.fresh(rt, profile)
+        assert idle_tokens.keep_alive(rt) is None
+    assert len(network.oauth.refreshes) == 60, "those of its posts"
+
+
+def test_profiles_take_turns_the_longest_waiting_first(rt: Runtime, network: ScriptedNetwork, clock: HandClock) -> None:
+    profiles_by_age = []
+    for number in range(3):
+        profiles_by_age.append(add_profile(rt, account_id=str(number)))
+        clock.forward(1)
+    clock.forward(MONTH)
+    assert [idle_tokens.keep_alive(rt) for _ in range(4)] == [*profiles_by_age, None]
+
+
+def test_a_paused_copy_keeps_nothing_alive(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    rt.write(deliveries.pause)
+    clock.forward(2 * MONTH)
+    assert idle_tokens.keep_alive(rt) is None
+    assert network.oauth.refreshes == []
+
+
+@pytest.mark.parametrize("status", ["reauthRequired", "disconnected"])
+def test_what_cannot_be_used_is_not_kept_alive(
+    rt: Runtime, network: ScriptedNetwork, clock: HandClock, status: str
+) -> None:
+    add_profile(rt, status=status)
+    add_profile(rt, account_id="2", refresh_token=None)
+    clock.forward(2 * MONTH)
+    assert idle_tokens.keep_alive(rt) is None
+
+
+@pytest.mark.parametrize(
+    ("failure", "after"),
+    [
+        (NotSent("api.x.com could not be reached"), 3600),
+        (Throttled("X asks to wait.", retry_after_seconds=7200), 7200),
+        (Rejected("X does not know the app.", status=401, code="invalid_client"), 3600),
+    ],
+)
+def test_a_renewal_that_fails_is_tried_again_later_and_holds_up_nobody(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, failure: Exception, after: int
+) -> None:
+    clock.forward(1)
+    other = add_profile(rt, account_id="2")
+    clock.forward(MONTH)
+    network.oauth.answers = [failure]
+    assert idle_tokens.keep_alive(rt) == profile
+    assert row(rt, profile)["status"] == "active", "the account costs nothing"
+    assert idle_tokens.keep_alive(rt) == other
+    clock.forward(after - 1)
+    assert idle_tokens.keep_alive(rt) is None
+    clock.forward(1)
+    assert idle_tokens.keep_alive(rt) == profile
+
+
+def test_a_refused_refresh_token_asks_for_the_owner_once(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    clock.forward(MONTH)
+    network.oauth.answers = [Rejected("X does not accept the authorization any more.", status=400, reauth=True)]
+    assert idle_tokens.keep_alive(rt) == profile
+    assert row(rt, profile)["status"] == "reauthRequired"
+    assert idle_tokens.keep_alive(rt) is None
+
+
+def test_a_network_that_refuses_the_app_is_not_asked(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    clock.forward(MONTH)
+    rt.write(lambda rt, tx: holds.begin(tx, "x", "X has suspended the app.", None))
+    assert housekeeping.renew_idle_tokens(rt) is None
+
+
+def test_a_refresh_token_that_ends_soon_is_renewed_whatever_its_age(
+    rt: Runtime, network: ScriptedNetwork, clock: HandClock
+) -> None:
+    profile = add_profile(rt, refresh_expires_at=clocks.after(rt.stamp(), 10 * DAY))
+    clock.forward(3 * DAY)
+    assert idle_tokens.keep_alive(rt) is None
+    clock.forward(1)
+    network.oauth.answers = [Tokens("access-1", "refresh-1", 7200)]
+    assert idle_tokens.keep_alive(rt) == profile
+    assert idle_tokens.keep_alive(rt) is None, "an end that did not move is asked about once a day"
+    clock.forward(DAY)
+    assert idle_tokens.keep_alive(rt) == profile
+
+
+def test_access_tokens_that_last_for_weeks_are_renewed_before_they_end(
+    rt: Runtime, network: ScriptedNetwork, clock: HandClock
+) -> None:
+    network.oauth.refresh_early_seconds = 3 * 86_400
+    profile = add_profile(rt, access_expires_at=clocks.after(rt.stamp(), 10 * DAY))
+    clock.forward(7 * DAY)
+    assert idle_tokens.keep_alive(rt) is None
+    clock.forward(1)
+    assert idle_tokens.keep_alive(rt) == profile
+
+
+@pytest.fixture
+def appliance(tmp_path: Path, clock: HandClock, sandbox_options: dict[str, Any]) -> Iterator[Runtime]:
+    """With the real adapters, and the sandbox for their networks."""
+    rt = open_appliance(tmp_path, clock, **sandbox_options)
+    yield rt
+    rt.close()
+
+
+def imported(appliance: Runtime, world: World, name: str) -> str:
+    grant = world.networks[name].grant("demo")  # type: ignore[attr-defined]
+    return connect.import_account(appliance, name, credentials.read(json.dumps(grant))).profile_id
+
+
+@pytest.mark.parametrize(("name", "days"), [("x", 400), ("tiktok", 800), ("pinterest", 200)])
+def test_an_account_that_nobody_uses_still_works_after_a_long_time(
+    appliance: Runtime, world: World, clock: HandClock, name: str, days: int
+) -> None:
+    world.tiktok.refresh_restarts = True
+    profile = imported(appliance, world, name)
+    renewals = 0
+    for _ in range(days):
+        clock.forward(DAY)
+        renewals += idle_tokens.keep_alive(appliance) is not None
+    assert row(appliance, profile)["status"] == "active"
+    assert renewal.fresh(appliance, profile)
+    assert 2 <= renewals <= days / 20
+
+
+def test_a_year_that_no_refresh_begins_anew_is_told_before_it_ends(
+    appliance: Runtime, world: World, clock: HandClock
+) -> None:
+    profile = imported(appliance, world, "tiktok")
+    told = [day for day in range(1, 367) if _a_day_passes(appliance, clock)]
+    assert told[:7] == list(range(359, 366)), "every day of the last week"
+    assert row(appliance, profile)["status"] == "reauthRequired"
+
+
+def _a_day_passes(appliance: Runtime, clock: HandClock) -> int:
+    clock.forward(DAY)
+    idle_tokens.keep_alive(appliance)
+    return idle_tokens.warn(appliance)
+
+
+# --- telling the owner -----------------------------------------------------------------------------------------------
+
+
+def test_the_owner_is_told_once_a_day_during_the_last_week(
+    rt: Runtime, clock: HandClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    ends = clocks.after(rt.stamp(), 8 * DAY)
+    profile = add_profile(rt, refresh_token=None, access_expires_at=ends, expires_at=ends)
+    with caplog.at_level(logging.WARNING):
+        assert idle_tokens.warn(rt) == 0
+        clock.forward(DAY + 1)
+        assert idle_tokens.warn(rt) == 1
+        assert idle_tokens.warn(rt) == 0
+        clock.forward(DAY)
+        assert idle_tokens.warn(rt) == 1
+    assert "no refresh token" in caplog.text
+    assert "2026-10-20 09:00 UTC" in caplog.text
+    assert "socialpub admin connect-profile x" in caplog.text
+    connect.import_account(rt, "x", Credentials("new", "new-refresh"))
+    clock.forward(DAY)
+    assert idle_tokens.warn(rt) == 0
+    assert row(rt, profile)["status"] == "active"
+
+
+def test_an_account_that_must_be_connected_again_is_told_with_its_reason(rt: Runtime, profile: str) -> None:
+    rt.write(profiles.require_reauth, profile, "X does not accept the authorization any more.")
+    said = idle_tokens.warning(profiles.list_all(rt.reader)[0], rt.now())
+    assert said == "X does not accept the authorization any more. Run: socialpub admin connect-profile x"
+    assert idle_tokens.warn(rt) == 1
+    rt.write(profiles.disconnect, profile)
+    assert idle_tokens.warning(profiles.list_all(rt.reader)[0], rt.now()) is None
+    assert idle_tokens.warn(rt) == 0
+
+
+def test_nothing_is_said_of_an_account_whose_end_is_far_or_unknown(rt: Runtime, clock: HandClock, profile: str) -> None:
+    add_profile(rt, account_id="2", expires_at=clocks.stamp(clock.now() + timedelta(days=8)))
+    assert [idle_tokens.warning(one, rt.now()) for one in profiles.list_all(rt.reader)] == [None, None]
+
+
+def test_what_is_over_is_told_in_the_past(rt: Runtime, clock: HandClock) -> None:
+    add_profile(rt, expires_at=rt.stamp())
+    clock.forward(1)
+    said = idle_tokens.warning(profiles.list_all(rt.reader)[0], rt.now())
+    assert said is not None
+    assert "Its refresh token ended on" in said
+
+
+def test_an_account_from_before_the_upkeep_is_counted_from_when_it_was_made(
+    rt: Runtime, network: ScriptedNetwork, clock: HandClock
+) -> None:
+    profile = add_profile(rt)
+
+    def forget(tx: Tx) -> None:
+        tx.update("profile", profile, renewed_at=None)
+
+    rt.db.write(forget)
+    clock.forward(MONTH)
+    assert idle_tokens.keep_alive(rt) == profile

@@ -1,1 +1,1 @@
-"""Whose account, whose key: profiles, consents, tokens, API keys."""
+"""Whose account, whose key: profiles, OAuth consents, tokens and their renewal, API keys."""

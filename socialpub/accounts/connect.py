@@ -124,7 +124,9 @@ def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id
     provider = rt.providers[provider_name]
     row = _find(rt.reader, provider, query)
     if consent_id not in (None, row["id"]):
-        raise OperatorError("This answer belongs to another attempt.", "Use the address that this attempt ended at.")
+        raise OperatorError(
+            "This address belongs to another attempt to connect.", "Use the address that this attempt ended at."
+        )
     rt.write(consents.take, row["id"])
     try:
         code = _code(provider, query)
@@ -160,7 +162,7 @@ def _find(reader: Reader, provider: Provider, query: Mapping[str, str]) -> Row:
             f"{provider.label} did not say which attempt this belongs to.{said}", remedies.begin_again(provider.name)
         )
     raise UnknownState(
-        "This belongs to no attempt that is known here, or to one of long ago.", remedies.begin_again(provider.name)
+        "This attempt to connect is not known here, or it was long ago.", remedies.begin_again(provider.name)
     )
 
 
@@ -235,7 +237,7 @@ def _take_back(rt: Runtime, provider: Provider, identity: Identity, credentials:
     try:
         provider.oauth.revoke(rt.http, credentials.access_token, credentials.refresh_token)
     except ProviderError as error:
-        log.info("tokens that are not kept stay valid", provider=provider.name, why=error.message)
+        log.info("unused tokens could not be revoked and stay valid", provider=provider.name, why=error.message)
 
 
 def _handle(username: str | None, otherwise: str) -> str:

@@ -73,9 +73,9 @@ def take(rt: Runtime, tx: Tx, consent_id: str) -> None:
     again = remedies.begin_again(row["provider"])
     if row["taken_at"] is not None:
         if row["profile_id"] is not None:
-            message = "This answer has been used already: the account is connected."
+            message = "This link has been used already: the account is connected."
             raise OperatorError(message, "There is nothing to do.")
-        raise OperatorError("This answer has been used already.", again)
+        raise OperatorError("This link has been used already.", again)
     if row["finished_at"] is not None:
         raise OperatorError("This attempt was given up.", again)
     if row["expires_at"] <= tx.stamp:

@@ -6,7 +6,7 @@ One delivery that has to wait spares the others of its profile the same answer.
 from collections.abc import Collection
 
 from socialpub.core.clock import after
-from socialpub.db.transaction import Reader, Tx
+from socialpub.db.transaction import Reader, Tx, placeholders
 from socialpub.runtime import Runtime
 
 ANY_ENDPOINT = ""
@@ -38,7 +38,7 @@ def until(store: Reader | Tx, profile_id: str, endpoints: Collection[str], now: 
     """Until when none of these endpoints is asked for this profile, and why; None when nothing has to wait."""
     names = (ANY_ENDPOINT, *endpoints)
     row = store.one(
-        f"""SELECT until, reason FROM not_before WHERE profile_id = ? AND endpoint IN ({",".join("?" * len(names))})
+        f"""SELECT until, reason FROM not_before WHERE profile_id = ? AND endpoint IN ({placeholders(names)})
             AND until > ? ORDER BY until DESC LIMIT 1""",
         (profile_id, *names, now),
     )
@@ -47,8 +47,10 @@ def until(store: Reader | Tx, profile_id: str, endpoints: Collection[str], now: 
 
 def profiles(reader: Reader, endpoints: Collection[str], now: str) -> frozenset[str]:
     """The profiles for which one of these endpoints must not be asked now."""
-    marks = ",".join("?" * len(endpoints))
-    rows = reader.all(f"SELECT profile_id FROM not_before WHERE endpoint IN ({marks}) AND until > ?", (*endpoints, now))
+    rows = reader.all(
+        f"SELECT profile_id FROM not_before WHERE endpoint IN ({placeholders(endpoints)}) AND until > ?",
+        (*endpoints, now),
+    )
     return frozenset(row[0] for row in rows)
 
 

@@ -29,7 +29,7 @@ log = logging.get_logger("socialpub.upkeep")
 # --- keeping alive ---------------------------------------------------------------------------------------------------
 
 
-def keep_alive(rt: Runtime, held: Collection[str] = ()) -> str | None:
+def keep_alive(rt: Runtime, held: Collection[str]) -> str | None:
     """Renew the tokens of the profile that has waited longest among those that must not wait; its id, or None.
 
     `held` are the networks that refuse this app for now: they are left alone.

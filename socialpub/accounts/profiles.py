@@ -106,7 +106,7 @@ def save(
 
 
 def rename(rt: Runtime, tx: Tx, profile_id: str, name: str) -> None:
-    """Change the label. Posts keep the one they were accepted under."""
+    """Change the label. Posts keep the one they were accepted under; log entries from now on have the new one."""
     _must_exist(tx, profile_id)
     profile_rows.update(tx, profile_id, name=check_name(name), updated_at=tx.stamp)
 

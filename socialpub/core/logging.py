@@ -57,7 +57,7 @@ def bind(**fields: Any) -> Iterator[None]:
 
 
 class Logger:
-    """Writes our lines: a message that never varies, and fields beside it."""
+    """Writes our lines: a message, and fields beside it for what varies."""
 
     def __init__(self, name: str) -> None:
         self._logger = logging.getLogger(name)

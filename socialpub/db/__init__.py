@@ -1,1 +1,1 @@
-"""Rows: what is on the disk, and the only place that knows SQL's tables by name."""
+"""Rows: connections, the writer, locks, migrations, and the statements about the main tables."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from socialpub.db.models import ArtifactStatus
-from socialpub.db.transaction import Reader, Row, Tx, Value
+from socialpub.db.transaction import Reader, Row, Tx, Value, placeholders
 
 # --- one -------------------------------------------------------------------------------------------------------------
 
@@ -122,8 +122,8 @@ def storage_keys(reader: Reader) -> Iterator[str]:
 
 def named_among(reader: Reader, keys: Sequence[str]) -> list[str]:
     """Those of these storage keys that a row names."""
-    marks = ",".join("?" * len(keys))
-    return [row[0] for row in reader.all(f"SELECT storage_key FROM artifact WHERE storage_key IN ({marks})", keys)]
+    rows = reader.all(f"SELECT storage_key FROM artifact WHERE storage_key IN ({placeholders(keys)})", keys)
+    return [row[0] for row in rows]
 
 
 def note_removed(tx: Tx, storage_key: str) -> bool:

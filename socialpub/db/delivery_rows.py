@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import Any
 
 from socialpub.db.models import Delivery
-from socialpub.db.transaction import Reader, Row, Tx, Value
+from socialpub.db.transaction import Reader, Row, Tx, Value, placeholders
 
 _OPEN = "state IN ('queued', 'running')"
 
@@ -157,7 +157,7 @@ def due_per_lane(reader: Reader, now: str, without: Collection[str]) -> list[str
     """The id of one due delivery per profile, the longest waiting first; not of the networks `without`."""
     rows = reader.all(
         f"""SELECT min(id), min(run_at) FROM delivery WHERE state = 'queued' AND run_at <= ?
-            AND provider NOT IN ({_marks(without)}) GROUP BY profile_id ORDER BY 2""",
+            AND provider NOT IN ({placeholders(without)}) GROUP BY profile_id ORDER BY 2""",
         (now, *without),
     )
     return [row[0] for row in rows]
@@ -174,7 +174,7 @@ def count_overdue(reader: Reader, due_before: str, taken_up_before: str, without
     return int(
         reader.value(
             f"""SELECT (SELECT count(*) FROM delivery WHERE state = 'queued' AND run_at < ?
-                    AND provider NOT IN ({_marks(without)}))
+                    AND provider NOT IN ({placeholders(without)}))
                 + (SELECT count(*) FROM delivery WHERE state = 'running' AND run_at < ?)""",
             (due_before, *without, taken_up_before),
         )
@@ -210,10 +210,6 @@ def published_without_id(reader: Reader, since: str, providers: Collection[str])
     return reader.all(
         f"""SELECT id, post_id, profile_id, provider, published_at, options, memo FROM delivery
             WHERE state = 'published' AND provider_post_id IS NULL AND published_at > ?
-                AND provider IN ({_marks(providers)}) ORDER BY published_at""",
+                AND provider IN ({placeholders(providers)}) ORDER BY published_at""",
         (since, *providers),
     )
-
-
-def _marks(values: Collection[str]) -> str:
-    return ",".join("?" * len(values))

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from socialpub.db import appliance_state
 from socialpub.db.models import State
-from socialpub.db.transaction import Reader, Value
+from socialpub.db.transaction import Reader, Value, placeholders
 
 
 def _text(name: str, column: str) -> tuple[str, str]:
@@ -149,7 +149,7 @@ def count_posts(reader: Reader, query: PostFilter) -> int:
     conditions = ["1"]
     params = []
     if query.audiences is not None:
-        conditions.append(f"audience_id IN ({_marks(query.audiences)})")
+        conditions.append(f"audience_id IN ({placeholders(query.audiences)})")
         params += query.audiences
     if query.status is not None:
         conditions.append("status = ?")
@@ -190,7 +190,7 @@ _MOST_PARTS = 200
 def _where(query: PostFilter) -> tuple[str, list[Value]]:
     conditions, params = ["1"], []
     if query.audiences is not None:
-        conditions.append(f"audience_id IN ({_marks(query.audiences)})")
+        conditions.append(f"audience_id IN ({placeholders(query.audiences)})")
         params += list[Value](query.audiences)
     for condition, value in (
         ("status = ?", query.status),
@@ -201,10 +201,6 @@ def _where(query: PostFilter) -> tuple[str, list[Value]]:
             conditions.append(condition)
             params.append(value)
     return " AND ".join(conditions), params
-
-
-def _marks(values: tuple[object, ...]) -> str:
-    return ",".join("?" * len(values))
 
 
 # --- attempts --------------------------------------------------------------------------------------------------------
@@ -304,7 +300,7 @@ def log_entries(reader: Reader, scope: Scope, limit: int, offset: int) -> bytes:
         if not seen:
             return b"[]"
         if len(seen) > _MOST_PARTS:
-            numbers = f"SELECT n FROM log_entry WHERE profile_id IN ({_marks(tuple(seen))}) {newest}"
+            numbers = f"SELECT n FROM log_entry WHERE profile_id IN ({placeholders(tuple(seen))}) {newest}"
             params = [*seen, limit, offset]
         else:
             each = "SELECT * FROM (SELECT n FROM log_entry WHERE profile_id = ? ORDER BY n DESC LIMIT ?)"

@@ -1,9 +1,9 @@
 """Rows of the tables `post` and `media`, but for what the API shows (`json_views.py`)."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from socialpub.db.models import PostStatus
-from socialpub.db.transaction import Reader, Row, Tx, Value
+from socialpub.db.transaction import Reader, Row, Tx, Value, placeholders
 
 _AT_ONCE = 500
 """SQLite takes so many parameters without a doubt."""
@@ -27,7 +27,7 @@ def final_among(reader: Reader, post_ids: Sequence[str]) -> list[str]:
     for start in range(0, len(post_ids), _AT_ONCE):
         some = post_ids[start : start + _AT_ONCE]
         rows = reader.all(
-            f"SELECT id FROM post WHERE status IN (?, ?) AND id IN ({_marks(some)})",
+            f"SELECT id FROM post WHERE status IN (?, ?) AND id IN ({placeholders(some)})",
             (PostStatus.SETTLED, PostStatus.CANCELED, *some),
         )
         found += [row[0] for row in rows]
@@ -59,7 +59,3 @@ def media_of(store: Reader | Tx, post_id: str) -> list[tuple[str, str | None]]:
     """Artifact id and alt text of each media item, in their order."""
     rows = store.all("SELECT artifact_id, alt FROM media WHERE post_id = ? ORDER BY position", (post_id,))
     return [(row[0], row[1]) for row in rows]
-
-
-def _marks(values: Collection[str]) -> str:
-    return ",".join("?" * len(values))

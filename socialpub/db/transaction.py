@@ -1,7 +1,7 @@
 """What code is handed to work with the database: one write in progress, or a read-only connection."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -9,6 +9,11 @@ from socialpub.core.clock import stamp
 
 Row = sqlite3.Row
 Value = str | int | float | bytes | None
+
+
+def placeholders(values: Collection[object]) -> str:
+    """`?,?,?` for `IN (…)`."""
+    return ",".join("?" * len(values))
 
 
 class Tx:

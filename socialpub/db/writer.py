@@ -175,7 +175,7 @@ def _attempt(after: Callable[..., object], args: tuple[Any, ...]) -> None:
     try:
         after(*args)
     except Exception:
-        log.error("what should follow a write failed", exc_info=True)
+        log.error("a callback after a commit failed", exc_info=True)
 
 
 def _fail(calls: list[_Call], error: BaseException) -> None:

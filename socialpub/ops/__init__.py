@@ -1,1 +1,1 @@
-"""Care: copies, the doctor, health."""
+"""Operations: backup and restore, the doctor's checks, health."""

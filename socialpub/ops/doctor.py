@@ -75,7 +75,7 @@ def _check_disk(rt: Runtime) -> Finding:
     room = f"{free // 1_000_000:,} MB are free for {rt.settings.data_dir}"
     if free < floor:
         message = f"{room}, less than health.disk_floor_bytes ({floor // 1_000_000:,} MB)."
-        return problem("disk", message, "Make room, or move data_dir.")
+        return problem("disk", message, "Free disk space, or move data_dir to a larger disk.")
     return ok("disk", f"{room}.")
 
 

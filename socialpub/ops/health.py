@@ -36,7 +36,7 @@ async def reasons(rt: Runtime) -> list[str]:
         found.append(f"The database cannot be written: {getattr(error, 'detail', 'it does not answer')}")
     floor, free = int(rt.settings.health.disk_floor_bytes), rt.files.free_bytes()
     if free < floor:
-        found.append(f"The disk has {free // 1_000_000} MB left, which is below health.disk_floor_bytes.")
+        found.append(f"The disk has {free // 1_000_000} MB left, which is below health.disk_floor_bytes. Free some.")
     return found + [f"{finding.message} {finding.remedy}" for finding in worker_problems(rt.reader, now)]
 
 

@@ -1,1 +1,1 @@
-"""How each network wants it: one adapter a network, each with the same files, and what they share."""
+"""The networks' adapters: each with the same core files and a few of its own, and what they share."""

@@ -126,8 +126,8 @@ class ErrorTable:
     message: Callable[[ErrorRow, int, ErrorBody, float | None], str]
     """The sentence for the owner: row, status, body, and the seconds to wait."""
 
-    def classify(self, response: HttpResponse, *, endpoint: str = "", now: datetime | None = None) -> Rejection:
-        """What a failed call means for its post. `endpoint` is the unit of a rate limit; left out it is the step's.
+    def classify(self, response: HttpResponse, *, now: datetime | None = None) -> Rejection:
+        """What a failed call means for its post.
 
         Raises `AuthExpired`, `Throttled`, `AppRefused`, and `NoAnswer` for everything that is no answer.
         """
@@ -147,16 +147,14 @@ class ErrorTable:
             case Action.HOLD_APP:
                 raise AppRefused(message, code=code, request_id=request_id)
             case Action.WAIT:
-                raise Throttled(
-                    message, retry_after_seconds=seconds, endpoint=endpoint, code=code, request_id=request_id
-                )
+                raise Throttled(message, retry_after_seconds=seconds, code=code, request_id=request_id)
         reauth = row.action is Action.RECONNECT
         return Rejection(message, status, code, row.reason, row.rest_seconds, reauth, request_id)
 
-    def error(self, response: HttpResponse, *, endpoint: str = "", now: datetime | None = None) -> ProviderError:
+    def error(self, response: HttpResponse, *, now: datetime | None = None) -> ProviderError:
         """The same for who has no post: an error to raise."""
         try:
-            return self.classify(response, endpoint=endpoint, now=now).rejected()
+            return self.classify(response, now=now).rejected()
         except ProviderError as error:
             return error
 

@@ -39,13 +39,11 @@ class Throttled(ProviderError):
         message: str,
         *,
         retry_after_seconds: float | None = None,
-        endpoint: str = "",
         code: str | None = None,
         request_id: str | None = None,
     ) -> None:
         super().__init__(message, code=code, request_id=request_id)
         self.retry_after_seconds = retry_after_seconds
-        self.endpoint = endpoint
 
 
 class AuthExpired(ProviderError):

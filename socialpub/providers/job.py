@@ -58,7 +58,7 @@ class Job:
     slice_over: Callable[[], bool]
     """True when this run has had its ten seconds: return `More` and come back."""
     committed_at: datetime | None = None
-    """When the commit was announced; set in `recover`."""
+    """When the commit was announced; where its outcome is unknown, the first of the two."""
     unknown_before: bool = False
     """The commit has run once before with an unknown outcome (a "duplicate" answer is then good news)."""
     public_url: Callable[[MediaFile], str] = field(default=_no_address, repr=False)

@@ -28,7 +28,7 @@ class More:
 class Again:
     """Back to an earlier step, at most `limit` times per delivery for this `reason`; then `otherwise`.
 
-    The engine counts, and tells the count through `Job.times`; an adapter keeps none of its own."""
+    The engine counts per `reason`, word by word also across an upgrade, and an adapter asks `Job.times`."""
 
     step: str
     memo: Memo

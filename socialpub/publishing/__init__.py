@@ -1,1 +1,1 @@
-"""Posts on their way: accepted, taken up, sent, written down."""
+"""Posts and their deliveries: accepted, scheduled, claimed, run step by step, settled."""

@@ -8,7 +8,7 @@ import json
 from collections.abc import Collection, Sequence
 
 from socialpub.accounts.api_keys import Caller
-from socialpub.db.transaction import Reader, Tx, Value
+from socialpub.db.transaction import Reader, Tx, Value, placeholders
 
 
 def number(tx: Tx, members: Sequence[tuple[str, str]]) -> int:
@@ -58,10 +58,10 @@ def visible(
         # Where every member is seen, the one that matches is: the limit narrows the search as a filter does.
         for values in (filtered, limit):
             if values is not None:
-                wanted.append(f"{column} IN ({_marks(values)})")
+                wanted.append(f"{column} IN ({placeholders(values)})")
                 params += values
         if limit is not None:
-            hidden.append(f"h.{column} NOT IN ({_marks(limit)})")
+            hidden.append(f"h.{column} NOT IN ({placeholders(limit)})")
             limits += limit
     sql = f"SELECT DISTINCT audience_id FROM audience_member m WHERE {' AND '.join(wanted)}"
     if hidden:
@@ -69,10 +69,6 @@ def visible(
             WHERE h.audience_id = m.audience_id AND ({" OR ".join(hidden)}))"""
     rows = reader.all(sql, params + limits)
     return tuple(sorted(row[0] for row in rows))
-
-
-def _marks(values: Collection[str]) -> str:
-    return ",".join("?" * len(values))
 
 
 def sees(store: Reader | Tx, caller: Caller, audience: int) -> bool:

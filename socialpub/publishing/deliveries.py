@@ -3,7 +3,7 @@
 The row is the only truth. A worker may die between any two lines of this file, and the next one must be able to tell
 what is certain and what is not. So a commit (the call that makes something public) is announced in the row before it
 is sent, and what became of it is written down, or read back from the account; it is never guessed and never repeated
-blindly. Taking up is in `claim.py`, writing down in `settle.py`, reading back in `read_back.py`; here is what they share.
+blindly. Taking up is in `claim.py`, writing down in `settle.py`, reading back in `read_back.py`; here is what all use.
 """
 
 from datetime import timedelta

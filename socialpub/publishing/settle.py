@@ -110,14 +110,14 @@ def _update_hold(tx: Tx, delivery: Delivery, result: Result, run: Run, committin
 def _hold(tx: Tx, provider: str, reason: str, code: str | None) -> str:
     if not holds.is_held(tx, provider):
         # Once: what is held meets the same answer at every probe.
-        message = "the network refuses this app; what is due there is held"
+        message = "the network refuses this app; its deliveries are held"
         tx.after_commit(partial(log.warning, message, provider=provider, reason=reason, code=code))
     return holds.begin(tx, provider, reason, code)
 
 
 def _release(tx: Tx, provider: str) -> None:
     if holds.release(tx, provider):
-        message = "the network takes this app again; what was held goes out"
+        message = "the network accepts this app again; held deliveries are sent"
         tx.after_commit(partial(log.info, message, provider=provider))
 
 

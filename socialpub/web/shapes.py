@@ -64,7 +64,7 @@ def read_instant(value: Any) -> datetime:
         instant = datetime.fromisoformat(value.upper()).astimezone(UTC)
     except (ValueError, OverflowError):
         # There is no such day or hour, or the offset carries it out of the calendar.
-        raise wrong("is no time of the calendar") from None
+        raise wrong("is not a valid date and time") from None
     return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
 
 

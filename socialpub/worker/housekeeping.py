@@ -20,6 +20,7 @@ log = logging.get_logger("socialpub.sweep")
 
 @dataclass(slots=True)
 class PeriodicTask:
+    name: str
     every_seconds: float
     run: Callable[[Runtime], object]
     due_at: float = 0.0
@@ -30,14 +31,14 @@ class Housekeeping:
     def __init__(self, rt: Runtime) -> None:
         self.rt = rt
         self.tasks = [
-            PeriodicTask(10.0, revocation.start),
-            PeriodicTask(60.0, renew_idle_tokens),
-            PeriodicTask(3600.0, idle_tokens.warn),
-            PeriodicTask(20.0, backfill.ask),
-            PeriodicTask(3600.0, cleanup.clean),
-            PeriodicTask(3600.0, renditions.clean),
-            PeriodicTask(3600.0, lambda rt: rt.write(idempotency.clean)),
-            PeriodicTask(3600.0, lambda rt: rt.write(consents.clean)),
+            PeriodicTask("revocation", 10.0, revocation.start),
+            PeriodicTask("renewal of idle tokens", 60.0, renew_idle_tokens),
+            PeriodicTask("warnings", 3600.0, idle_tokens.warn),
+            PeriodicTask("backfill", 20.0, backfill.ask),
+            PeriodicTask("cleanup", 3600.0, cleanup.clean),
+            PeriodicTask("renditions", 3600.0, renditions.clean),
+            PeriodicTask("idempotency keys", 3600.0, lambda rt: rt.write(idempotency.clean)),
+            PeriodicTask("consents", 3600.0, lambda rt: rt.write(consents.clean)),
         ]
         self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
 
@@ -63,9 +64,9 @@ def run_if_due(rt: Runtime, task: PeriodicTask) -> None:
     try:
         task.run(rt)
     except SocialpubError as error:
-        log.warning("the worker could not do all of its periodic work", reason=error.detail)
+        log.warning("a periodic task could not do all of its work", task=task.name, reason=error.detail)
     except Exception:
-        log.error("a periodic task failed and runs again at its next time", exc_info=True)
+        log.error("a periodic task failed and runs again at its next time", task=task.name, exc_info=True)
 
 
 def renew_idle_tokens(rt: Runtime) -> str | None:

@@ -53,7 +53,9 @@ def run(rt: Runtime) -> int:
         try:
             engine.work(rt, delivery_id)
         except Unavailable as error:
-            log.warning("nothing can be taken up; the reconciler tries again", reason=error.detail)
+            log.warning(
+                "the database is unavailable, so nothing was claimed; the reconciler tries again", reason=error.detail
+            )
 
     rt.wakeup.answer(work)
     rt.wakeup.socket.listen()

@@ -29,7 +29,7 @@ class Reconciler:
     def __init__(self, rt: Runtime) -> None:
         self.rt = rt
         self._woken: dict[str, float] = {}
-        self._heartbeat = PeriodicTask(HEARTBEAT_SECONDS, lambda rt: rt.write(beat))
+        self._heartbeat = PeriodicTask("heartbeat", HEARTBEAT_SECONDS, lambda rt: rt.write(beat))
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
 
     def start(self) -> None:

@@ -41,6 +41,8 @@ class HueyWakeup:
         def deliver(delivery_id: str) -> None:
             self._work(delivery_id)
 
+        # Huey names a task by its module, too. This name lies in queue files that a former version wrote.
+        deliver.__module__ = "socialpub.doorbell"
         self._deliver: Any = self.huey.task(name="deliver")(deliver)
         self._waiting: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._sender = threading.Thread(target=self._send_forever, name="wakeup", daemon=True)

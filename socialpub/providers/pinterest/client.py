@@ -55,7 +55,9 @@ def pages(get: GetPage, url: str, most: int = MOST_PAGES) -> Iterator[tuple[list
         if bookmark is None:
             return
         if bookmark in passed:
-            raise NoAnswer("Pinterest's list goes in circles.", request_id=response.headers.get(REQUEST_ID))
+            raise NoAnswer(
+                "Pinterest returned the same page of its list twice.", request_id=response.headers.get(REQUEST_ID)
+            )
         passed.add(bookmark)
         params = {**params, "bookmark": bookmark}
 

@@ -67,7 +67,7 @@ class PinterestOAuth:
         response = http.call("GET", f"{self._section.api_url}/user_account", token=access_token)
         found = json_object(response)
         if not response.ok:
-            raise TABLE.error(response, endpoint="user_account")
+            raise TABLE.error(response)
         username = text_at(found, "username")
         account_id = text_at(found, "id") or username
         if account_id is None:
@@ -96,7 +96,7 @@ class PinterestOAuth:
         response = _post(http, self._section, "/oauth/token/revoke", {"token": refresh_token or access_token})
         refused = response.status == 403 and json_object(response).get("code") == NOT_PERMITTED_CODE
         if not (response.ok or refused):
-            raise TABLE.error(response, endpoint="oauth/token/revoke")
+            raise TABLE.error(response)
 
     def missing_scopes(self, scopes: frozenset[str]) -> list[str]:
         return missing_scopes(scopes)
@@ -116,7 +116,7 @@ def _ask_for_tokens(http: Http, section: PinterestSection, fields: dict[str, str
     """At the token endpoint a 401 with code 2 speaks of what was given (or of the app's secret): `otherwise`."""
     response = _post(http, section, "/oauth/token", fields)
     if not response.ok:
-        error = TABLE.error(response, endpoint="oauth/token")
+        error = TABLE.error(response)
         if isinstance(error, AuthExpired):
             raise Rejected(
                 otherwise, status=response.status, reauth=True, code=error.code, request_id=error.request_id

@@ -55,7 +55,7 @@ ROWS: tuple[ErrorRow, ...] = (
              codes={"url_ownership_unverified"}),
     ErrorRow("The account does not offer this privacyLevel any more: choose another one and post again.",
              codes={"privacy_level_option_mismatch"}),
-    ErrorRow("Photo drafts need TikTok's app in version 31.8 or newer: update it, then again.",
+    ErrorRow("Photo drafts need TikTok's app in version 31.8 or newer: update it, then create the post again.",
              codes={"app_version_check_failed"}),
     ErrorRow("Check the text, the options and the media; otherwise it is a fault of socialpub.", codes=INVALID),
     ErrorRow("TikTok does not know the post's publish_id, or no longer: look at the profile.",

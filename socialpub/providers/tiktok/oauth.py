@@ -88,7 +88,7 @@ class TikTokOAuth:
             token=access_token,
             params={"fields": ",".join(fields)},
         )
-        user = object_at(_data(response, "user info"), "user")
+        user = object_at(_data(response), "user")
         open_id = text_at(user, "open_id")
         if open_id is None:
             raise NoAnswer("TikTok's answer does not say whose account this is.")
@@ -149,7 +149,7 @@ def _tokens(response: HttpResponse, doing: str, *, login: bool = False) -> Token
     )
 
 
-def _data(response: HttpResponse, endpoint: str) -> dict[str, Any]:
+def _data(response: HttpResponse) -> dict[str, Any]:
     """What an envelope holds. Raises what its error means."""
     body, status = read_error(response), response.status
     code = body.code
@@ -159,7 +159,7 @@ def _data(response: HttpResponse, endpoint: str) -> dict[str, Any]:
     quoted = body.message or code or f"HTTP {status}"
     if code == "rate_limit_exceeded" or status == 429:
         wait = seconds_in_header(response, "retry-after")
-        raise Throttled("TikTok's rate limit is reached.", retry_after_seconds=wait, endpoint=endpoint, **about)
+        raise Throttled("TikTok's rate limit is reached.", retry_after_seconds=wait, **about)
     if code in SCOPE_CODES:
         message = f"TikTok wants a permission that was not granted: {quoted}. Connect the account again."
         raise Rejected(message, status=status, reauth=True, **about)
@@ -177,7 +177,7 @@ def _token_error(response: HttpResponse, doing: str, *, login: bool = False) -> 
     about: dict[str, Any] = {"code": code, "request_id": text_at(found, "log_id")}
     if response.status == 429:
         wait = seconds_in_header(response, "retry-after")
-        return Throttled("TikTok's rate limit is reached.", retry_after_seconds=wait, endpoint="token", **about)
+        return Throttled("TikTok's rate limit is reached.", retry_after_seconds=wait, **about)
     if code is None or code in PASSING_FAULTS:
         return NoAnswer(f"TikTok could not {doing} (HTTP {response.status}).", **about)
     why = TOKEN_FAULTS.get(code) or shortened(text_at(found, "error_description")) or code

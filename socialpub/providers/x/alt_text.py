@@ -24,7 +24,7 @@ def describe(job: Job, section: XSection, index: int) -> Outcome:
     try:
         response = call(job, "POST", f"{section.api_url}/2/media/metadata", json=body)
         if not response.ok:
-            failure = classify(response, endpoint="POST /2/media/metadata", now=job.now, media=True).message
+            failure = classify(response, now=job.now, media=True).message
     except NoAnswer as error:
         upload["alt_tries"] = upload.get("alt_tries", 0) + 1
         if upload["alt_tries"] < TRIES:

@@ -22,7 +22,7 @@ NO_MEDIA_SCOPE = (
     "it. Posts without media still work."
 )
 NO_CREDITS = "The app has no credits left or is at its spending limit: top it up at console.x.com."
-WINDOW_FULL = "The window of this endpoint is full."
+WINDOW_FULL = "X's rate limit for this endpoint is reached."
 DAILY_LIMIT_CODES = frozenset({185, 344})
 DAILY_PAUSE_SECONDS = 3 * HOUR
 """X names no end for an account's posts per day, which it counts in half-hour slices: hours, it is advised."""
@@ -79,15 +79,15 @@ ROWS: tuple[ErrorRow, ...] = (
 )  # fmt: skip
 
 
-def classify(response: HttpResponse, *, endpoint: str, now: datetime | None, media: bool = False) -> Rejection:
-    """What a failed call means for its post; `endpoint` is X's unit of rate limits, `media` marks the upload calls.
+def classify(response: HttpResponse, *, now: datetime | None, media: bool = False) -> Rejection:
+    """What a failed call means for its post; `media` marks the upload calls.
 
     Raises as `ErrorTable.classify`.
     """
     body = read_error(response)
     if media and response.status == 403 and body.message.lower() in ("", "forbidden") and body.code is None:
         return Rejection(NO_MEDIA_SCOPE, 403, "403", request_id=body.request_id)
-    return TABLE.classify(response, endpoint=endpoint, now=now)
+    return TABLE.classify(response, now=now)
 
 
 def read_error(response: HttpResponse) -> ErrorBody:
@@ -161,4 +161,6 @@ def _message(row: ErrorRow, status: int, body: ErrorBody, _: float | None) -> st
     return f"X refused (HTTP {status}){quoted} {row.advice}"
 
 
-TABLE = ErrorTable(ROWS, ErrorRow("See what it says."), read_error, _wait_seconds, _message)
+TABLE = ErrorTable(
+    ROWS, ErrorRow("Read X's message above, correct the post and create it again."), read_error, _wait_seconds, _message
+)

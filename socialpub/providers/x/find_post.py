@@ -59,7 +59,7 @@ def look(job: Job, section: XSection) -> Look | CannotTell:
 def _read(job: Job, url: str, params: dict[str, str]) -> dict[str, Any]:
     response = call(job, "GET", url, params=params)
     if not response.ok:
-        raise classify(response, endpoint="GET /2/users/:id/tweets", now=job.now).rejected()
+        raise classify(response, now=job.now).rejected()
     request_id = response.headers.get(REQUEST_ID)
     body = response.json()
     # An empty timeline has no `data`, but says that it found nothing; anything else was no look.

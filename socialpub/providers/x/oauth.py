@@ -80,7 +80,7 @@ class XOAuth:
             params={"user.fields": USER_FIELDS},
         )
         if response.status != 200:
-            raise classify(response, endpoint="GET /2/users/me", now=None).rejected()
+            raise classify(response, now=None).rejected()
         user = object_at(as_object(response.json()), "data")
         account_id = text_at(user, "id")
         if account_id is None:
@@ -176,7 +176,6 @@ def _fail(response: HttpResponse, section: XSection) -> NoReturn:
         raise Throttled(
             "X asks to wait before the next request for a token.",
             retry_after_seconds=reset_in(response.headers, None),
-            endpoint="POST /2/oauth2/token",
             request_id=request_id,
         )
     body = read_error(response)

@@ -67,7 +67,7 @@ def permalink(username: str | None, post_id: str) -> str:
 
 
 def _refused(job: Job, response: HttpResponse) -> Outcome:
-    rejection = classify(response, endpoint="POST /2/tweets", now=job.now)
+    rejection = classify(response, now=job.now)
     if rejection.reason is Reason.DUPLICATE and job.unknown_before:
         message = "X says that it has this text already, so the earlier attempt probably went through."
         return Unknown(message, rejection.code)

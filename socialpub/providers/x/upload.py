@@ -62,7 +62,7 @@ def upload_image(job: Job, section: XSection, index: int) -> Outcome:
     if response.ok:
         upload = opened(job, response)
         return Done(remember(job.memo, index, {**upload, "ready_at": job.now.timestamp()}))
-    rejection = _rejection(job, response, "POST /2/media/upload")
+    rejection = _rejection(job, response)
     if rejection.reason is Reason.TOO_LARGE and max_bytes // 2 >= IMAGE_MIN_BYTES:
         otherwise = Refused(rejection.message)
         return start_over(job, index, "X found the picture too large", 4, otherwise, max_bytes=max_bytes // 2)
@@ -88,7 +88,7 @@ def initialize(job: Job, section: XSection, index: int) -> Outcome:
         },
     )
     if not response.ok:
-        return _rejection(job, response, "POST /2/media/upload/initialize").refused()
+        return _rejection(job, response).refused()
     chunk = upload.get("chunk_bytes") or chunk_bytes(media.size_bytes)
     return Done(remember(job.memo, index, {**opened(job, response), "chunk_bytes": chunk, "segment": 0}))
 
@@ -119,7 +119,7 @@ def append(job: Job, section: XSection, index: int) -> Outcome:
                     "media": _slice(media, offset, min(chunk, media.size_bytes - offset)),
                 },
             )
-            rejection = None if response.ok else _rejection(job, response, "POST /2/media/upload/append")
+            rejection = None if response.ok else _rejection(job, response)
         except ProviderError as error:
             if upload["segment"] == began_at:
                 raise
@@ -145,7 +145,7 @@ def finalize(job: Job, section: XSection, index: int) -> Outcome:
     # Without a JSON object as its body the call is refused.
     response = call(job, "POST", f"{section.api_url}/2/media/upload/{upload['id']}/finalize", json={})
     if not response.ok:
-        return _restart(job, index, _rejection(job, response, "POST /2/media/upload/finalize"))
+        return _restart(job, index, _rejection(job, response))
     data = data_of(response)
     if isinstance(data.get("expires_after_secs"), int):
         upload["expires_at"] = end_of(job, data["expires_after_secs"])
@@ -171,7 +171,7 @@ def await_processing(job: Job, section: XSection, index: int) -> Outcome:
         job, "GET", f"{section.api_url}/2/media/upload", params={"command": "STATUS", "media_id": upload["id"]}
     )
     if not response.ok:
-        return _restart(job, index, _rejection(job, response, "GET /2/media/upload"))
+        return _restart(job, index, _rejection(job, response))
     processing = data_of(response).get("processing_info")
     if not isinstance(processing, dict) or processing.get("state") == "succeeded":
         upload["ready_at"] = job.now.timestamp()
@@ -200,8 +200,8 @@ def _may_halve(media: MediaFile, chunk: int) -> bool:
     return half >= limits.CHUNK_MIN_BYTES and math.ceil(media.size_bytes / half) <= limits.SEGMENTS
 
 
-def _rejection(job: Job, response: HttpResponse, endpoint: str) -> Rejection:
-    return classify(response, endpoint=endpoint, now=job.now, media=True)
+def _rejection(job: Job, response: HttpResponse) -> Rejection:
+    return classify(response, now=job.now, media=True)
 
 
 def _restart(job: Job, index: int, rejection: Rejection) -> Outcome:

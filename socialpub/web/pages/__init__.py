@@ -1,1 +1,1 @@
-"""What a browser sees."""
+"""HTML pages: where a consent ends, what each problem means, TikTok's verification file."""

@@ -38,14 +38,14 @@ def test_idle_tokens_are_renewed_when_their_time_has_come_and_not_before(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     clock.forward(MONTH - 1)
-    assert idle_tokens.keep_alive(rt) is None
+    assert idle_tokens.keep_alive(rt, held=()) is None
     clock.forward(1)
-    assert idle_tokens.keep_alive(rt) == profile
+    assert idle_tokens.keep_alive(rt, held=()) == profile
     assert network.oauth.refreshes == ["refresh-0"]
     assert row(rt, profile)["renewed_at"] == rt.stamp()
-    assert idle_tokens.keep_alive(rt) is None
+    assert idle_tokens.keep_alive(rt, held=()) is None
     clock.forward(MONTH)
-    assert idle_tokens.keep_alive(rt) == profile
+    assert idle_tokens.keep_alive(rt, held=()) == profile
 
 
 def test_a_profile_in_daily_use_is_left_alone(
@@ -54,7 +54,7 @@ def test_a_profile_in_daily_use_is_left_alone(
     for _ in range(60):
         clock.forward(DAY)
         assert renewal.fresh(rt, profile)
-        assert idle_tokens.keep_alive(rt) is None
+        assert idle_tokens.keep_alive(rt, held=()) is None
     assert len(network.oauth.refreshes) == 60, "those of its posts"
 
 
@@ -64,7 +64,7 @@ def test_profiles_take_turns_the_longest_waiting_first(rt: Runtime, network: Scr
         profiles_by_age.append(add_profile(rt, account_id=str(number)))
         clock.forward(1)
     clock.forward(MONTH)
-    assert [idle_tokens.keep_alive(rt) for _ in range(4)] == [*profiles_by_age, None]
+    assert [idle_tokens.keep_alive(rt, held=()) for _ in range(4)] == [*profiles_by_age, None]
 
 
 def test_a_paused_copy_keeps_nothing_alive(
@@ -72,7 +72,7 @@ def test_a_paused_copy_keeps_nothing_alive(
 ) -> None:
     rt.write(deliveries.pause)
     clock.forward(2 * MONTH)
-    assert idle_tokens.keep_alive(rt) is None
+    assert idle_tokens.keep_alive(rt, held=()) is None
     assert network.oauth.refreshes == []
 
 
@@ -83,7 +83,7 @@ def test_what_cannot_be_used_is_not_kept_alive(
     add_profile(rt, status=status)
     add_profile(rt, account_id="2", refresh_token=None)
     clock.forward(2 * MONTH)
-    assert idle_tokens.keep_alive(rt) is None
+    assert idle_tokens.keep_alive(rt, held=()) is None
 
 
 @pytest.mark.parametrize(
@@ -101,13 +101,13 @@ def test_a_renewal_that_fails_is_tried_again_later_and_holds_up_nobody(
     other = add_profile(rt, account_id="2")
     clock.forward(MONTH)
     network.oauth.answers = [failure]
-    assert idle_tokens.keep_alive(rt) == profile
+    assert idle_tokens.keep_alive(rt, held=()) == profile
     assert row(rt, profile)["status"] == "active", "the account costs nothing"
-    assert idle_tokens.keep_alive(rt) == other
+    assert idle_tokens.keep_alive(rt, held=()) == other
     clock.forward(after - 1)
-    assert idle_tokens.keep_alive(rt) is None
+    assert idle_tokens.keep_alive(rt, held=()) is None
     clock.forward(1)
-    assert idle_tokens.keep_alive(rt) == profile
+    assert idle_tokens.keep_alive(rt, held=()) == profile
 
 
 def test_a_refused_refresh_token_asks_for_the_owner_once(
@@ -115,9 +115,9 @@ def test_a_refused_refresh_token_asks_for_the_owner_once(
 ) -> None:
     clock.forward(MONTH)
     network.oauth.answers = [Rejected("X does not accept the authorization any more.", status=400, reauth=True)]
-    assert idle_tokens.keep_alive(rt) == profile
+    assert idle_tokens.keep_alive(rt, held=()) == profile
     assert row(rt, profile)["status"] == "reauthRequired"
-    assert idle_tokens.keep_alive(rt) is None
+    assert idle_tokens.keep_alive(rt, held=()) is None
 
 
 def test_a_network_that_refuses_the_app_is_not_asked(
@@ -133,13 +133,13 @@ def test_a_refresh_token_that_ends_soon_is_renewed_whatever_its_age(
 ) -> None:
     profile = add_profile(rt, refresh_expires_at=clocks.after(rt.stamp(), 10 * DAY))
     clock.forward(3 * DAY)
-    assert idle_tokens.keep_alive(rt) is None
+    assert idle_tokens.keep_alive(rt, held=()) is None
     clock.forward(1)
     network.oauth.answers = [Tokens("access-1", "refresh-1", 7200)]
-    assert idle_tokens.keep_alive(rt) == profile
-    assert idle_tokens.keep_alive(rt) is None, "an end that did not move is asked about once a day"
+    assert idle_tokens.keep_alive(rt, held=()) == profile
+    assert idle_tokens.keep_alive(rt, held=()) is None, "an end that did not move is asked about once a day"
     clock.forward(DAY)
-    assert idle_tokens.keep_alive(rt) == profile
+    assert idle_tokens.keep_alive(rt, held=()) == profile
 
 
 def test_access_tokens_that_last_for_weeks_are_renewed_before_they_end(
@@ -148,9 +148,9 @@ def test_access_tokens_that_last_for_weeks_are_renewed_before_they_end(
     network.oauth.refresh_early_seconds = 3 * 86_400
     profile = add_profile(rt, access_expires_at=clocks.after(rt.stamp(), 10 * DAY))
     clock.forward(7 * DAY)
-    assert idle_tokens.keep_alive(rt) is None
+    assert idle_tokens.keep_alive(rt, held=()) is None
     clock.forward(1)
-    assert idle_tokens.keep_alive(rt) == profile
+    assert idle_tokens.keep_alive(rt, held=()) == profile
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ def test_an_account_that_nobody_uses_still_works_after_a_long_time(
     renewals = 0
     for _ in range(days):
         clock.forward(DAY)
-        renewals += idle_tokens.keep_alive(appliance) is not None
+        renewals += idle_tokens.keep_alive(appliance, held=()) is not None
     assert row(appliance, profile)["status"] == "active"
     assert renewal.fresh(appliance, profile)
     assert 2 <= renewals <= days / 20
@@ -192,7 +192,7 @@ def test_a_year_that_no_refresh_begins_anew_is_told_before_it_ends(
 
 def _a_day_passes(appliance: Runtime, clock: HandClock) -> int:
     clock.forward(DAY)
-    idle_tokens.keep_alive(appliance)
+    idle_tokens.keep_alive(appliance, held=())
     return idle_tokens.warn(appliance)
 
 
@@ -253,4 +253,4 @@ def test_an_account_from_before_the_upkeep_is_counted_from_when_it_was_made(
 
     rt.db.write(forget)
     clock.forward(MONTH)
-    assert idle_tokens.keep_alive(rt) == profile
+    assert idle_tokens.keep_alive(rt, held=()) == profile

@@ -18,7 +18,7 @@ from tests.support.scripted_network import ScriptedNetwork
 def test_a_limit_under_the_networks_own_name_keeps_the_others_of_the_profile_quiet(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    network.results["create_post"] = [Throttled("slow down", retry_after_seconds=900, endpoint="POST /2/tweets")]
+    network.results["create_post"] = [Throttled("slow down", retry_after_seconds=900)]
     first, other = accept(rt, profile), accept(rt, profile, body="other")
     drain(rt)
     assert network.asked == ["create_post"], "the other one does not ask again"

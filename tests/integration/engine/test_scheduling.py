@@ -108,8 +108,8 @@ def test_a_hold_is_logged_when_it_begins_and_when_it_ends(
         drain(rt, clock)
     said = [record.getMessage() for record in caplog.records if "this app" in record.getMessage()]
     assert said == [
-        "the network refuses this app; what is due there is held",
-        "the network takes this app again; what was held goes out",
+        "the network refuses this app; its deliveries are held",
+        "the network accepts this app again; held deliveries are sent",
     ]
     assert not any("out of credits" in record.getMessage() for record in caplog.records)
     (begins,) = [record for record in caplog.records if "refuses this app" in record.getMessage()]

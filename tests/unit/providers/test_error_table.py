@@ -67,8 +67,8 @@ def test_what_is_no_rejection_is_raised_and_is_an_error_to_raise(action: Action,
 def test_a_row_may_name_its_own_wait(own: float | None, seconds: float) -> None:
     errors = table(ErrorRow(action=Action.WAIT, wait_seconds=own))
     with pytest.raises(Throttled) as caught:
-        errors.classify(HttpResponse(429), endpoint="posts")
-    assert (caught.value.retry_after_seconds, caught.value.endpoint) == (seconds, "posts")
+        errors.classify(HttpResponse(429))
+    assert caught.value.retry_after_seconds == seconds
 
 
 def test_a_rejection_is_the_end_of_a_post_or_of_a_call() -> None:

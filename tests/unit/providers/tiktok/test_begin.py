@@ -198,7 +198,7 @@ def test_a_barred_account_is_left_alone_for_a_day(step: str, status: int) -> Non
 def test_a_full_day_of_the_account_is_waited_for(step: str, code: str, status: int) -> None:
     with pytest.raises(Throttled) as caught:
         run(step, Script(envelope(status, code)))
-    assert (caught.value.retry_after_seconds, caught.value.endpoint) == (86_400, "")
+    assert caught.value.retry_after_seconds == 86_400
 
 
 @pytest.mark.parametrize("status", [200, 403])

@@ -45,8 +45,11 @@ def fresh(rt: Runtime, profile_id: str) -> str:
     """
     profile = _usable(rt, profile_id)
     token = _access(rt, profile)
-    renew = profile_id in rt.memory(PendingGrants).of_profile or _runs_out(rt, profile)
-    return _renew(rt, profile_id, spent=token) if renew else token
+    if _runs_out(rt, profile):
+        return _renew(rt, profile_id, spent=token)
+    if profile_id in rt.memory(PendingGrants).of_profile:
+        return _renew(rt, profile_id, spent=None)
+    return token
 
 
 def refresh(rt: Runtime, profile_id: str, spent: str) -> str:
@@ -94,11 +97,17 @@ def _runs_out(rt: Runtime, profile: Profile) -> bool:
     return clock.parse(profile.access_expires_at) - rt.now() < early
 
 
-def _renew(rt: Runtime, profile_id: str, spent: str) -> str:
+def _renew(rt: Runtime, profile_id: str, spent: str | None) -> str:
+    """Another token than `spent`; with None the present one, once an answer that still waits for the disk is stored."""
     with lock(rt, profile_id):
         profile = _usable(rt, profile_id)
         token = _access(rt, profile)
-        if token != spent:
+        pending = rt.memory(PendingGrants).of_profile
+        kept = pending.get(profile_id)
+        if kept is not None and _grant(kept[0]) != _grant(profile):
+            del pending[profile_id]  # it was stored a moment ago, or an import brought another grant
+            kept = None
+        if kept is None and token != spent:
             return token  # somebody else has renewed it while we waited
         provider = rt.providers[profile.provider]
         if profile.refresh_token is None:
@@ -106,9 +115,7 @@ def _renew(rt: Runtime, profile_id: str, spent: str) -> str:
             return _give_up(rt, profile, Rejected(f"{reason} Connect the account again.", reauth=True))
         if appliance_state.paused_at(rt.reader):
             raise Paused("Publishing is paused; no token is refreshed meanwhile.")
-        pending = rt.memory(PendingGrants).of_profile
-        kept = pending.get(profile_id)
-        if kept is None or _grant(kept[0]) != _grant(profile):
+        if kept is None:
             asked_at = rt.now()
             try:
                 answer = _ask(rt, provider, profile_id, rt.secrets.open(profile.refresh_token))

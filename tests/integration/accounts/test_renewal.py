@@ -57,6 +57,32 @@ def test_a_token_that_runs_out_is_renewed_and_the_new_pair_is_stored_before_it_i
     assert network.oauth.refreshes == ["refresh-0"]
 
 
+def test_whoever_comes_between_the_storing_of_a_pair_and_its_end_renews_nothing_again(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    """The pair is on the disk, and this process still remembers that it was to be written."""
+    asked, got = threading.Event(), list[str]()
+    late = threading.Thread(target=lambda: got.append(renewal.fresh(rt, profile)))
+
+    class Watched(dict[str, Any]):
+        def __contains__(self, key: object) -> bool:
+            if threading.current_thread() is late:
+                asked.set()
+            return super().__contains__(key)
+
+        def pop(self, *key: Any) -> Any:
+            late.start()
+            assert asked.wait(60)
+            return super().pop(*key)
+
+    rt.memory(renewal.PendingGrants).of_profile = Watched()
+    clock.forward(TWO_HOURS - 299)
+    assert renewal.fresh(rt, profile) == "access-1"
+    late.join()
+    assert got == ["access-1"]
+    assert network.oauth.refreshes == ["refresh-0"]
+
+
 def test_the_end_of_the_refresh_token_is_shown_when_the_network_tells_it(
     rt: Runtime, network: ScriptedNetwork, profile: str
 ) -> None:

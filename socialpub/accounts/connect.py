@@ -16,7 +16,7 @@ from socialpub.accounts import consents, identify, profiles, remedies, token_ans
 from socialpub.accounts.credentials import Credentials
 from socialpub.accounts.profiles import Connected
 from socialpub.core import ids, logging
-from socialpub.core.errors import NotFound, OperatorError, SocialpubError
+from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.db import appliance_state
 from socialpub.db.models import Profile, ProfileStatus
 from socialpub.db.transaction import Reader, Row, Tx
@@ -96,9 +96,7 @@ def redirect_uri(rt: Runtime, provider_name: str) -> str:
 
 def _must_fit(reader: Reader | Tx, provider: Provider, profile_id: str) -> Profile:
     """The profile that is to be connected again. Raises NotFound and OperatorError."""
-    profile = profiles.find(reader, profile_id)
-    if profile is None:
-        raise NotFound("There is no profile with this id.")
+    profile = profiles.get(reader, profile_id)
     if profile.provider != provider.name:
         raise OperatorError(
             f"The profile “{profile.name}” is no account of {provider.label}.",

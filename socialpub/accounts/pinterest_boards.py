@@ -6,7 +6,7 @@ from functools import partial
 from typing import TypeVar
 
 from socialpub.accounts import profiles, remedies, renewal
-from socialpub.core.errors import NotFound, OperatorError
+from socialpub.core.errors import OperatorError
 from socialpub.providers.errors import AuthExpired, ProviderError
 from socialpub.providers.job import Withdrawn
 from socialpub.providers.pinterest.adapter import Pinterest
@@ -29,9 +29,7 @@ def list_all(rt: Runtime, profile_id: str, with_sections: bool = False) -> list[
     Asks the network, so not from the event loop; for sections once more per board. Raises NotFound when there is no
     such profile, OperatorError when its network has no boards or does not tell them.
     """
-    profile = profiles.find(rt.reader, profile_id)
-    if profile is None:
-        raise NotFound("There is no profile with this id.")
+    profile = profiles.get(rt.reader, profile_id)
     provider = rt.providers[profile.provider]
     if not isinstance(provider, Pinterest):
         raise OperatorError(f"“{profile.name}” is an account of {provider.label}, which has no boards.")

@@ -8,7 +8,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from socialpub.core.errors import FieldError, InvalidRequest, NotFound
+from socialpub.accounts import profiles
+from socialpub.core.errors import FieldError, InvalidRequest
 from socialpub.db import profile_rows
 from socialpub.db.transaction import Tx
 from socialpub.providers.content import Options, Problem
@@ -36,9 +37,7 @@ def set_options(rt: Runtime, tx: Tx, profile_id: str, given: Mapping[str, str]) 
     A value is read as JSON where that fits the option and as plain text where not. Raises NotFound, or InvalidRequest
     with every wrong key.
     """
-    profile = profile_rows.find(tx, profile_id)
-    if profile is None:
-        raise NotFound("There is no profile with this id.")
+    profile = profiles.get(tx, profile_id)
     provider = rt.providers[profile.provider]
     stored: Options = profile.options
     problems: list[Problem] = []

@@ -39,6 +39,14 @@ def find(reader: Reader | Tx, profile_id: str) -> Profile | None:
     return profile_rows.find(reader, profile_id)
 
 
+def get(store: Reader | Tx, profile_id: str) -> Profile:
+    """The profile. Raises NotFound."""
+    profile = find(store, profile_id)
+    if profile is None:
+        raise NotFound("There is no profile with this id.")
+    return profile
+
+
 def list_all(reader: Reader) -> list[Row]:
     """Every profile, oldest first: what the API shows of it, its stored options (JSON), why it needs its owner, and
     whether its access can be renewed without one."""
@@ -107,7 +115,7 @@ def save(
 
 def rename(rt: Runtime, tx: Tx, profile_id: str, name: str) -> None:
     """Change the label. Posts keep the one they were accepted under; log entries from now on have the new one."""
-    _must_exist(tx, profile_id)
+    get(tx, profile_id)
     profile_rows.update(tx, profile_id, name=check_name(name), updated_at=tx.stamp)
 
 
@@ -118,7 +126,7 @@ def require_reauth(rt: Runtime, tx: Tx, profile_id: str, reason: str) -> None:
 
 def disconnect(rt: Runtime, tx: Tx, profile_id: str) -> None:
     """End the connection; again is fine. The tokens stay for their revocation, which `revocation.py` does."""
-    if _must_exist(tx, profile_id).status is ProfileStatus.DISCONNECTED:
+    if get(tx, profile_id).status is ProfileStatus.DISCONNECTED:
         return
     profile_rows.update(
         tx,
@@ -129,10 +137,3 @@ def disconnect(rt: Runtime, tx: Tx, profile_id: str) -> None:
         expires_at=None,
         reason=None,
     )
-
-
-def _must_exist(tx: Tx, profile_id: str) -> Profile:
-    profile = profile_rows.find(tx, profile_id)
-    if profile is None:
-        raise NotFound("There is no profile with this id.")
-    return profile

@@ -184,8 +184,7 @@ def _store(rt: Runtime, tx: Tx, provider: Provider, profile: Profile, answer: To
         del columns["expires_at"]  # a profile that is disconnected keeps the pair only for its revocation
     profile_rows.update(tx, profile.id, **columns)
     scopes = grant.scopes or frozenset()
-    if known.status is not ProfileStatus.ACTIVE:
-        return
+    # Of a profile in another state this changes nothing: only an active one becomes `reauthRequired`.
     if not provider.oauth.can_publish(scopes):
         missing = " ".join(provider.oauth.missing_scopes(scopes))
         profiles.require_reauth(rt, tx, profile.id, f"Nothing can be published with the new grant: {missing}")

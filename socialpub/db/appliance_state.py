@@ -5,7 +5,7 @@ Each name stands once, here. Values are texts; what is a time is a stamp (`core/
 
 from typing import Protocol
 
-from socialpub.db.transaction import Row, Value
+from socialpub.db.transaction import Reader, Tx, Value
 
 PAUSED_AT = "paused_at"
 """Since when no delivery starts. Absent while publishing goes on."""
@@ -23,19 +23,13 @@ SECRET_KEY = "secret_key"  # noqa: S105  a name, no secret
 """The check value of the `secret.key` that seals this database's tokens."""
 
 
-class Store(Protocol):
-    """A `Reader`, or a `Tx` for what is read inside a write."""
-
-    def one(self, sql: str, params: tuple[Value, ...] = ..., /) -> Row | None: ...
-
-
 class Writable(Protocol):
     """A `Tx`, or the connection to a copy that nobody has opened yet."""
 
     def execute(self, sql: str, params: tuple[Value, ...] = ..., /) -> object: ...
 
 
-def get(store: Store, name: str) -> str | None:
+def get(store: Reader | Tx, name: str) -> str | None:
     row = store.one("SELECT value FROM appliance WHERE name = ?", (name,))
     return None if row is None else str(row[0])
 
@@ -64,11 +58,11 @@ def remove(tx: Writable, name: str) -> None:
     tx.execute("DELETE FROM appliance WHERE name = ?", (name,))
 
 
-def paused_at(store: Store) -> str | None:
+def paused_at(store: Reader | Tx) -> str | None:
     """Since when nothing starts, or None."""
     return get(store, PAUSED_AT)
 
 
-def restored_from(store: Store) -> str | None:
+def restored_from(store: Reader | Tx) -> str | None:
     """The instant of the copy that this installation was restored from, until it has been resumed; else None."""
     return get(store, RESTORED_FROM)

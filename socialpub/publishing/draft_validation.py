@@ -26,9 +26,10 @@ def validate(rt: Runtime, reader: Reader, draft: Draft, caller: Caller) -> list[
     Raises InvalidRequest where `create` would.
     """
     checked = []
-    for profile in drafts.targets(reader, draft, caller, rt.now()):
+    targets = drafts.targets(reader, draft, caller, rt.now())
+    content = post_content.of_draft(rt, reader, draft)
+    for profile in targets:
         options = drafts.options_for(rt, profile, draft.options)
-        content = post_content.of_draft(rt, reader, draft)
         problems = post_content.check(rt, profile, content, options)
         provider = rt.providers[profile.provider]
         notes = provider.notes(content, provider.read_options(options)[0])

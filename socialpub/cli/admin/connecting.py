@@ -14,7 +14,7 @@ from socialpub.cli.admin.profiles import print_connected
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.errors import CommandError
 from socialpub.cli.output import format_time, print_note, spinner
-from socialpub.core.errors import NotFound, OperatorError
+from socialpub.core.errors import OperatorError
 from socialpub.providers.errors import ProviderError
 from socialpub.providers.job import Withdrawn
 from socialpub.runtime import Runtime
@@ -64,9 +64,7 @@ def refresh_profile(context: CommandContext, profile_id: str) -> None:
     Rarely needed: tokens are renewed before they are used, and before they expire while nobody uses them.
     """
     with context.open() as rt:
-        profile = profiles.find(rt.reader, profile_id)
-        if profile is None:
-            raise NotFound("There is no profile with this id.")
+        profile = profiles.get(rt.reader, profile_id)
         provider = rt.providers[profile.provider]
         try:
             with spinner(f"Asking {provider.label} for new tokens"):
@@ -80,8 +78,7 @@ def refresh_profile(context: CommandContext, profile_id: str) -> None:
             raise CommandError(paused.message, "To continue, run: socialpub admin resume") from None
         except ProviderError as error:
             raise CommandError(error.message, remedies.after_failure(provider, error)) from None
-        profile = profiles.find(rt.reader, profile_id)
-    assert profile is not None
+        profile = profiles.get(rt.reader, profile_id)
     until = f", valid until {format_time(profile.access_expires_at)}" if profile.access_expires_at else ""
     print_note(f"The profile “{profile.name}” has a new access token{until}.")
     if profile.refresh_expires_at:

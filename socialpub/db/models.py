@@ -136,6 +136,8 @@ class Progress:
     """Why the outcome is not known."""
     since: str | None = None
     """When the first commit of unknown outcome was announced: what is read back begins there."""
+    dated_since: str | None = None
+    """The same moment on the network's clock, where that was known."""
     restored: bool = False
     """It was due while this copy was not in charge: the original may have sent it, and this one never does."""
     stopped: bool = False

@@ -58,6 +58,9 @@ class ErrorBody:
     texts: tuple[str, ...] = field(default=(), repr=False)
     """Every sentence of it, lower case; may quote the request."""
     request_id: str | None = None
+    own_form: bool = True
+    """Whether it is written as this network writes its refusals. A page of something in between, or nothing at all, is
+    no answer, whatever its status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,8 @@ class Rejection:
 class ErrorTable:
     """One network's rows, and the functions that are its own."""
 
+    network: str
+    """As people write it."""
     rows: tuple[ErrorRow, ...]
     unlisted: ErrorRow
     """Stands for a refusal that no row knows."""
@@ -132,6 +137,9 @@ class ErrorTable:
         Raises `AuthExpired`, `Throttled`, `AppRefused`, and `NoAnswer` for everything that is no answer.
         """
         status, body = response.status, self.read(response)
+        if not body.own_form:
+            message = f"Something between here and {self.network} answered in its place (HTTP {status})."
+            raise NoAnswer(message, code=str(status), request_id=body.request_id)
         row = find_row(self.rows, status, body) or self.unlisted
         code, request_id = body.code or str(status), body.request_id
         seconds = None

@@ -39,6 +39,10 @@ def _no_address(_: MediaFile) -> str:
     raise ValueError("this job was given no address to serve files from")
 
 
+def _no_commit() -> datetime:
+    raise ValueError("there is nothing to read back before a commit")
+
+
 @dataclass(slots=True)
 class Job:
     """Everything one run of one step may know and use."""
@@ -54,11 +58,15 @@ class Job:
     fit: Callable[[MediaFile, ImageLimits], MediaFile]
     """A version of the image within the limits (the file itself when it fits). Raises `Unfit`."""
     now: datetime
-    """When this run began."""
+    """When this run began, on a clock of ours that goes on evenly when the wall clock is set. It is for pauses and ages
+    in the memo; what a network dates is compared with `since` and with the `Date` of its answers."""
     slice_over: Callable[[], bool]
     """True when this run has had its ten seconds: return `More` and come back."""
     committed_at: datetime | None = None
-    """When the commit was announced; where its outcome is unknown, the first of the two."""
+    """When the commit was announced, on the clock of `now`; where its outcome is unknown, the first of the two."""
+    since: Callable[[], datetime] = field(default=_no_commit, repr=False)
+    """The earliest moment, on the network's own clock, at which what the commit made can be dated; a margin is in it.
+    It becomes narrower once the network has answered in this run: ask again after the answer."""
     unknown_before: bool = False
     """The commit has run once before with an unknown outcome (a "duplicate" answer is then good news)."""
     public_url: Callable[[MediaFile], str] = field(default=_no_address, repr=False)

@@ -56,10 +56,12 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The app, not this post: hold the whole network and probe slowly."""
+    """The app, not this post: hold the whole network and probe slowly. From a question (reading back, a poll) it holds
+    questions only. `this_step`: hold no more than the steps of this name (an upload that goes nowhere)."""
 
     reason: str
     code: str | None = None
+    this_step: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +88,11 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """It may be up: read the account back."""
+    """It may be up: read the account back. `memo` is kept for a second call, should the account not show it."""
 
     message: str
     code: str | None = None
+    memo: Memo | None = None
 
 
 Outcome = Done | More | Again | Wait | Held | Published | Refused | Unknown
@@ -106,6 +109,9 @@ class Look:
     whole: bool = True
     """False: only one task was asked about, not the account. Another one may hold the post, if somebody else began
     another one."""
+    similar: tuple[str, ...] = ()
+    """Ids of what is of the same kind, in the time, and differs in its words. Where a network has no guard of its own
+    against duplicates it makes "absent" a "cannot tell", unless it belongs to another delivery."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) ->
     delivery.state = State.RUNNING
     delivery.held_by = rt.process.name
     delivery.run_at = tx.stamp
-    deliveries.announce(tx, delivery)
+    deliveries.announce(rt, tx, delivery)
     delivery_rows.store(tx, delivery)
     return delivery
 

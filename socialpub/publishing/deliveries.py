@@ -12,7 +12,7 @@ from socialpub.core.clock import after, parse, stamp
 from socialpub.db import appliance_state, delivery_rows
 from socialpub.db.models import Delivery, State
 from socialpub.db.transaction import Tx
-from socialpub.publishing import attempts, holds, log_entries, post_status, scheduling
+from socialpub.publishing import attempts, holds, log_entries, network_time, post_status, scheduling
 from socialpub.publishing.attempts import Attempt, AttemptOutcome
 from socialpub.publishing.results import Run
 from socialpub.runtime import Runtime
@@ -53,9 +53,10 @@ def steps_done(delivery: Delivery) -> int:
 # --- what claiming and settling share ---------------------------------------------------------------------------
 
 
-def announce(tx: Tx, delivery: Delivery) -> None:
+def announce(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
     if delivery.commits_next:
         delivery.committed_at = tx.stamp
+        network_time.note_announcement(rt, delivery)
 
 
 def requeue(rt: Runtime, tx: Tx, delivery: Delivery, seconds: float, *, ring: bool = True) -> None:

@@ -19,6 +19,7 @@ from socialpub.providers.outcomes import Held, Published, Refused, Unknown
 from socialpub.publishing import (
     call_results,
     claim,
+    network_time,
     post_content,
     read_back,
     renditions,
@@ -105,6 +106,7 @@ def advance(rt: Runtime, delivery: Delivery) -> Delivery | None:
     if following is None and not delivery_rows.is_open(rt.reader, delivery.id):
         renditions.forget(rt, delivery.id)
         read_back.forget_contact(rt, delivery)
+        network_time.forget(rt, delivery.id)
     return following
 
 

@@ -143,7 +143,7 @@ def _go_on(rt: Runtime, tx: Tx, delivery: Delivery) -> Delivery | None:
         deliveries.requeue(rt, tx, delivery, 0)
         return None
     delivery.run_at = tx.stamp
-    deliveries.announce(tx, delivery)
+    deliveries.announce(rt, tx, delivery)
     delivery_rows.store(tx, delivery)
     return delivery
 

@@ -11,7 +11,7 @@ from socialpub.db.models import Delivery, ProfileStatus, Progress, State
 from socialpub.providers.content import Account, Content, ImageLimits, MediaFile
 from socialpub.providers.job import CallTrace, Job, Withdrawn
 from socialpub.providers.protocol import Provider
-from socialpub.publishing import deliveries, renditions
+from socialpub.publishing import deliveries, network_time, renditions
 from socialpub.runtime import Runtime
 
 SLICE_SECONDS = 10.0
@@ -47,6 +47,8 @@ def build(
         finally:
             asked = True
         trace.answered = True
+        if "token" in arguments:  # without one it is not the network's API that answers
+            network_time.note_answer(rt, delivery.provider, answer)
         return answer
 
     def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
@@ -63,6 +65,7 @@ def build(
         now=rt.now(),
         slice_over=lambda: rt.clock.monotonic() - began >= SLICE_SECONDS,
         committed_at=parse(since) if (since := delivery.progress.since or delivery.committed_at) else None,
+        since=lambda: network_time.since(rt, delivery),
         unknown_before=delivery.progress.commits > 0,
         public_url=lambda media: _public_url(rt, media),
         seal=lambda text: rt.secrets.seal(text).decode(),

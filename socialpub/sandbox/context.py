@@ -1,7 +1,7 @@
 """What every network is handed: the time, the ids and the journal of its world."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from socialpub.sandbox.journal import Journal
@@ -19,6 +19,17 @@ class SandboxClock(Protocol):
 class MachineClock:
     def now(self) -> datetime:
         return datetime.now(UTC)
+
+
+class NetworkClock:
+    """One network's own time, which may differ from everybody else's."""
+
+    def __init__(self, clock: SandboxClock) -> None:
+        self._clock = clock
+        self.skew_seconds = 0.0
+
+    def now(self) -> datetime:
+        return self._clock.now() + timedelta(seconds=self.skew_seconds)
 
 
 class IdSequence:
@@ -40,7 +51,9 @@ class IdSequence:
 
 @dataclass(slots=True)
 class SandboxContext:
-    clock: SandboxClock
+    """One network's; the ids and the journal are the same for all."""
+
+    clock: NetworkClock
     ids: IdSequence
     journal: Journal
     serving: bool = False

@@ -4,6 +4,7 @@ A handler runs without an await, so a call either had its whole effect or none, 
 """
 
 from collections.abc import Awaitable, Callable
+from email.utils import format_datetime
 from typing import Any
 
 from starlette.types import Receive, Scope, Send
@@ -54,6 +55,8 @@ class SandboxEndpoint:
             reply = await self._reply(network, request, receive, send)
             if reply is not None:
                 status = reply.status
+                if network.sends_date:
+                    reply.headers = [*reply.headers, ("date", format_datetime(network.now(), usegmt=True))]
                 await _send(reply, send)
         finally:
             network.call_ended(account_id, self.name, status)

@@ -23,11 +23,22 @@ class SandboxNetwork(CallLog, ABC):
         self.tokens = TokenStore(context.clock, self.write)
         self._faults: dict[str, list[Fault]] = {endpoint: [] for endpoint in self.endpoints}
         self._chaos: Chaos | None = None
+        self.sends_date = True
+        """Answers carry a `Date`."""
 
     # --- the world's ---------------------------------------------------------------------------------------------
 
     def now(self) -> datetime:
         return self.context.clock.now()
+
+    @property
+    def clock_skew_seconds(self) -> float:
+        """How far the network's clock is ahead of everybody else's; below zero: behind."""
+        return self.context.clock.skew_seconds
+
+    @clock_skew_seconds.setter
+    def clock_skew_seconds(self, seconds: float) -> None:
+        self.context.clock.skew_seconds = seconds
 
     def timestamp(self) -> float:
         """Now, in Unix seconds."""

@@ -18,7 +18,12 @@ class SandboxServer(uvicorn.Server):
     def __init__(self, world: World) -> None:
         super().__init__(
             uvicorn.Config(
-                create_app(world), log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2
+                create_app(world),
+                log_level="warning",
+                access_log=False,
+                lifespan="off",
+                timeout_graceful_shutdown=2,
+                date_header=False,
             )
         )
         self.world = world

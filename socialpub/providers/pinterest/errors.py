@@ -134,4 +134,4 @@ def _wait_message(status: int, seconds: float | None) -> str:
     return "Pinterest's rate limit is reached."
 
 
-TABLE = ErrorTable(ROWS, ErrorRow(), read_error, _wait_seconds, _message)
+TABLE = ErrorTable("Pinterest", ROWS, ErrorRow(), read_error, _wait_seconds, _message)

@@ -123,4 +123,4 @@ def _message(row: ErrorRow, status: int, body: ErrorBody, _: float | None) -> st
     return row.advice
 
 
-TABLE = ErrorTable(ROWS, UNLISTED, read_error, _wait_seconds, _message)
+TABLE = ErrorTable("TikTok", ROWS, UNLISTED, read_error, _wait_seconds, _message)

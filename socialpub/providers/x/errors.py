@@ -162,5 +162,10 @@ def _message(row: ErrorRow, status: int, body: ErrorBody, _: float | None) -> st
 
 
 TABLE = ErrorTable(
-    ROWS, ErrorRow("Read X's message above, correct the post and create it again."), read_error, _wait_seconds, _message
+    "X",
+    ROWS,
+    ErrorRow("Read X's message above, correct the post and create it again."),
+    read_error,
+    _wait_seconds,
+    _message,
 )

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from socialpub.core.settings.networks import XSection
+from socialpub.providers.comparison import nfc
 from socialpub.providers.errors import NoAnswer
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import CannotTell, Look, Published
@@ -18,7 +19,7 @@ from socialpub.providers.x import limits
 from socialpub.providers.x.client import call
 from socialpub.providers.x.errors import REQUEST_ID, classify
 from socialpub.providers.x.publish import permalink
-from socialpub.providers.x.text import normalize, weigh
+from socialpub.providers.x.text import weigh
 
 FIELDS = "attachments,created_at,entities,note_tweet,text"
 """In the words of OpenAPI 2.166, which describes this request wholly; 2.167 renamed the parameter."""
@@ -148,7 +149,7 @@ def _stands_for(pattern: str, word: str) -> bool:
 
 def _plain(text: str, reply: bool) -> str:
     """One form for both sides: NFC, single spaces, links without scheme and closing slash."""
-    text = normalize(_unescaped(text))
+    text = nfc(_unescaped(text))
     if reply:
         text = re.sub(r"^(\s*@\w+)+\s*", "", text)
     text = re.sub(r"https?://", "", text, flags=re.IGNORECASE)

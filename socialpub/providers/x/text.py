@@ -7,11 +7,9 @@ On purpose different from the reference: emoji younger than its tables count 2 l
 """
 
 import re
-import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import groupby
 
+from socialpub.providers.comparison import nfc
 from socialpub.providers.content import utf16_units
 from socialpub.providers.x import emoji, links
 
@@ -64,7 +62,7 @@ class Weighed:
 
 def weigh(text: str, config: Config = V3) -> Weighed:
     """Weigh a text as X does; any text, in time proportional to its length."""
-    normal = normalize(text)
+    normal = nfc(text)
     found = list(links.find(normal))
     widths = {link.start: len(link.text) for link in found}
     emojis = emoji.find(normal) if config.emoji_as_one else {}
@@ -98,15 +96,3 @@ def weigh(text: str, config: Config = V3) -> Weighed:
         valid_range_end=max(fitting_units - 1, 0),
         display_range_end=max(units - 1, 0),
     )
-
-
-def normalize(text: str) -> str:
-    """NFC. Long rows of combining marks are put in order first: the library sorts them in quadratic time."""
-    if text.isascii():
-        return text
-    return unicodedata.normalize("NFC", "".join(_ordered(text)))
-
-
-def _ordered(text: str) -> Iterator[str]:
-    for _, row in groupby(text, key=lambda character: unicodedata.combining(character) > 0):
-        yield from sorted(row, key=unicodedata.combining)

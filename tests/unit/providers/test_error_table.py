@@ -43,7 +43,7 @@ def table(row: ErrorRow) -> ErrorTable:
     def named(response: HttpResponse, body: ErrorBody, now: datetime | None) -> float | None:
         return 30.0
 
-    return ErrorTable((row,), ErrorRow("Unlisted."), lambda _: BODY, named, lambda row, *_: row.advice)
+    return ErrorTable("Net", (row,), ErrorRow("Unlisted."), lambda _: BODY, named, lambda row, *_: row.advice)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from socialpub.accounts import token_answer
 from socialpub.accounts.credentials import Credentials
 from socialpub.core import ids
 from socialpub.core.errors import InvalidRequest, NotFound
-from socialpub.db import profile_rows
+from socialpub.db import delivery_rows, profile_rows
 from socialpub.db.models import Profile, ProfileStatus
 from socialpub.db.transaction import Reader, Row, Tx
 from socialpub.providers.oauth import Identity
@@ -95,6 +95,7 @@ def save(
     known = profile_rows.connected(tx, provider.name, identity.account_id)
     if known is not None:
         profile_rows.update(tx, known, **columns)
+        delivery_rows.wake_waiting_for_owner(tx, known)
         return Connected(known, missing, revived=True)
     profile_id = ids.new(int(tx.now.timestamp() * 1000))
     label = identity.name or identity.username or identity.account_id

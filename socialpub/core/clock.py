@@ -6,6 +6,8 @@ UTC, and wherever they are written down they have exactly one form (`stamp`), so
 
 import time
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
 from typing import Protocol
 
 
@@ -17,7 +19,13 @@ class Clock(Protocol):
         ...
 
     def monotonic(self) -> float:
-        """Seconds of a clock that never goes back; only differences mean anything, only inside one process."""
+        """Seconds of a clock that nobody sets and that counts a suspended machine's time, too. All processes share it
+        while `boot` is the same."""
+        ...
+
+    @property
+    def boot(self) -> str:
+        """Names the run of the machine that `monotonic` belongs to; empty when that is not known."""
         ...
 
 
@@ -26,7 +34,23 @@ class SystemClock:
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        return time.monotonic()
+        return time.clock_gettime(_MONOTONIC)
+
+    @property
+    def boot(self) -> str:
+        return _boot()
+
+
+# What was slept through is time that passed; `time.monotonic` leaves it out on Linux.
+_MONOTONIC = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+@cache
+def _boot() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
 
 
 def stamp(instant: datetime) -> str:

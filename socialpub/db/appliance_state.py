@@ -16,6 +16,9 @@ RESTORED_FROM = "restored_from"
 HEARTBEAT = "heartbeat"
 """When a worker last showed that it lives and can write."""
 
+CLOCK = "clock"
+"""What is known of the wall clock (JSON, `db/clock_jumps.py`)."""
+
 READINESS = "readiness"
 """When readiness last tried a write."""
 

@@ -8,6 +8,9 @@ from socialpub.db.models import Delivery
 from socialpub.db.transaction import Reader, Row, Tx, Value, placeholders
 
 _OPEN = "state IN ('queued', 'running')"
+_HELD = """EXISTS (SELECT 1 FROM hold WHERE hold.provider = delivery.provider {}
+    AND (scope = next_scope OR (scope = '' AND next_scope <> 'questions')))"""
+"""What `publishing/holds.py` holds of a delivery's next step."""
 
 
 # --- one -------------------------------------------------------------------------------------------------------------
@@ -89,6 +92,38 @@ def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+MOVED = "strftime('%Y-%m-%dT%H:%M:%fZ', {}, ?)"
+"""A stamp, moved by what `by` gives."""
+
+
+def by(seconds: float) -> str:
+    """How far `MOVED` moves."""
+    return f"{seconds:+.3f} seconds"
+
+
+def move_waits(tx: Tx, seconds: float, before: str, now: str) -> None:
+    """The wall clock was set by so many seconds, from `before` to `now`: what we wait for, and since when, moves along.
+
+    The times that owners chose stay, and what they become due by now counts as due from now on: nobody is late because
+    a clock was set.
+    """
+    chosen = "scheduled_at IS NOT NULL AND started_at IS NULL"
+    due = f"""CASE WHEN {chosen} AND due_at > :before THEN CASE WHEN due_at > :now THEN due_at ELSE :now END
+        WHEN {chosen} AND due_at > :now THEN due_at ELSE strftime('%Y-%m-%dT%H:%M:%fZ', due_at, :by) END"""
+    tx.execute(
+        f"""UPDATE delivery SET due_at = {due},
+                run_at = CASE WHEN {chosen} AND run_at <= due_at THEN {due}
+                    WHEN {chosen} THEN max(strftime('%Y-%m-%dT%H:%M:%fZ', run_at, :by), {due})
+                    ELSE strftime('%Y-%m-%dT%H:%M:%fZ', run_at, :by) END,
+                started_at = strftime('%Y-%m-%dT%H:%M:%fZ', started_at, :by),
+                committed_at = strftime('%Y-%m-%dT%H:%M:%fZ', committed_at, :by),
+                progress = CASE WHEN json_extract(progress, '$.since') IS NULL THEN progress ELSE json_set(progress,
+                    '$.since', strftime('%Y-%m-%dT%H:%M:%fZ', json_extract(progress, '$.since'), :by)) END
+            WHERE {_OPEN}""",
+        {"before": before, "now": now, "by": by(seconds)},
+    )
+
+
 # --- of one post -----------------------------------------------------------------------------------------------------
 
 
@@ -118,10 +153,11 @@ def running_in(store: Reader | Tx, profile_id: str) -> list[Row]:
 
 
 def oldest_due(reader: Reader, profile_id: str, now: str) -> Delivery | None:
+    """The next one of this lane that nothing holds."""
     row = reader.one(
         f"""SELECT {Delivery.COLUMNS} FROM delivery WHERE profile_id = ? AND state = 'queued' AND run_at <= ?
-            ORDER BY due_at, id LIMIT 1""",
-        (profile_id, now),
+            AND NOT {_HELD.format("AND probe_at > ?")} ORDER BY due_at, id LIMIT 1""",
+        (profile_id, now, now),
     )
     return None if row is None else Delivery.of(row)
 
@@ -153,12 +189,29 @@ def running(reader: Reader) -> list[Row]:
     return reader.all("SELECT id, owner AS held_by FROM delivery WHERE state = 'running'")
 
 
-def due_per_lane(reader: Reader, now: str, without: Collection[str]) -> list[str]:
-    """The id of one due delivery per profile, the longest waiting first; not of the networks `without`."""
+def running_after_death(tx: Tx) -> list[Row]:
+    """What runs and was running before when a process died: id, held_by."""
+    return tx.all(
+        """SELECT id, owner AS held_by FROM delivery
+            WHERE state = 'running' AND json_extract(progress, '$.deaths') > 0"""
+    )
+
+
+def wake_waiting_for_owner(tx: Tx, profile_id: str) -> None:
+    """The account is connected again: what waited for that is due."""
+    tx.execute(
+        """UPDATE delivery SET run_at = ? WHERE profile_id = ? AND state = 'queued' AND run_at > ?
+            AND json_extract(progress, '$.waits_for_owner')""",
+        (tx.stamp, profile_id, tx.stamp),
+    )
+
+
+def due_per_lane(reader: Reader, now: str) -> list[str]:
+    """The id of one due delivery per profile, the longest waiting first; not of what is held and not to be probed."""
     rows = reader.all(
         f"""SELECT min(id), min(run_at) FROM delivery WHERE state = 'queued' AND run_at <= ?
-            AND provider NOT IN ({placeholders(without)}) GROUP BY profile_id ORDER BY 2""",
-        (now, *without),
+            AND NOT {_HELD.format("AND probe_at > ?")} GROUP BY profile_id ORDER BY 2""",
+        (now, now),
     )
     return [row[0] for row in rows]
 
@@ -169,14 +222,14 @@ def next_run_at(reader: Reader, now: str) -> str | None:
     return at
 
 
-def count_overdue(reader: Reader, due_before: str, taken_up_before: str, without: Collection[str]) -> int:
-    """How many wait since before the one instant (not of the networks `without`), or run since before the other."""
+def count_overdue(reader: Reader, due_before: str, taken_up_before: str) -> int:
+    """How many wait since before the one instant (without what is held), or run since before the other."""
     return int(
         reader.value(
             f"""SELECT (SELECT count(*) FROM delivery WHERE state = 'queued' AND run_at < ?
-                    AND provider NOT IN ({placeholders(without)}))
+                    AND NOT {_HELD.format("")})
                 + (SELECT count(*) FROM delivery WHERE state = 'running' AND run_at < ?)""",
-            (due_before, *without, taken_up_before),
+            (due_before, taken_up_before),
         )
     )
 
@@ -201,6 +254,12 @@ def count_by_provider(reader: Reader, state: str) -> list[tuple[str, int]]:
 def open_due_by(tx: Tx, instant: str) -> list[Delivery]:
     """Everything without an outcome whose time has come by then."""
     rows = tx.all(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE {_OPEN} AND due_at <= ?", (instant,))
+    return [Delivery.of(row) for row in rows]
+
+
+def open_due_after(tx: Tx, instant: str) -> list[Delivery]:
+    """Everything without an outcome whose time has not come by then."""
+    rows = tx.all(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE {_OPEN} AND due_at > ?", (instant,))
     return [Delivery.of(row) for row in rows]
 
 

@@ -227,6 +227,8 @@ _HELD_BACK = """
             ELSE h.reason END AS message, h.code AS provider_code, NULL AS request_id,
         CASE WHEN :paused IS NULL THEN h.probe_at END AS next_at
     FROM delivery d LEFT JOIN hold h ON h.provider = d.provider
+        AND h.scope = (SELECT max(scope) FROM hold WHERE provider = d.provider
+            AND (scope = d.next_scope OR (scope = '' AND d.next_scope <> 'questions')))
     WHERE d.post_id = :post AND d.state = 'queued' AND d.run_at <= :now
         AND (:paused IS NOT NULL OR h.provider IS NOT NULL)"""
 

@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from types import TracebackType
 
+_STOPPING = b"stopping"
+
 
 class FileLock:
     """One exclusive flock on one file. Not reentrant; a second opening in the same process counts as another holder."""
@@ -35,6 +37,11 @@ class FileLock:
         fcntl.flock(fd, fcntl.LOCK_EX)
         self._fd = fd
 
+    def write(self, content: bytes) -> None:
+        """Say something about the holder, for others to read."""
+        if self._fd is not None:
+            os.pwrite(self._fd, content, 0)
+
     def release(self) -> None:
         if self._fd is not None:
             os.close(self._fd)
@@ -58,6 +65,7 @@ class ProcessLock:
         self.folder = folder
         self.name = name
         self._in_hand: dict[str, object] = {}
+        self._ended_in_order: set[str] = set()
         self._lock = FileLock(folder / f"{name}.lock")
         if not self._lock.try_acquire():
             raise RuntimeError(f"a process named {name} exists already")
@@ -68,14 +76,25 @@ class ProcessLock:
             return True
         path = self.folder / f"{name}.lock"
         if not path.exists():
+            self._ended_in_order.add(name)
             return False
         lock = FileLock(path)
         if not lock.try_acquire():
             return True
+        if path.read_bytes() == _STOPPING:
+            self._ended_in_order.add(name)
         # Nobody holds it: its process is gone, and names are never used twice.
         path.unlink(missing_ok=True)
         lock.release()
         return False
+
+    def mark_stopping(self) -> None:
+        """This process was asked to end: what it leaves behind is not what killed it. May be called by a signal."""
+        self._lock.write(_STOPPING)
+
+    def ended_in_order(self, name: str) -> bool:
+        """Whether a process that is not alive had been asked to end, rather than died."""
+        return name in self._ended_in_order
 
     def take(self, row_id: str) -> bool:
         """Take a row in hand, for one thread of this process. False: another thread has it."""

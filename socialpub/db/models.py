@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar
 
+QUESTIONS = "questions"
+"""The scope (of holds) of what only asks: reading back, and polls."""
+
 
 class PostStatus(StrEnum):
     PENDING = "pending"
@@ -130,8 +133,16 @@ class Progress:
     commits: int = 0
     """How often the commit was sent with an outcome that stayed unknown."""
     reading_back: bool = False
+    confirming: bool = False
+    """Reading back is one look that must precede the next call."""
+    look_first: bool = False
+    """A restored copy looks for it once before its first step, from `since` on."""
     looks: int = 0
-    """Answered looks at the account since the last unknown outcome."""
+    """Answered looks at the account in this round."""
+    looked_seconds: float = 0.0
+    """How long this round of looks has lasted, on the monotonic clock."""
+    closing: str | None = None
+    """No further call is made: why, as the message with which it fails when the account does not show the post."""
     unknown: str | None = None
     """Why the outcome is not known."""
     since: str | None = None
@@ -142,6 +153,10 @@ class Progress:
     """It was due while this copy was not in charge: the original may have sent it, and this one never does."""
     stopped: bool = False
     """The operator wants no further call made; what was sent is still read back."""
+    waits_for_owner: bool = False
+    """Until the account is connected again; `run_at` is when that is too late."""
+    deaths: int = 0
+    """How many processes in a row have died while they ran its next step."""
     again: dict[str, int] = field(default_factory=dict)
     """How often the delivery went back to an earlier step, per reason."""
 
@@ -170,7 +185,7 @@ class Delivery:
     memo: dict[str, Any]
     progress: Progress
     committed_at: str | None
-    """Set before the commit is sent, cleared when it certainly did not happen."""
+    """Set before the first commit is sent, cleared when it certainly did not happen."""
     content_key: str
 
     COLUMNS: ClassVar[str] = (
@@ -213,6 +228,11 @@ class Delivery:
         return self.plan[self.step][1] if self.plan else "prepare"
 
     @property
+    def asks(self) -> bool:
+        """Whether what runs next only asks a question."""
+        return self.progress.reading_back or self.step_kind == "poll"
+
+    @property
     def commits_next(self) -> bool:
         return not self.progress.reading_back and self.step_kind == "commit"
 
@@ -220,3 +240,8 @@ class Delivery:
     def past_commit(self) -> bool:
         """Whether something may be public already: the commit was announced, or lies behind."""
         return self.committed_at is not None
+
+    @property
+    def may_be_public(self) -> bool:
+        """The same but for a first commit that is announced and not sent yet."""
+        return self.progress.commits > 0 or (self.past_commit and not self.commits_next)

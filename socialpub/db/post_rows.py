@@ -34,6 +34,13 @@ def final_among(reader: Reader, post_ids: Sequence[str]) -> list[str]:
     return found
 
 
+def scheduled(tx: Tx) -> list[Row]:
+    """id, scheduled_at and body of what waits for its time, the next one first."""
+    return tx.all(
+        "SELECT id, scheduled_at, body FROM post WHERE status = ? ORDER BY scheduled_at", (PostStatus.SCHEDULED,)
+    )
+
+
 def count(reader: Reader) -> int:
     return int(reader.value("SELECT count(*) FROM post"))
 

@@ -1,7 +1,7 @@
 """What code is handed to work with the database: one write in progress, or a read-only connection."""
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -27,7 +27,7 @@ class Tx:
         self.now = now
         self.stamp = stamp(now)
 
-    def execute(self, sql: str, params: Sequence[Value] = ()) -> sqlite3.Cursor:
+    def execute(self, sql: str, params: Sequence[Value] | Mapping[str, Value] = ()) -> sqlite3.Cursor:
         return self._connection.execute(sql, params)
 
     def many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:

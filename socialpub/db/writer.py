@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from socialpub.core import logging
 from socialpub.core.clock import Clock
 from socialpub.core.errors import Unavailable
+from socialpub.db.clock_jumps import ClockWatch
 from socialpub.db.locks import Turnstile
 from socialpub.db.transaction import Tx
 
@@ -51,6 +52,7 @@ class Writer:
         self._connection = connection
         self._turnstile = turnstile
         self._clock = clock
+        self._watch = ClockWatch(clock)
         self._busy_seconds = busy_seconds
         self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._closing = threading.Lock()
@@ -115,6 +117,8 @@ class Writer:
                 return
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
+                look = Tx(self._connection, self._clock.now())
+                self._watch.look(look)
                 for call in calls:
                     self._run(call)
                 self._connection.execute("COMMIT")
@@ -125,10 +129,9 @@ class Writer:
         except BaseException as error:  # the writer's thread outlives whatever a write does
             _fail(calls, _as_unavailable(error) if isinstance(error, sqlite3.Error) else error)
             return
-        for call in calls:
-            if call.error is None and call.tx is not None:
-                for after, args in call.tx.committed():
-                    _attempt(after, args)
+        for tx in (look, *(call.tx for call in calls if call.error is None and call.tx is not None)):
+            for after, args in tx.committed():
+                _attempt(after, args)
 
     def _run(self, call: _Call) -> None:
         tx = call.tx = Tx(self._connection, self._clock.now())

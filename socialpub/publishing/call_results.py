@@ -5,7 +5,10 @@ from socialpub.accounts import cooldowns, remedies
 from socialpub.db.models import Delivery, Profile, ProfileStatus
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
 from socialpub.providers.outcomes import Held, Refused, Unknown
-from socialpub.publishing.results import Limited, Result, Retry, Undecidable
+from socialpub.publishing import owner_wait
+from socialpub.publishing.results import Limited, Missing, NeedsOwner, Result, Retry, Undecidable
+
+LONGEST_SENSIBLE_SECONDS = 366 * 86400.0
 
 
 def of_error(delivery: Delivery, error: ProviderError) -> Result:
@@ -16,47 +19,48 @@ def of_error(delivery: Delivery, error: ProviderError) -> Result:
         case Throttled():
             # Under the step's name, which every delivery of the profile shares.
             endpoint = cooldowns.endpoint_of(delivery.step_name)
-            return Limited(error.retry_after_seconds, endpoint, error.message, error.code)
+            return Limited(_sensible(error.retry_after_seconds), endpoint, error.message, error.code)
+        case AppRefused() | Rejected(reauth=False) if delivery.progress.look_first:
+            return Missing()  # what cannot be asked about keeps nothing from being published
         case AppRefused():
             return Held(error.message, error.code)
-        case AuthExpired():
-            return _reconnect(delivery, error)
-        case Rejected() if error.reauth:
-            return _reconnect(delivery, error)
+        case AuthExpired() | Rejected(reauth=True):
+            return NeedsOwner(owner_wait.sentence(delivery.provider, error.message), error.code)
+        case Rejected() if delivery.progress.reading_back:
+            return _not_readable(error.message)
         case Rejected():
-            return not_sendable(delivery, error.message, error.code)
+            return Refused(error.message, error.code)
         case NoAnswer() if commits:
             return Unknown(error.message, error.code)
         case _:
             return Retry(error.message, error.code)
 
 
-def _reconnect(delivery: Delivery, error: ProviderError) -> Result:
-    how = remedies.reconnect(delivery.provider)
-    message = f"{error.message.rstrip('.')}. Connect the account again (`{how}`), then create the post again."
-    if delivery.progress.reading_back:
-        return Undecidable(message)
-    return Refused(message, error.code, reauth=True)
-
-
 def not_sendable(delivery: Delivery, message: str, code: str | None = None) -> Result:
     """Nothing can be sent any more. Whether something is public already cannot be found out either then."""
-    if delivery.progress.reading_back:
-        return Undecidable(f"It could not be read back: {message} Look at the account.")
-    return Refused(message, code)
+    return _not_readable(message) if delivery.may_be_public else Refused(message, code)
 
 
-def why_unusable(profile: Profile) -> str | None:
-    """Why nothing can be sent for this profile, and what to do; None when it can."""
+def _not_readable(message: str) -> Undecidable:
+    return Undecidable(f"It could not be read back: {message} Look at the account.")
+
+
+def of_unusable(delivery: Delivery, profile: Profile) -> Result | None:
+    """What it means that nothing can be sent for this profile; None when it can."""
     match profile.status:
         case ProfileStatus.DISCONNECTED:
             how = remedies.reconnect(profile.provider)
-            return f"The profile was disconnected. Connect the account again (`{how}`) and create the post anew."
+            message = f"The profile was disconnected. Connect the account again (`{how}`) and create the post anew."
+            return not_sendable(delivery, message)
         case ProfileStatus.REAUTH_REQUIRED:
-            why = (profile.reason or "the network refuses its tokens").rstrip(".")
-            return f"The account must be connected again (`{remedies.reconnect(profile.provider)}`): {why}."
+            return NeedsOwner(owner_wait.reason(profile))
         case _:
             return None
+
+
+def _sensible(seconds: float | None) -> float | None:
+    """A wait that a network can have meant: not one in milliseconds, from the past or decades long."""
+    return seconds if seconds is not None and 0 < seconds <= LONGEST_SENSIBLE_SECONDS else None
 
 
 def of_own_failure(delivery: Delivery) -> Result:

@@ -1,14 +1,16 @@
 """Taking a delivery up: who may start what, decided in the write that starts it."""
 
+from socialpub.accounts import profiles
 from socialpub.core.clock import after, parse
 from socialpub.db import appliance_state, delivery_rows
-from socialpub.db.models import Delivery, State
+from socialpub.db.models import Delivery, ProfileStatus, State
 from socialpub.db.transaction import Tx
 from socialpub.publishing import (
     attempts,
     deliveries,
     equal_content,
     holds,
+    owner_wait,
     post_content,
     post_status,
     read_back,
@@ -19,6 +21,9 @@ from socialpub.publishing.results import Preflight, Run
 from socialpub.runtime import Runtime
 
 EQUAL_CONTENT_SECONDS = 15.0
+MOST_DEATHS = 3
+"""So many processes in a row may die in one step of a delivery."""
+SUSPECT_SECONDS = 2.0
 
 
 def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) -> Delivery | None:
@@ -36,10 +41,11 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) ->
     if delivery.state is State.RUNNING:
         if delivery.held_by != rt.process.name and rt.process.is_alive(delivery.held_by or ""):
             return None
-        _take_over(rt, tx, delivery)
+        if not _take_over(rt, tx, delivery):
+            return None
     elif delivery.run_at > tx.stamp:
         return None
-    if _ended_by_patience(rt, tx, delivery) or deliveries.stopped(tx, delivery):
+    if _ended_by_patience(rt, tx, delivery) or deliveries.stopped(tx, delivery) or _owner_comes_first(rt, tx, delivery):
         return None
     if delivery.plan is None and not delivery.progress.reading_back:
         if preflight is None or not _still_fits(rt, tx, delivery, preflight):
@@ -48,8 +54,13 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) ->
             deliveries.fail(tx, delivery, State.FAILED, preflight.refused, Run(tx.stamp))
             return None
         delivery.plan = list(preflight.plan)
+    if delivery.progress.stopped and delivery.may_be_public and not delivery.asks:
+        deliveries.close(rt, tx, delivery, Run(tx.stamp), deliveries.STOPPED)
+        return None
     if _must_wait(rt, tx, delivery):
         return None
+    if not read_back.confirm_first(rt, delivery):
+        holds.take_probe(tx, delivery)
     if delivery.started_at is None:
         delivery.started_at = tx.stamp
         post_status.begin(tx, delivery.post_id)
@@ -66,23 +77,59 @@ def _still_fits(rt: Runtime, tx: Tx, delivery: Delivery, preflight: Preflight) -
     return preflight.options == delivery.options and preflight.content == post_content.of_post(rt, tx, delivery.post_id)
 
 
-def _take_over(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
-    """The owner died in the middle of a step."""
-    if delivery.commits_next and delivery.past_commit:
+def _take_over(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
+    """The owner died in the middle of a step. False: it died there too often, and the delivery has ended."""
+    step = delivery.plan[delivery.step][0] if delivery.plan else "start"
+    if delivery.held_by != rt.process.name and not rt.process.ended_in_order(delivery.held_by or ""):
+        delivery.progress.deaths += 1
+    committing = delivery.commits_next
+    if committing:
         scheduling.keep_distance(rt, tx, delivery)
-        read_back.begin(delivery, "the worker ended while the call was on its way")
+        read_back.begin(rt, delivery, "the worker ended while the call was on its way")
         outcome, message = (
             AttemptOutcome.UNKNOWN,
             "The worker ended while the call was on its way; the account is read back.",
         )
     else:
         outcome, message = AttemptOutcome.RETRYING, "The worker ended in the middle of this step; it runs again."
-    step = delivery.plan[delivery.step][0] if delivery.plan else "start"
     attempts.record(tx, delivery, Attempt(step, delivery.run_at, outcome, message))
     delivery.state = State.QUEUED
     delivery.held_by = None
     delivery.run_at = tx.stamp
+    if delivery.progress.deaths >= MOST_DEATHS and not committing:
+        _end_deadly(tx, delivery, step)
+        return False
     delivery_rows.store(tx, delivery)
+    return True
+
+
+def _end_deadly(tx: Tx, delivery: Delivery, step: str) -> None:
+    """Running it once more would stop everything else once more."""
+    died = f"the worker died {delivery.progress.deaths} times in a row in its step {step}; its log may say why"
+    if delivery.may_be_public:
+        hint = f"{died[0].upper()}{died[1:]}. Look at the account."
+        deliveries.fail_unconfirmed(tx, delivery, hint, Run(tx.stamp))
+    else:
+        message = f"Not sent: {died}. Change the post or its media and create it again."
+        deliveries.fail(tx, delivery, State.FAILED, message, Run(tx.stamp))
+
+
+def _suspect_runs(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
+    """Of what ran when a process died one at a time runs again: the next death shows which it was."""
+    if not delivery.progress.deaths:
+        return False
+    others = delivery_rows.running_after_death(tx)
+    return any(row["id"] != delivery.id and rt.process.works_on(row["held_by"], row["id"]) for row in others)
+
+
+def _owner_comes_first(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
+    """Whether the account must be connected again before anything is asked for it."""
+    profile = profiles.find(tx, delivery.profile_id)
+    if profile is None or profile.status is not ProfileStatus.REAUTH_REQUIRED:
+        delivery.progress.waits_for_owner = False
+        return False
+    owner_wait.begin(rt, tx, delivery, Run(tx.stamp), owner_wait.reason(profile))
+    return True
 
 
 def _ended_by_patience(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
@@ -103,7 +150,7 @@ def _ended_by_patience(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
         return False
     patience = deliveries.hours(publishing.give_up_after)
     since = "the first start" if delivery.started_at else "its time"
-    deliveries.give_up(tx, delivery, Run(tx.stamp), f"gave up {patience} after {since}")
+    deliveries.give_up(rt, tx, delivery, Run(tx.stamp), f"gave up {patience} after {since}")
     return True
 
 
@@ -113,13 +160,15 @@ def _must_wait(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
     if rests is not None:
         until, reason = rests
         if parse(until) > scheduling.patient_until(rt, delivery):
-            deliveries.give_up(tx, delivery, Run(tx.stamp), scheduling.too_long(until, reason))
+            deliveries.give_up(rt, tx, delivery, Run(tx.stamp), scheduling.too_long(until, reason))
         else:
             _put_off(tx, delivery, until, reason)
     elif equal_content.comes_first(tx, delivery):
         until = after(tx.stamp, EQUAL_CONTENT_SECONDS)
         _put_off(tx, delivery, until, "An equal post to this profile is being read back first.")
-    elif not holds.may_pass(tx, delivery.provider):
+    elif _suspect_runs(rt, tx, delivery):
+        delivery_rows.update(tx, delivery.id, run_at=after(tx.stamp, SUSPECT_SECONDS))
+    elif holds.is_closed(tx, delivery):
         pass  # shown from the hold itself; `run_at` stays, so that its release finds it due
     else:
         return False

@@ -3,7 +3,8 @@
 The row is the only truth. A worker may die between any two lines of this file, and the next one must be able to tell
 what is certain and what is not. So a commit (the call that makes something public) is announced in the row before it
 is sent, and what became of it is written down, or read back from the account; it is never guessed and never repeated
-blindly. Taking up is in `claim.py`, writing down in `settle.py`, reading back in `read_back.py`; here is what all use.
+blindly. Taking up is in `claim.py`, writing down in `settle.py`, what the looks come to in `looks.py`; here is what
+all use.
 """
 
 from datetime import timedelta
@@ -12,17 +13,19 @@ from socialpub.core.clock import after, parse, stamp
 from socialpub.db import appliance_state, delivery_rows
 from socialpub.db.models import Delivery, State
 from socialpub.db.transaction import Tx
-from socialpub.publishing import attempts, holds, log_entries, network_time, post_status, scheduling
+from socialpub.publishing import attempts, holds, log_entries, network_time, post_status, read_back, scheduling
 from socialpub.publishing.attempts import Attempt, AttemptOutcome
 from socialpub.publishing.results import Run
 from socialpub.runtime import Runtime
 
 OUTCOME_UNKNOWN = "Outcome unknown: "
 STOPPED = "Stopped by the owner."
+LONGEST_WAIT_SECONDS = 86400.0
+"""Whoever asks for more is asked again after a day."""
 
 
 def stop(tx: Tx, post_id: str) -> None:
-    """Fail what is not past its commit; what may be public already is still read back, but never sent again."""
+    """Fail what is not past its commit; what may be public already is looked for once more, but never sent again."""
     # What was due in a restored copy may have been sent by its original; that is found out when it is resumed.
     unclear = appliance_state.restored_from(tx) is not None
     for delivery in delivery_rows.open_of_post(tx, post_id):
@@ -55,7 +58,8 @@ def steps_done(delivery: Delivery) -> int:
 
 def announce(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
     if delivery.commits_next:
-        delivery.committed_at = tx.stamp
+        if not delivery.progress.commits:
+            delivery.committed_at = tx.stamp
         network_time.note_announcement(rt, delivery)
 
 
@@ -86,22 +90,44 @@ def ask_later(
     message: str,
     code: str | None = None,
 ) -> None:
-    """Ask again in `seconds`; a wait that would outlast the patience ends the delivery at once."""
+    """Ask again in `seconds`, after a day at the latest; a wait that would outlast the patience ends the delivery at
+    once."""
     until = after(tx.stamp, seconds)
     if parse(until) > scheduling.patient_until(rt, delivery):
-        give_up(tx, delivery, run, scheduling.too_long(until, message), code)
+        give_up(rt, tx, delivery, run, scheduling.too_long(until, message), code)
         return
     if stopped(tx, delivery):
         return
-    record_attempt(tx, delivery, run, outcome, message, code, until)
+    seconds = min(seconds, LONGEST_WAIT_SECONDS)
+    record_attempt(tx, delivery, run, outcome, message, code, after(tx.stamp, seconds))
     requeue(rt, tx, delivery, seconds)
 
 
-def give_up(tx: Tx, delivery: Delivery, run: Run, why: str, code: str | None = None) -> None:
-    if delivery.past_commit:
+def give_up(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, why: str, code: str | None = None) -> None:
+    """The patience is over."""
+    if delivery.may_be_public and not delivery.asks:
+        close(rt, tx, delivery, run, f"Not sent again: socialpub {why}. The account does not show the post.", code)
+    elif delivery.past_commit:
         fail_unconfirmed(tx, delivery, f"socialpub {why}.", run, code=code)
     else:
         fail(tx, delivery, State.FAILED, f"Not sent: socialpub {why}.", run, code=code)
+
+
+def close(
+    rt: Runtime,
+    tx: Tx,
+    delivery: Delivery,
+    run: Run,
+    message: str,
+    code: str | None = None,
+    outcome: AttemptOutcome = AttemptOutcome.UNKNOWN,
+) -> None:
+    """End it without another call. One that went before may have arrived, so the account is looked at once more; when it
+    does not show the post, the delivery fails with this message."""
+    shown = f"{message} The account is looked at once more before this counts."
+    record_attempt(tx, delivery, run, outcome, shown, code)
+    read_back.begin_closing(rt, delivery, tx.stamp, message)
+    requeue(rt, tx, delivery, read_back.LOOK_AFTER_SECONDS[0])
 
 
 def fail(

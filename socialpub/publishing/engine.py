@@ -28,7 +28,7 @@ from socialpub.publishing import (
     step_job,
     step_run,
 )
-from socialpub.publishing.results import Limited, Preflight, Result, Retry, Run, Undecidable
+from socialpub.publishing.results import Limited, NeedsOwner, Preflight, Result, Retry, Run, Undecidable
 from socialpub.runtime import Runtime
 
 log = logging.get_logger("socialpub.publisher")
@@ -105,7 +105,7 @@ def advance(rt: Runtime, delivery: Delivery) -> Delivery | None:
         _log(rt, delivery, step, result, run)
     if following is None and not delivery_rows.is_open(rt.reader, delivery.id):
         renditions.forget(rt, delivery.id)
-        read_back.forget_contact(rt, delivery)
+        read_back.forget(rt, delivery.id)
         network_time.forget(rt, delivery.id)
     return following
 
@@ -129,6 +129,8 @@ def _log(rt: Runtime, delivery: Delivery, step: str, result: Result, run: Run) -
     level: logging.Level
     match result:
         case Refused(message) | Unknown(message) | Undecidable(message):
+            level, text = "warning", message
+        case NeedsOwner(message):
             level, text = "warning", message
         case Held(message):
             level, text = "debug", message  # reported once, when the hold begins

@@ -30,6 +30,6 @@ def comes_first(tx: Tx, delivery: Delivery) -> bool:
     first.
     """
     others = delivery_rows.equal_past_commit(tx, delivery)
-    if delivery.progress.reading_back:
+    if delivery.progress.reading_back or delivery.progress.commits:
         return any(other < (delivery.committed_at or "", delivery.id) for other in others)
     return delivery.commits_next and bool(others)

@@ -1,65 +1,96 @@
-"""Holds: a network refuses the whole app, not one post. Everything for it waits once, behind a slow probe."""
+"""Holds: a network refuses the whole app, not one post. Everything for it waits once, behind a slow probe.
 
+A hold has a scope. A refusal of what publishes holds all of that; a refusal of a question (reading back, a poll) holds
+questions and never posting; and what one step meets everywhere (a host that is not allowed) holds the steps of that
+name.
+"""
+
+from socialpub.accounts import cooldowns
 from socialpub.core.clock import after
-from socialpub.db.transaction import Reader, Row, Tx
+from socialpub.db import models
+from socialpub.db.models import Delivery
+from socialpub.db.transaction import Reader, Row, Tx, placeholders
+
+QUESTIONS = models.QUESTIONS
+PUBLISHING = ""
+"""The scope of everything that leads to a post."""
 
 PROBE_SECONDS = 15 * 60
-"""How often one delivery asks whether a held network takes the app again."""
+"""How often one delivery asks whether what is held is taken again."""
 
 
-def begin(tx: Tx, provider: str, reason: str, code: str | None) -> str:
-    """Hold everything of this network; returns when the next probe is due."""
+def what(scope: str) -> str:
+    """What a hold of this scope keeps back, in words."""
+    match scope:
+        case "":
+            return "its deliveries are held"
+        case "questions":
+            return "it is asked nothing, and posting goes on"
+        case _:
+            return f"its deliveries are held at the step {scope}"
+
+
+def scopes_of(delivery: Delivery) -> tuple[str, ...]:
+    """The scopes of what this delivery does next."""
+    return (QUESTIONS,) if delivery.asks else (PUBLISHING, cooldowns.endpoint_of(delivery.step_name))
+
+
+def begin(tx: Tx, provider: str, scope: str, reason: str, code: str | None) -> str:
+    """Hold what is in this scope; returns when the next probe is due."""
     probe_at = after(tx.stamp, PROBE_SECONDS)
     tx.execute(
-        """INSERT INTO hold (provider, reason, code, since, probe_at) VALUES (?, ?, ?, ?, ?)
-            ON CONFLICT (provider) DO UPDATE SET reason = excluded.reason, code = excluded.code,
+        """INSERT INTO hold (provider, scope, reason, code, since, probe_at) VALUES (?, ?, ?, ?, ?, ?)
+            ON CONFLICT (provider, scope) DO UPDATE SET reason = excluded.reason, code = excluded.code,
                 probe_at = excluded.probe_at""",
-        (provider, reason, code, tx.stamp, probe_at),
+        (provider, scope, reason, code, tx.stamp, probe_at),
     )
     return probe_at
 
 
-def release(tx: Tx, provider: str) -> bool:
-    """The network takes the app again: what was held goes out. Returns whether it was held."""
-    return tx.execute("DELETE FROM hold WHERE provider = ?", (provider,)).rowcount == 1
+def release(tx: Tx, provider: str, scope: str) -> bool:
+    """It is taken again: what was held goes out. Returns whether it was held."""
+    return tx.execute("DELETE FROM hold WHERE provider = ? AND scope = ?", (provider, scope)).rowcount == 1
 
 
-def may_pass(tx: Tx, provider: str) -> bool:
-    """Whether this network is open, or a probe is due: then the caller is the probe, and the next one waits."""
-    hold = tx.one("SELECT probe_at FROM hold WHERE provider = ?", (provider,))
-    if hold is None:
-        return True
-    if hold["probe_at"] > tx.stamp:
-        return False
-    tx.execute("UPDATE hold SET probe_at = ? WHERE provider = ?", (after(tx.stamp, PROBE_SECONDS), provider))
-    return True
+def is_closed(tx: Tx, delivery: Delivery) -> bool:
+    """Whether something holds what this delivery does next, and no probe is due."""
+    scopes = scopes_of(delivery)
+    where = f"provider = ? AND scope IN ({placeholders(scopes)}) AND probe_at > ?"
+    return tx.one(f"SELECT 1 FROM hold WHERE {where}", (delivery.provider, *scopes, tx.stamp)) is not None
 
 
-def probe_at(tx: Tx, provider: str, at: str) -> None:
-    """Let the next probe of a held network begin at `at`, when that is earlier: the last one showed nothing."""
-    tx.execute("UPDATE hold SET probe_at = min(probe_at, ?) WHERE provider = ?", (at, provider))
+def take_probe(tx: Tx, delivery: Delivery) -> None:
+    """Where something is held this delivery is the probe, and the next one waits."""
+    scopes = scopes_of(delivery)
+    tx.execute(
+        f"UPDATE hold SET probe_at = ? WHERE provider = ? AND scope IN ({placeholders(scopes)})",
+        (after(tx.stamp, PROBE_SECONDS), delivery.provider, *scopes),
+    )
+
+
+def give_back(tx: Tx, provider: str, scopes: tuple[str, ...], at: str) -> None:
+    """The probe showed nothing: let the next one begin at `at`, when that is earlier."""
+    tx.execute(
+        f"UPDATE hold SET probe_at = min(probe_at, ?) WHERE provider = ? AND scope IN ({placeholders(scopes)})",
+        (at, provider, *scopes),
+    )
 
 
 def probe_all(tx: Tx) -> None:
-    """Let every held network be probed at once: the operator has seen to it."""
+    """Let everything that is held be probed at once: the operator has seen to it."""
     tx.execute("UPDATE hold SET probe_at = min(probe_at, ?)", (tx.stamp,))
 
 
-def is_held(store: Reader | Tx, provider: str) -> bool:
-    """Whether this network refuses the app."""
-    return store.one("SELECT 1 FROM hold WHERE provider = ?", (provider,)) is not None
+def is_held(store: Reader | Tx, provider: str, scope: str = PUBLISHING) -> bool:
+    """Whether this scope of the network is held."""
+    return store.one("SELECT 1 FROM hold WHERE provider = ? AND scope = ?", (provider, scope)) is not None
 
 
 def list_all(store: Reader | Tx) -> list[Row]:
-    """The networks that refuse this app: provider, reason, code, since, probe_at."""
-    return store.all("SELECT provider, reason, code, since, probe_at FROM hold ORDER BY provider")
-
-
-def closed(store: Reader | Tx, now: str) -> frozenset[str]:
-    """The names of the held networks whose next probe is not due yet."""
-    return frozenset(row["provider"] for row in list_all(store) if row["probe_at"] > now)
+    """What is held: provider, scope, reason, code, since, probe_at."""
+    return store.all("SELECT provider, scope, reason, code, since, probe_at FROM hold ORDER BY provider, scope")
 
 
 def held(store: Reader | Tx) -> frozenset[str]:
     """The names of the networks that refuse this app."""
-    return frozenset(row["provider"] for row in list_all(store))
+    return frozenset(row["provider"] for row in list_all(store) if row["scope"] == PUBLISHING)

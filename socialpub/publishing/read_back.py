@@ -1,92 +1,101 @@
-"""Reading back: after a commit of unknown outcome the account is looked at until it shows the post, or surely does not.
+"""Reading back: after a call of unknown outcome the account is looked at, and what is remembered of that between looks.
 
-Only an answered, readable list counts as a look, and a post counts as absent only after all the pauses between them.
+Nothing here is stored; whoever settles or claims does that. What the looks come to is judged in `looks.py`.
 """
 
 from dataclasses import dataclass, field
 
-from socialpub.db.models import Delivery, State
-from socialpub.db.transaction import Tx
-from socialpub.publishing import deliveries
-from socialpub.publishing.attempts import AttemptOutcome
-from socialpub.publishing.results import Run
+from socialpub.db.models import Delivery
 from socialpub.runtime import Runtime
 
 LOOK_AFTER_SECONDS = (5.0, 15.0, 30.0, 60.0)
-"""The pauses before the looks at an account after an unknown outcome: lists lag by up to some two minutes. A post that
-none of them shows is absent."""
-
-MOST_COMMITS = 2
-"""The commit and, when the account shows for certain that it did not happen, one more."""
-
-NOT_SENT_BY_A_COPY = (
-    "Not sent: it was due before this restored copy was resumed, and the account does not show it. "
-    "Create the post again if it should still go out."
-)
+"""The pauses before the first looks at an account."""
+LATER_SECONDS = 90.0
+"""The pause before each further one."""
+WITHOUT_RESENDING_SECONDS = 600.0
+"""How long is looked where nothing is ever sent a second time."""
+FRESH_SECONDS = 60.0
+"""A look that is older does not allow a second call."""
 
 LOOK_FIRST = "Look at the account before you post it again."
 
 
 @dataclass(slots=True)
-class LastContacts:
-    """When this process last asked a network about a delivery, on the monotonic clock: the wall clock may jump."""
+class LastLooks:
+    """When this process last had an answered look at a delivery's account, or began to look, on the monotonic clock."""
 
     of_delivery: dict[str, float] = field(default_factory=dict)
 
 
-def begin(delivery: Delivery, why: str) -> None:
-    """The commit may have arrived: from now on the account is looked at instead. Nothing is stored yet."""
+def begin(rt: Runtime, delivery: Delivery, why: str) -> None:
+    """A commit may have arrived: from now on the account is looked at instead."""
     progress = delivery.progress
-    progress.reading_back = True
     progress.commits += 1
-    progress.looks = 0
-    progress.tries = 0
     progress.unknown = why
     progress.since = progress.since or delivery.committed_at
+    begin_round(rt, delivery)
 
 
-def note_contact(rt: Runtime, delivery: Delivery) -> None:
-    """A network was asked about this delivery just now."""
-    rt.memory(LastContacts).of_delivery[delivery.id] = rt.clock.monotonic()
+def begin_closing(rt: Runtime, delivery: Delivery, now: str, message: str) -> None:
+    """No further call will be made, and the first one may have arrived: look as long again, then it ends as failed with
+    this message when the account does not show the post."""
+    delivery.progress.closing = message
+    delivery.started_at = now  # these looks have a patience of their own
+    begin_round(rt, delivery)
 
 
-def forget_contact(rt: Runtime, delivery: Delivery) -> None:
-    rt.memory(LastContacts).of_delivery.pop(delivery.id, None)
-
-
-def seconds_to_wait(rt: Runtime, delivery: Delivery) -> float:
-    """What is left of the pause before the next look, which the wall clock may have jumped over."""
-    last = rt.memory(LastContacts).of_delivery.get(delivery.id)
-    pause = LOOK_AFTER_SECONDS[min(delivery.progress.looks, len(LOOK_AFTER_SECONDS) - 1)]
-    return 0.0 if last is None else pause - (rt.clock.monotonic() - last)
-
-
-def look_again(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, whole: bool) -> None:
-    """The account did not show the post: look again later, or conclude from it. `whole` as in `Look`."""
+def begin_round(rt: Runtime, delivery: Delivery) -> None:
+    """Look from the beginning, for as long as `publishing.resend_after` says."""
     progress = delivery.progress
-    progress.looks += 1
-    progress.tries = 0
-    if progress.looks < len(LOOK_AFTER_SECONDS):
-        seconds = LOOK_AFTER_SECONDS[progress.looks]
-        message = "The account does not show the post yet; looking again."
-        deliveries.ask_later(rt, tx, delivery, run, seconds, AttemptOutcome.WAITING, message)
-        return
-    # Absent: looked long enough, it is not there.
-    if progress.restored and whole:
-        deliveries.fail(tx, delivery, State.FAILED, NOT_SENT_BY_A_COPY, run)
-    elif progress.restored:
-        hint = f"The upload that this copy knows of never ended; the original may have begun another. {LOOK_FIRST}"
-        deliveries.fail_unconfirmed(tx, delivery, hint, run)
-    elif progress.stopped:
-        deliveries.fail(tx, delivery, State.FAILED, deliveries.STOPPED, run)
-    elif progress.commits >= MOST_COMMITS:
-        hint = "The account does not show it even after the second call. Look at the account before you post it again."
-        deliveries.fail_unconfirmed(tx, delivery, hint, run)
-    else:
-        deliveries.record_attempt(
-            tx, delivery, run, AttemptOutcome.DONE, "The account does not have the post; it is sent once more."
-        )
-        progress.reading_back = False
-        progress.looks = 0
-        delivery.committed_at = None
-        deliveries.requeue(rt, tx, delivery, 0)
+    progress.reading_back, progress.confirming = True, False
+    progress.looks = progress.tries = 0
+    progress.looked_seconds = 0.0
+    _note(rt, delivery)
+
+
+def confirm_first(rt: Runtime, delivery: Delivery) -> bool:
+    """Whether the account has to be looked at before what comes next; then that look comes next.
+
+    Before a second call it must not be older than a minute, whatever delayed the call. What a restored copy held is
+    looked for once before its first step.
+    """
+    progress = delivery.progress
+    if progress.reading_back:
+        return False
+    last = rt.memory(LastLooks).of_delivery.get(delivery.id)
+    fresh = last is not None and rt.clock.monotonic() - last <= FRESH_SECONDS
+    if not progress.look_first and (fresh or not (delivery.commits_next and progress.commits)):
+        return False
+    progress.reading_back = progress.confirming = True
+    return True
+
+
+def note_look(rt: Runtime, delivery: Delivery) -> None:
+    """The account was looked at and the answer could be read: count the time since the look before."""
+    last = rt.memory(LastLooks).of_delivery.get(delivery.id)
+    if last is not None:  # what another process saw before it ended is not known, and not counted
+        delivery.progress.looked_seconds += rt.clock.monotonic() - last
+    _note(rt, delivery)
+    delivery.progress.looks += 1
+    delivery.progress.tries = 0
+
+
+def seconds_left(rt: Runtime, delivery: Delivery) -> float:
+    """How much longer the account must be looked at before the post counts as absent; 0 when it was long enough."""
+    resend_after = rt.settings.publishing.resend_after
+    seconds = WITHOUT_RESENDING_SECONDS if resend_after is None else resend_after.total_seconds()
+    return max(seconds - delivery.progress.looked_seconds, 0.0)
+
+
+def next_pause(delivery: Delivery) -> float:
+    """Seconds until the next look."""
+    looks = delivery.progress.looks
+    return LOOK_AFTER_SECONDS[looks] if looks < len(LOOK_AFTER_SECONDS) else LATER_SECONDS
+
+
+def forget(rt: Runtime, delivery_id: str) -> None:
+    rt.memory(LastLooks).of_delivery.pop(delivery_id, None)
+
+
+def _note(rt: Runtime, delivery: Delivery) -> None:
+    rt.memory(LastLooks).of_delivery[delivery.id] = rt.clock.monotonic()

@@ -31,6 +31,16 @@ class Missing:
     """One more answered look at the account, and the post is not there. `whole` as in `Look`."""
 
     whole: bool = True
+    similar: bool = False
+    """Something is there that no other delivery made and that could be it, but for its words."""
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsOwner:
+    """The account must be connected again before anything else is asked for it. `message` says how."""
+
+    message: str
+    code: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +50,7 @@ class Undecidable:
     hint: str
 
 
-Result = Outcome | Retry | Limited | Missing | Undecidable
+Result = Outcome | Retry | Limited | Missing | NeedsOwner | Undecidable
 
 
 @dataclass(frozen=True, slots=True)

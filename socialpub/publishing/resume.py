@@ -1,13 +1,14 @@
 """Going on after a pause, and after a restore: a copy never sends what its original may have sent already.
 
 Whatever was due between the copy and the resume is looked for at the account, from the instant of the copy on. If it
-is there it is published; if it is not, or nobody can tell, its message says so. What is due later goes out as always.
+is there it is published; if it is not, or nobody can tell, its message says so. What is due later is looked for once
+before its first call, since its owner may have published it from the original before its time.
 """
 
 from dataclasses import dataclass
 
 from socialpub.core.clock import after
-from socialpub.db import appliance_state, delivery_rows
+from socialpub.db import appliance_state, delivery_rows, post_rows
 from socialpub.db.models import Delivery, State
 from socialpub.db.transaction import Tx
 from socialpub.publishing import attempts, deliveries, post_status, read_back
@@ -18,6 +19,15 @@ MAYBE_SENT = "it was due after this copy was made, and the original may have sen
 
 
 @dataclass(frozen=True, slots=True)
+class ScheduledPost:
+    """A post that waits for its time. `body` is None without a text."""
+
+    id: str
+    scheduled_at: str
+    body: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Resumed:
     too_late: int
     """Posts that waited longer than `max_lateness` and are not sent."""
@@ -25,6 +35,8 @@ class Resumed:
     """Deliveries that were due while this copy was not in charge: they are looked for, and never sent."""
     restored: bool
     """Whether this was the first time since a restore."""
+    scheduled: tuple[ScheduledPost, ...] = ()
+    """What is still to come after a restore: the original may have changed or canceled it."""
 
 
 def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
@@ -34,23 +46,35 @@ def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
     if copied_at is not None:
         for delivery in delivery_rows.open_due_by(tx, tx.stamp):
             if not nothing_was_sent:
-                _read_back_later(tx, delivery, copied_at)
+                _read_back_later(rt, tx, delivery, copied_at)
                 count += 1
             elif not delivery.past_commit:
                 _begin_anew(tx, delivery)
+        if not nothing_was_sent:
+            for delivery in delivery_rows.open_due_after(tx, tx.stamp):
+                _look_first(tx, delivery, copied_at)
         appliance_state.remove(tx, appliance_state.RESTORED_FROM)
-    return Resumed(deliveries.resume(rt, tx), count, copied_at is not None)
+    restored = copied_at is not None
+    scheduled = tuple(ScheduledPost(*row) for row in post_rows.scheduled(tx)) if restored else ()
+    return Resumed(deliveries.resume(rt, tx), count, restored, scheduled)
 
 
-def _read_back_later(tx: Tx, delivery: Delivery, copied_at: str) -> None:
+def _look_first(tx: Tx, delivery: Delivery, copied_at: str) -> None:
+    """However far ahead its time lies, the original may have sent it by now."""
+    if delivery.progress.reading_back or delivery.progress.commits:
+        return  # it is looked for as it is
+    delivery.progress.look_first, delivery.progress.since = True, copied_at
+    delivery_rows.update(tx, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
+
+
+def _read_back_later(rt: Runtime, tx: Tx, delivery: Delivery, copied_at: str) -> None:
     progress = delivery.progress
     progress.restored = True
     delivery.state, delivery.held_by = State.QUEUED, None  # its owner was a process of the original's
     delivery.started_at = tx.stamp  # reading back has a patience of its own
     delivery.run_at = tx.stamp
     if not _is_watched(delivery):
-        progress.reading_back = True
-        progress.looks = progress.tries = 0
+        read_back.begin_round(rt, delivery)
         progress.since = min(progress.since or copied_at, delivery.committed_at or copied_at)
         progress.unknown = progress.unknown or MAYBE_SENT
         delivery.committed_at = delivery.committed_at or copied_at

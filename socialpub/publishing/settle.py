@@ -15,10 +15,21 @@ from socialpub.db import appliance_state, delivery_rows, profile_rows
 from socialpub.db.models import Delivery, Progress, State
 from socialpub.db.transaction import Tx
 from socialpub.providers.outcomes import Again, Done, Held, More, Published, Refused, Unknown, Wait
-from socialpub.publishing import deliveries, equal_content, holds, log_entries, post_status, read_back, scheduling
+from socialpub.publishing import (
+    deliveries,
+    equal_content,
+    holds,
+    log_entries,
+    looks,
+    owner_wait,
+    post_status,
+    read_back,
+    scheduling,
+)
 from socialpub.publishing.attempts import AttemptOutcome
 from socialpub.publishing.deliveries import OUTCOME_UNKNOWN
-from socialpub.publishing.results import Limited, Missing, Result, Retry, Run, Undecidable
+from socialpub.publishing.read_back import LOOK_FIRST
+from socialpub.publishing.results import Limited, Missing, NeedsOwner, Result, Retry, Run, Undecidable
 from socialpub.runtime import Runtime
 
 log = logging.get_logger("socialpub.settlement")
@@ -33,15 +44,15 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
         return None  # the row was taken meanwhile; only a post that is certainly up still counts
     delivery = _copy(delivery)
     delivery.progress.stopped = Progress(**json.loads(row["progress"])).stopped
-    committing = delivery.commits_next
+    delivery.progress.deaths = 0
+    committing, asked, scopes = delivery.commits_next, delivery.asks, holds.scopes_of(delivery)
     if committing and isinstance(result, Done | Published | Unknown):
         scheduling.keep_distance(rt, tx, delivery)
     match result:
         case Done(memo):
             _advance(delivery, memo)
             deliveries.record_attempt(tx, delivery, run, AttemptOutcome.DONE, run.message, step=-1)
-            if committing:
-                _release(tx, delivery.provider)  # a commit that steps follow was taken too
+            _update_holds(tx, delivery, result, run, committing, asked, scopes)
             return _go_on(rt, tx, delivery)
         case More(memo):
             delivery.memo, delivery.progress.tries = memo, 0
@@ -57,12 +68,12 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
         case Limited():
             _clear(delivery, committing)
             seconds = result.seconds if result.seconds is not None else 60 * _backoff(delivery)
-            until = after(tx.stamp, seconds)
+            until = after(tx.stamp, min(seconds, deliveries.LONGEST_WAIT_SECONDS))
             cooldowns.begin(tx, delivery.profile_id, result.endpoint, until, result.message)
             deliveries.ask_later(rt, tx, delivery, run, seconds, AttemptOutcome.WAITING, result.message, result.code)
         case Held(reason, code):
             _clear(delivery, committing)
-            probe_at = _hold(tx, delivery.provider, reason, code)
+            probe_at = _hold(tx, delivery, result)
             if deliveries.stopped(tx, delivery):
                 return None
             deliveries.record_attempt(tx, delivery, run, AttemptOutcome.HELD, reason, code, probe_at)
@@ -75,18 +86,24 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
         case Published():
             _publish(rt, tx, delivery, result, run)
         case Refused():
-            _refuse(tx, delivery, result, run, committing)
-        case Unknown(message, code):
+            _refuse(rt, tx, delivery, result, run, committing)
+        case NeedsOwner(message, code):
+            profile_rows.require_reauth(tx, delivery.profile_id, message)
+            _clear(delivery, committing)
+            if not deliveries.stopped(tx, delivery):
+                owner_wait.begin(rt, tx, delivery, run, message, code)
+        case Unknown(message, code, memo):
+            delivery.memo = memo or delivery.memo
             deliveries.record_attempt(
                 tx, delivery, run, AttemptOutcome.UNKNOWN, f"{message} The account is read back.", code
             )
-            read_back.begin(delivery, message)
+            read_back.begin(rt, delivery, message)
             deliveries.requeue(rt, tx, delivery, read_back.LOOK_AFTER_SECONDS[0])
-        case Missing(whole):
-            read_back.look_again(rt, tx, delivery, run, whole)
+        case Missing():
+            looks.judge(rt, tx, delivery, run, result)
         case Undecidable(hint):
             deliveries.fail_unconfirmed(tx, delivery, hint, run)
-    _update_hold(tx, delivery, result, run, committing)
+    _update_holds(tx, delivery, result, run, committing, asked, scopes)
     return None
 
 
@@ -95,29 +112,42 @@ def _copy(delivery: Delivery) -> Delivery:
     return replace(delivery, progress=replace(delivery.progress, again=dict(delivery.progress.again)))
 
 
-def _update_hold(tx: Tx, delivery: Delivery, result: Result, run: Run, committing: bool) -> None:
-    """What this run shows of an app that was refused. Only a commit that was answered shows that the app is taken
-    again; a run that shows nothing gives its turn as the probe back."""
+def _update_holds(
+    tx: Tx, delivery: Delivery, result: Result, run: Run, committing: bool, asked: bool, scopes: tuple[str, ...]
+) -> None:
+    """What this run shows of what is held: of the app only a commit that was answered, of questions any answer, of a
+    step that it went well. A run that shows nothing gives its turn as the probe back."""
+    if committing and (isinstance(result, Done | Published) or (_is_refusal(result) and run.answered)):
+        _release(tx, delivery.provider, holds.PUBLISHING)
+    if asked and run.answered and not isinstance(result, Held | Retry | Limited | NeedsOwner):
+        _release(tx, delivery.provider, holds.QUESTIONS)
+    if isinstance(result, Done | More) and not asked:
+        _release(tx, delivery.provider, scopes[-1])
     match result:
-        case Published() | Refused(reauth=False) if committing and (run.answered or isinstance(result, Published)):
-            _release(tx, delivery.provider)
-        case Published() | Refused() | Undecidable():
-            holds.probe_at(tx, delivery.provider, tx.stamp)
-        case More() | Again() | Wait():
-            holds.probe_at(tx, delivery.provider, max(tx.stamp, delivery.run_at))
+        case Published() | Refused() | NeedsOwner() | Undecidable():
+            holds.give_back(tx, delivery.provider, scopes, tx.stamp)
+        case More() | Again() | Wait() | Missing():
+            holds.give_back(tx, delivery.provider, scopes, max(tx.stamp, delivery.run_at))
 
 
-def _hold(tx: Tx, provider: str, reason: str, code: str | None) -> str:
-    if not holds.is_held(tx, provider):
+def _is_refusal(result: Result) -> bool:
+    return isinstance(result, Refused) and not result.reauth
+
+
+def _hold(tx: Tx, delivery: Delivery, held: Held) -> str:
+    publishing, *step = holds.scopes_of(delivery)
+    scope = step[0] if held.this_step and step else publishing
+    if not holds.is_held(tx, delivery.provider, scope):
         # Once: what is held meets the same answer at every probe.
-        message = "the network refuses this app; its deliveries are held"
-        tx.after_commit(partial(log.warning, message, provider=provider, reason=reason, code=code))
-    return holds.begin(tx, provider, reason, code)
+        message = f"the network refuses this app; {holds.what(scope)}"
+        about = {"provider": delivery.provider, "reason": held.reason, "code": held.code}
+        tx.after_commit(partial(log.warning, message, **about))
+    return holds.begin(tx, delivery.provider, scope, held.reason, held.code)
 
 
-def _release(tx: Tx, provider: str) -> None:
-    if holds.release(tx, provider):
-        message = "the network accepts this app again; held deliveries are sent"
+def _release(tx: Tx, provider: str, scope: str) -> None:
+    if holds.release(tx, provider, scope):
+        message = "the network accepts this app again; what was held goes on"
         tx.after_commit(partial(log.info, message, provider=provider))
 
 
@@ -126,8 +156,7 @@ def _advance(delivery: Delivery, memo: Mapping[str, Any]) -> None:
     delivery.step += 1
     delivery.progress.tries = 0
     # Read back and found to have arrived: what the following steps see decides.
-    delivery.progress.reading_back = False
-    delivery.progress.looks = 0
+    delivery.progress.reading_back = delivery.progress.confirming = False
     if not delivery.progress.restored:
         delivery.progress.unknown = None
 
@@ -150,7 +179,7 @@ def _go_on(rt: Runtime, tx: Tx, delivery: Delivery) -> Delivery | None:
 
 def _go_back(rt: Runtime, tx: Tx, delivery: Delivery, again: Again, run: Run) -> None:
     if delivery.progress.restored:
-        hint = f"{again.reason.rstrip('.')}, which the original may have done. {read_back.LOOK_FIRST}"
+        hint = f"{again.reason.rstrip('.')}, which the original may have done. {LOOK_FIRST}"
         deliveries.fail_unconfirmed(tx, delivery, hint, run)
         return
     deliveries.record_attempt(
@@ -159,7 +188,8 @@ def _go_back(rt: Runtime, tx: Tx, delivery: Delivery, again: Again, run: Run) ->
     delivery.progress.again[again.reason] = delivery.progress.again.get(again.reason, 0) + 1
     delivery.memo = again.memo
     delivery.step = [name for name, _ in delivery.plan or ()].index(again.step)
-    delivery.committed_at = None
+    if not delivery.progress.commits:
+        delivery.committed_at = None
     if not deliveries.stopped(tx, delivery):
         deliveries.requeue(rt, tx, delivery, again.seconds)
 
@@ -187,15 +217,23 @@ def _publish(rt: Runtime, tx: Tx, delivery: Delivery, post: Published, run: Run)
     post_status.settle_if_resolved(tx, delivery.post_id)
 
 
-def _refuse(tx: Tx, delivery: Delivery, refused: Refused, run: Run, committing: bool) -> None:
+def _refuse(rt: Runtime, tx: Tx, delivery: Delivery, refused: Refused, run: Run, committing: bool) -> None:
+    if refused.rest_seconds:
+        until = after(tx.stamp, min(refused.rest_seconds, deliveries.LONGEST_WAIT_SECONDS))
+        cooldowns.begin(tx, delivery.profile_id, cooldowns.ANY_ENDPOINT, until, refused.message)
     if refused.reauth:
         profile_rows.require_reauth(tx, delivery.profile_id, refused.message)
-    if refused.rest_seconds:
-        until = after(tx.stamp, refused.rest_seconds)
-        cooldowns.begin(tx, delivery.profile_id, cooldowns.ANY_ENDPOINT, until, refused.message)
     # Of a copy's delivery that was not past its commit yet, the original may have begun another task since.
     of_another = delivery.progress.restored and delivery.progress.unknown is not None
-    if delivery.past_commit and not committing and (of_another or not refused.verdict):
+    if refused.reauth and not refused.verdict:
+        _clear(delivery, committing)
+        owner_wait.begin(rt, tx, delivery, run, refused.message, refused.code)
+    elif refused.verdict and not of_another:
+        deliveries.fail(tx, delivery, State.FAILED, refused.message, run, AttemptOutcome.REFUSED, refused.code)
+    elif delivery.may_be_public and not delivery.asks:
+        # The call before this one may have arrived, and this one perhaps was refused because of that.
+        deliveries.close(rt, tx, delivery, run, refused.message, refused.code, AttemptOutcome.REFUSED)
+    elif delivery.may_be_public:
         # A refused question is no verdict on the post.
         deliveries.fail_unconfirmed(tx, delivery, refused.message, run, AttemptOutcome.REFUSED, refused.code)
     else:
@@ -203,8 +241,8 @@ def _refuse(tx: Tx, delivery: Delivery, refused: Refused, run: Run, committing: 
 
 
 def _clear(delivery: Delivery, committing: bool) -> None:
-    """The commit was refused for now or never left: it certainly did not happen."""
-    if committing:
+    """The commit was refused for now or never left: it certainly did not happen. An earlier one may have."""
+    if committing and not delivery.progress.commits:
         delivery.committed_at = None
 
 

@@ -1,12 +1,12 @@
 """What one run of one step may know and use: the job that is handed to a network's adapter."""
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from socialpub.core import signed_urls
 from socialpub.core.clock import parse
-from socialpub.db import delivery_rows
+from socialpub.db import clock_jumps, delivery_rows
 from socialpub.db.models import Delivery, ProfileStatus, Progress, State
 from socialpub.providers.content import Account, Content, ImageLimits, MediaFile
 from socialpub.providers.job import CallTrace, Job, Withdrawn
@@ -62,9 +62,9 @@ def build(
         token=token,
         call=call,
         fit=fit,
-        now=rt.now(),
+        now=clock_jumps.even(rt.reader, rt.clock, rt.now()),
         slice_over=lambda: rt.clock.monotonic() - began >= SLICE_SECONDS,
-        committed_at=parse(since) if (since := delivery.progress.since or delivery.committed_at) else None,
+        committed_at=_committed_at(rt, delivery),
         since=lambda: network_time.since(rt, delivery),
         unknown_before=delivery.progress.commits > 0,
         public_url=lambda media: _public_url(rt, media),
@@ -73,6 +73,11 @@ def build(
         times_back=delivery.progress.again,
         trace=trace,
     )
+
+
+def _committed_at(rt: Runtime, delivery: Delivery) -> datetime | None:
+    since = delivery.progress.since or delivery.committed_at
+    return None if since is None else clock_jumps.even(rt.reader, rt.clock, parse(since))
 
 
 def _public_url(rt: Runtime, media: MediaFile) -> str:

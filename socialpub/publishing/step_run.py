@@ -8,7 +8,7 @@ from socialpub.db.models import Delivery, Profile
 from socialpub.providers.errors import AuthExpired, ProviderError
 from socialpub.providers.job import CallTrace, Unfit, Withdrawn
 from socialpub.providers.outcomes import Again, CannotTell, Done, Look, Refused
-from socialpub.publishing import call_results, post_content, read_back, step_job
+from socialpub.publishing import call_results, post_content, step_job
 from socialpub.publishing.results import Missing, Result, Retry, Undecidable
 from socialpub.runtime import Runtime
 
@@ -19,11 +19,9 @@ def run(rt: Runtime, delivery: Delivery, trace: CallTrace) -> Result:
     """Run the next step, or look at the account when the outcome of the commit is unknown. `trace` takes what the calls
     showed. Whatever a network does becomes a result."""
     profile = _profile(rt, delivery)
-    unusable = call_results.why_unusable(profile)
+    unusable = call_results.of_unusable(delivery, profile)
     if unusable is not None:
-        return call_results.not_sendable(delivery, unusable)
-    if delivery.progress.reading_back and (seconds := read_back.seconds_to_wait(rt, delivery)) > 0.5:
-        return Retry(f"The account is looked at again in {seconds:.0f} s.")
+        return unusable
     try:
         token = renewal.fresh(rt, profile.id)
         try:
@@ -57,20 +55,19 @@ def _converse(rt: Runtime, delivery: Delivery, profile: Profile, token: str, tra
             media.path.stat()
     job = step_job.build(rt, delivery, provider, post_content.account_of(profile), content, token, trace)
     if not delivery.progress.reading_back:
-        read_back.note_contact(rt, delivery)
         outcome = provider.run(delivery.step_name, job)
         return outcome.after(job.times(outcome.reason)) if isinstance(outcome, Again) else outcome
     match provider.recover(job):
         case CannotTell(hint):
-            return Undecidable(hint)
+            return Missing() if delivery.progress.look_first else Undecidable(hint)
         case Done() as arrived:
             return arrived
-        case Look(candidates, whole):
-            read_back.note_contact(rt, delivery)
+        case Look(candidates, whole, similar):
             for post in candidates:
                 if not delivery_rows.is_outcome_of_another(rt.reader, delivery, post.post_id):
                     return post
-            return Missing(whole)
+            others = (delivery_rows.is_outcome_of_another(rt.reader, delivery, post_id) for post_id in similar)
+            return Missing(whole, not all(others))
 
 
 def _profile(rt: Runtime, delivery: Delivery) -> Profile:

@@ -6,6 +6,8 @@ START = datetime(2026, 10, 12, 9, 0, tzinfo=UTC)
 
 
 class HandClock:
+    boot = "hand"
+
     def __init__(self, at: datetime = START) -> None:
         self._now = at
         self._monotonic = 1000.0

@@ -3,7 +3,7 @@
 import click
 
 from socialpub.cli.context import CommandContext, pass_command_context
-from socialpub.cli.output import format_time, print_note
+from socialpub.cli.output import format_time, print_note, print_table
 from socialpub.core import durations
 from socialpub.db import appliance_state
 from socialpub.publishing import deliveries, resume
@@ -31,7 +31,8 @@ def pause(context: CommandContext) -> None:
 def resume_publishing(context: CommandContext, nothing_was_sent: bool) -> None:
     """Let deliveries start again; says what is too late.
 
-    After a restore, what was due since the copy was made is looked up on the accounts first, and never sent.
+    After a restore, what was due since the copy was made is looked up on the accounts first, and never sent; what is
+    still scheduled is listed on standard output.
     """
     with context.open() as rt:
         if appliance_state.paused_at(rt.reader) is None:
@@ -45,6 +46,13 @@ def resume_publishing(context: CommandContext, nothing_was_sent: bool) -> None:
     if resumed.read_back:
         were = "1 delivery was" if resumed.read_back == 1 else f"{resumed.read_back} deliveries were"
         print_note(f"{were} due since the copy was made: the accounts are searched for them, and none of them is sent.")
+    if resumed.scheduled:
+        print_note(
+            "Still scheduled, and sent at its time unless the account shows it by then. The original may have changed "
+            "or canceled some of it since the copy: cancel here what should not go out."
+        )
+        rows = [(post.id, format_time(post.scheduled_at), post.body or "") for post in resumed.scheduled]
+        print_table(("Post", "Scheduled", "Text"), rows, "")
     if resumed.too_late:
         posts = "1 post is" if resumed.too_late == 1 else f"{resumed.too_late} posts are"
         print_note(f"{posts} more than {most_lateness} late (publishing.max_lateness) and will not be sent.")

@@ -15,9 +15,11 @@ from socialpub.core.settings.values import (
     A_DURATION,
     FILE_INSTEAD,
     FOREVER,
+    NEVER,
     NONE,
     Duration,
     DurationOrForever,
+    DurationOrNever,
     Gap,
     Secret,
     Section,
@@ -34,6 +36,9 @@ class ProvidersSection(Section):
 class PublishingSection(Section):
     max_lateness: Duration = Field(default=timedelta(hours=24), description=A_DURATION)
     give_up_after: Duration = Field(default=timedelta(hours=48), description=A_DURATION)
+    resend_after: DurationOrNever = Field(
+        default=timedelta(minutes=10), description=f'"{NEVER}" or a duration of at least a minute, such as "10m"'
+    )
     min_gap: Gap = Field(default=NONE, description='a duration such as "0s", "90s" or "15m"')
     workers: int = Field(default=8, ge=1, le=64, description="a whole number from 1 to 64")
 

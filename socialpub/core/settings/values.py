@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from socialpub.core import durations
 
 FOREVER = "forever"
+NEVER = "never"
 NONE = timedelta(0)
 
 
@@ -34,6 +35,15 @@ def _read_duration_or_forever(value: Any) -> Any:
     duration = _read_duration(value)
     if duration == NONE:
         raise ValueError("must be longer than 0s")
+    return duration
+
+
+def _read_duration_or_never(value: Any) -> Any:
+    if value is None or value == NEVER:
+        return None
+    duration = _read_duration(value)
+    if isinstance(duration, timedelta) and duration < timedelta(minutes=1):
+        raise ValueError("must be at least 1m: lists of posts lag")
     return duration
 
 
@@ -64,6 +74,7 @@ def check_url(value: str) -> str:
 Duration = Annotated[timedelta, BeforeValidator(_read_duration), Field(gt=NONE)]
 Gap = Annotated[timedelta, BeforeValidator(_read_duration), Field(ge=NONE)]
 DurationOrForever = Annotated[timedelta | None, BeforeValidator(_read_duration_or_forever)]
+DurationOrNever = Annotated[timedelta | None, BeforeValidator(_read_duration_or_never)]
 Secret = Annotated[SecretStr, BeforeValidator(_trim)]
 Trimmed = Annotated[str, BeforeValidator(_trim)]
 Url = Annotated[str, AfterValidator(check_url)]

@@ -1,0 +1,123 @@
+"""A wall clock that is set: our own waits move with it, and what the owner chose does not (design: "Clocks get set").
+
+The wall clock and the monotonic one part when somebody sets the wall clock, and every write looks at both before it
+begins. The first one to notice moves the waits, whatever process it is in; what it noticed stands in the database. A
+machine that was switched off meanwhile is recognised by what it wrote last: a heartbeat from the future.
+"""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+
+from socialpub.core import logging
+from socialpub.core.clock import Clock, after, parse
+from socialpub.db import appliance_state, delivery_rows
+from socialpub.db.transaction import Reader, Tx
+
+NOTICED_SECONDS = 30.0
+"""Less than this is an ordinary correction, or a leap second."""
+SHOWN = timedelta(days=1)
+"""How long readiness and the doctor speak of a jump."""
+
+WAITS = {
+    "not_before": ("until",),
+    "hold": ("since", "probe_at"),
+    "idempotency": ("created_at",),
+}
+"""Columns that hold a wait or an age of ours, beside those of `delivery`."""
+
+log = logging.get_logger("socialpub.clock")
+
+
+@dataclass(frozen=True, slots=True)
+class ClockState:
+    """What is known of the wall clock. `ahead`: how many seconds it is ahead of the monotonic clock of this `boot`."""
+
+    boot: str
+    ahead: float
+    moved: float = 0.0
+    """All jumps so far: subtracted from the wall clock they leave a clock that goes on evenly."""
+    jumped_at: str | None = None
+    """When the last jump was noticed, on the clock that it left."""
+    jumped_by: float = 0.0
+    """In seconds; below zero it went back."""
+
+
+class ClockWatch:
+    """Looks at both clocks for one process."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._known: float | None = None
+
+    def look(self, tx: Tx) -> None:
+        """Before a write begins: move the waits when the wall clock was set since the last one of any process."""
+        ahead = _ahead(self._clock, tx.now)
+        if self._known is not None and abs(ahead - self._known) < NOTICED_SECONDS:
+            return
+        tx.after_commit(self._remember, ahead)  # what is not on the disk was not moved
+        known = state(tx)
+        jump = _jump_since(tx, known, self._clock.boot, ahead)
+        moved = known.moved if known is not None else 0.0
+        if abs(jump) < NOTICED_SECONDS:
+            seen = replace(known, boot=self._clock.boot, ahead=ahead) if known else ClockState(self._clock.boot, ahead)
+        else:
+            seen = ClockState(self._clock.boot, ahead, moved + jump, tx.stamp, jump)
+            _move_waits(tx, jump)
+        appliance_state.put(tx, appliance_state.CLOCK, json.dumps(asdict(seen)))
+
+    def _remember(self, ahead: float) -> None:
+        self._known = ahead
+
+
+def state(store: Reader | Tx) -> ClockState | None:
+    """What was last written down; None in a new database."""
+    written = appliance_state.get(store, appliance_state.CLOCK)
+    return None if written is None else ClockState(**json.loads(written))
+
+
+def even(store: Reader | Tx, clock: Clock, instant: datetime) -> datetime:
+    """This instant of the wall clock on a clock that goes on evenly when the wall clock is set."""
+    known = state(store)
+    if known is None:
+        return instant
+    now = clock.now()
+    unnoticed = _ahead(clock, now) - known.ahead if known.boot == clock.boot else 0.0
+    return instant - timedelta(seconds=known.moved + (unnoticed if abs(unnoticed) >= NOTICED_SECONDS else 0.0))
+
+
+def recent(store: Reader | Tx, now: datetime) -> ClockState | None:
+    """The last jump, while it is worth speaking of."""
+    known = state(store)
+    if known is None or known.jumped_at is None or abs(now - parse(known.jumped_at)) > SHOWN:
+        return None
+    return known
+
+
+def _jump_since(tx: Tx, known: ClockState | None, boot: str, ahead: float) -> float:
+    """By how many seconds the wall clock jumped since the last write of any process."""
+    if known is not None and known.boot == boot and boot:
+        return ahead - known.ahead
+    # Another run of the machine: only a clock that went back shows, by a worker that reported later than now.
+    reported = appliance_state.get(tx, appliance_state.HEARTBEAT)
+    return 0.0 if reported is None else min((tx.now - parse(reported)).total_seconds(), 0.0)
+
+
+def _move_waits(tx: Tx, seconds: float) -> None:
+    delivery_rows.move_waits(tx, seconds, before=after(tx.stamp, -seconds), now=tx.stamp)
+    for table, columns in WAITS.items():
+        moved_columns = ", ".join(f"{column} = {delivery_rows.MOVED.format(column)}" for column in columns)
+        tx.execute(f"UPDATE {table} SET {moved_columns}", (delivery_rows.by(seconds),) * len(columns))
+    reported = appliance_state.get(tx, appliance_state.HEARTBEAT)
+    if reported is not None:
+        appliance_state.put(tx, appliance_state.HEARTBEAT, after(reported, seconds))
+    direction = "forward" if seconds > 0 else "back"
+    tx.after_commit(
+        log.warning,
+        f"the clock was set {direction} by {abs(seconds):.0f} seconds, to {tx.stamp}; what socialpub waits for was "
+        "moved along",
+    )
+
+
+def _ahead(clock: Clock, now: datetime) -> float:
+    return now.timestamp() - clock.monotonic()

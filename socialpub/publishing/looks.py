@@ -1,0 +1,73 @@
+"""What the looks at an account come to: only an answered, readable list counts, and absent is what none of them showed
+for all of `publishing.resend_after`.
+"""
+
+from socialpub.db.models import Delivery, State
+from socialpub.db.transaction import Tx
+from socialpub.publishing import deliveries, read_back
+from socialpub.publishing.attempts import AttemptOutcome
+from socialpub.publishing.read_back import LOOK_FIRST
+from socialpub.publishing.results import Missing, Run
+from socialpub.runtime import Runtime
+
+MOST_COMMITS = 2
+"""The commit and, when the account shows for certain that it did not happen, one more."""
+
+NOT_SENT_BY_A_COPY = (
+    "Not sent: it was due before this restored copy was resumed, and the account does not show it. "
+    "Create the post again if it should still go out."
+)
+SOMETHING_SIMILAR = (
+    "The account has something of the same kind from that time whose words differ, and it cannot be told whether that "
+    f"is this post. {LOOK_FIRST}"
+)
+
+
+def judge(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, missing: Missing) -> None:
+    """The account does not show the post: look again later, or conclude from it."""
+    progress = delivery.progress
+    confirming, progress.confirming = progress.confirming, False
+    read_back.note_look(rt, delivery)
+    if confirming:
+        _go_ahead(rt, tx, delivery, run, missing)
+    elif (left := read_back.seconds_left(rt, delivery)) > 0:
+        seconds = max(min(read_back.next_pause(delivery), left), 1.0)
+        message = "The account does not show the post yet; looking again."
+        deliveries.ask_later(rt, tx, delivery, run, seconds, AttemptOutcome.WAITING, message)
+    elif missing.similar:
+        deliveries.fail_unconfirmed(tx, delivery, SOMETHING_SIMILAR, run)
+    elif progress.restored and not missing.whole:
+        hint = f"The upload that this copy knows of never ended; the original may have begun another. {LOOK_FIRST}"
+        deliveries.fail_unconfirmed(tx, delivery, hint, run)
+    elif progress.restored:
+        deliveries.fail(tx, delivery, State.FAILED, NOT_SENT_BY_A_COPY, run)
+    elif progress.stopped:
+        deliveries.fail(tx, delivery, State.FAILED, deliveries.STOPPED, run)
+    elif progress.closing is not None:
+        deliveries.fail(tx, delivery, State.FAILED, progress.closing, run)
+    elif progress.commits >= MOST_COMMITS:
+        hint = f"The account does not show it even after the second call. {LOOK_FIRST}"
+        deliveries.fail_unconfirmed(tx, delivery, hint, run)
+    elif rt.settings.publishing.resend_after is None:
+        hint = f'The account does not show it, and publishing.resend_after is "never". {LOOK_FIRST}'
+        deliveries.fail_unconfirmed(tx, delivery, hint, run)
+    else:
+        _send_again(rt, tx, delivery, run, "The account does not have the post; it is sent once more.")
+
+
+def _go_ahead(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, missing: Missing) -> None:
+    """The look that must precede a call has shown nothing."""
+    progress = delivery.progress
+    if progress.look_first:
+        progress.look_first, progress.since = False, None
+        _send_again(rt, tx, delivery, run, "The account does not have the post from the time before this copy.")
+    elif missing.similar:
+        deliveries.fail_unconfirmed(tx, delivery, SOMETHING_SIMILAR, run)
+    else:
+        _send_again(rt, tx, delivery, run, "The account still does not have the post; it is sent once more.")
+
+
+def _send_again(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, message: str) -> None:
+    deliveries.record_attempt(tx, delivery, run, AttemptOutcome.DONE, message)
+    delivery.progress.reading_back = False
+    deliveries.requeue(rt, tx, delivery, 0)

@@ -1,0 +1,48 @@
+"""Deliveries that wait for their owner: the account must be connected again first (contract section 4).
+
+They stay pending for as long as a post may be late, and go out once the account is connected.
+"""
+
+from datetime import datetime
+
+from socialpub.accounts import remedies
+from socialpub.core.clock import parse, stamp
+from socialpub.db import delivery_rows
+from socialpub.db.models import Delivery, Profile, State
+from socialpub.db.transaction import Tx
+from socialpub.publishing import deliveries
+from socialpub.publishing.attempts import AttemptOutcome
+from socialpub.publishing.results import Run
+from socialpub.runtime import Runtime
+
+
+def reason(profile: Profile) -> str:
+    """Why the account must be connected again, and how."""
+    return sentence(profile.provider, profile.reason or "the network refuses its tokens")
+
+
+def sentence(provider: str, why: str) -> str:
+    return f"The account must be connected again (`{remedies.reconnect(provider)}`): {why.rstrip('.')}."
+
+
+def begin(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, message: str, code: str | None = None) -> None:
+    """Wait for the account to be connected, or end when it was not in time."""
+    until = _until(rt, delivery)
+    if until <= tx.now:
+        hours = deliveries.hours(rt.settings.publishing.max_lateness)
+        late = f"It was not connected within {hours} of the post's time."
+        if delivery.may_be_public:
+            deliveries.fail_unconfirmed(tx, delivery, f"{message} {late} Look at the account.", run, code=code)
+        else:
+            text = f"Not sent: {message[0].lower()}{message[1:]} {late} Create the post again afterwards."
+            deliveries.fail(tx, delivery, State.FAILED, text, run, code=code)
+        return
+    delivery.progress.waits_for_owner = True
+    delivery.state, delivery.held_by = State.QUEUED, None
+    delivery.run_at = stamp(until)
+    deliveries.record_attempt(tx, delivery, run, AttemptOutcome.HELD, message, code, delivery.run_at)
+    delivery_rows.store(tx, delivery)
+
+
+def _until(rt: Runtime, delivery: Delivery) -> datetime:
+    return parse(delivery.due_at) + rt.settings.publishing.max_lateness

@@ -8,11 +8,15 @@ BIN := $(VENV)/bin
 
 setup: $(VENV)/.ready
 
-# The stamp is newer than both files as long as the environment matches them.
-$(VENV)/.ready: requirements.lock pyproject.toml
+PINTEREST_LOCK := tests/sandbox/pinterest_sdk.lock
+
+# The stamp is newer than these files as long as the environment matches them.
+$(VENV)/.ready: requirements.lock $(PINTEREST_LOCK) pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "socialpub needs Python 3.11 or newer: make PYTHON=python3.12 setup")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@rm -rf $(VENV)/pinterest
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --target $(VENV)/pinterest -r $(PINTEREST_LOCK)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -39,10 +43,13 @@ format: setup
 bench: setup
 	$(BIN)/python -m tests.bench
 
-# Needs uv; writes the one file of locked requirements anew.
+COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+	--no-emit-index-url --no-emit-find-links
+
+# Needs uv; writes the one file of locked requirements anew, and that of Pinterest's library, which only tests use.
 lock:
-	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
-		--no-emit-index-url --no-emit-find-links --group dev pyproject.toml -o requirements.lock
+	$(COMPILE) --group dev pyproject.toml -o requirements.lock
+	$(COMPILE) --group pinterest -o $(PINTEREST_LOCK)
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

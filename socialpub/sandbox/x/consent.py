@@ -1,6 +1,5 @@
 """X's consent page: choose an account, give access or not."""
 
-import re
 import secrets
 
 from socialpub.sandbox.apps import SandboxApp
@@ -13,7 +12,7 @@ from socialpub.sandbox.x.query import SCOPES
 
 
 class XConsent(ConsentPage[XSandbox, SandboxApp]):
-    def complaint(self, app: SandboxApp, request: SandboxRequest, asked: Asked) -> str:
+    def complaint(self, app: SandboxApp, request: SandboxRequest, asked: Asked) -> str:  # noqa: ARG002
         if not _may_return_to(app, asked.get("redirect_uri", "")):
             return "redirect_uri is missing or is not one of the app's callback addresses, letter by letter."
         if asked.get("response_type") != "code":
@@ -21,8 +20,8 @@ class XConsent(ConsentPage[XSandbox, SandboxApp]):
         if not 0 < len(asked.get("state", "")) <= 500:
             return "state must have 1 to 500 characters."
         scopes = asked.get("scope", "").split(" ")
-        if re.search(r"(?:^|&)scope=[^&]*\+", request.raw_query) or not SCOPES.issuperset(scopes):
-            return "invalid_scope: scope must be a list of known scopes, with %20 between them."
+        if not SCOPES.issuperset(scopes):
+            return "invalid_scope: scope must be a list of known scopes, with a space between them."
         method = asked.get("code_challenge_method", "plain")
         if method not in ("S256", "plain"):
             return "code_challenge_method must be S256 or plain."

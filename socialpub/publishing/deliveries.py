@@ -122,8 +122,8 @@ def close(
     code: str | None = None,
     outcome: AttemptOutcome = AttemptOutcome.UNKNOWN,
 ) -> None:
-    """End it without another call. One that went before may have arrived, so the account is looked at once more; when it
-    does not show the post, the delivery fails with this message."""
+    """End it without another call. One that went before may have arrived, so the account is looked at once more; when
+    it does not show the post, the delivery fails with this message."""
     shown = f"{message} The account is looked at once more before this counts."
     record_attempt(tx, delivery, run, outcome, shown, code)
     read_back.begin_closing(rt, delivery, tx.stamp, message)

@@ -30,6 +30,11 @@ def what(scope: str) -> str:
             return f"its deliveries are held at the step {scope}"
 
 
+def released(scope: str) -> str:
+    """What the end of such a hold means."""
+    return "it is asked again" if scope == QUESTIONS else "held deliveries are sent"
+
+
 def scopes_of(delivery: Delivery) -> tuple[str, ...]:
     """The scopes of what this delivery does next."""
     return (QUESTIONS,) if delivery.asks else (PUBLISHING, cooldowns.endpoint_of(delivery.step_name))

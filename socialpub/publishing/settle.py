@@ -147,7 +147,7 @@ def _hold(tx: Tx, delivery: Delivery, held: Held) -> str:
 
 def _release(tx: Tx, provider: str, scope: str) -> None:
     if holds.release(tx, provider, scope):
-        message = "the network accepts this app again; what was held goes on"
+        message = f"the network accepts this app again; {holds.released(scope)}"
         tx.after_commit(partial(log.info, message, provider=provider))
 
 

@@ -11,6 +11,10 @@ from tests.support.appliance import message_of, state_of, status_of
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
 
+LOOKS = 10
+"""At an account that does not show the post: after 5, 20, 50 and 110 seconds, every minute and a half from then on, and
+when ten minutes are over."""
+
 
 class Place(StrEnum):
     """By the name of its step."""

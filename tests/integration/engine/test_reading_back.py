@@ -8,8 +8,8 @@ from socialpub.db.models import State
 from socialpub.providers.errors import NoAnswer
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import CannotTell, Look, Published
-from socialpub.publishing import read_back
 from socialpub.runtime import Runtime
+from tests.integration.engine.four_steps import LOOKS
 from tests.support.appliance import (
     accept,
     message_of,
@@ -34,7 +34,7 @@ def test_the_second_reading_back_looks_since_the_first_call(
     network.recover = look  # type: ignore[method-assign]
     accept(rt, profile)
     drain(rt, clock)
-    assert len(since) == 2 * len(read_back.LOOK_AFTER_SECONDS)
+    assert len(since) == 2 * LOOKS
     assert len(set(since)) == 1
 
 
@@ -71,7 +71,7 @@ def test_an_absent_post_is_sent_once_more_and_never_a_third_time(
     post = accept(rt, profile)
     drain(rt, clock)
     assert network.asked.count("create_post") == 2
-    assert network.asked.count("recover") == 2 * len(read_back.LOOK_AFTER_SECONDS)
+    assert network.asked.count("recover") == 2 * LOOKS
     assert state_of(rt, post) is State.UNCONFIRMED
     assert message_of(rt, post).startswith("Outcome unknown:")
     assert network.jobs[1].unknown_before

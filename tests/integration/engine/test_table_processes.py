@@ -10,9 +10,8 @@ from socialpub.db.models import State
 from socialpub.providers.errors import Rejected
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Done, Look, Published, Wait
-from socialpub.publishing import read_back
 from socialpub.runtime import Runtime
-from tests.integration.engine.four_steps import FourSteps, Place, assert_it_is_true
+from tests.integration.engine.four_steps import LOOKS, FourSteps, Place, assert_it_is_true
 from tests.support.appliance import accept, open_appliance, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
@@ -20,7 +19,6 @@ from tests.support.sandbox_http import ProcessKilled
 from tests.support.scripted_network import ScriptedNetwork, ScriptedResult
 
 FOR_EVER = 10_000
-LOOKS = len(read_back.LOOK_AFTER_SECONDS)
 BEFORE_THE_COMMIT = (Place.PREPARE, Place.POLL_BEFORE)
 REFUSED_FOR_GOOD = Rejected("The text is not allowed.", status=403, code="no")
 

@@ -34,10 +34,11 @@ def final_among(reader: Reader, post_ids: Sequence[str]) -> list[str]:
     return found
 
 
-def scheduled(tx: Tx) -> list[Row]:
-    """id, scheduled_at and body of what waits for its time, the next one first."""
+def scheduled_after(tx: Tx, instant: str) -> list[Row]:
+    """id, scheduled_at and body of what waits for a later time, the next one first."""
     return tx.all(
-        "SELECT id, scheduled_at, body FROM post WHERE status = ? ORDER BY scheduled_at", (PostStatus.SCHEDULED,)
+        "SELECT id, scheduled_at, body FROM post WHERE status = ? AND scheduled_at > ? ORDER BY scheduled_at, id",
+        (PostStatus.SCHEDULED, instant),
     )
 
 

@@ -55,7 +55,7 @@ def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
                 _look_first(tx, delivery, copied_at)
         appliance_state.remove(tx, appliance_state.RESTORED_FROM)
     restored = copied_at is not None
-    scheduled = tuple(ScheduledPost(*row) for row in post_rows.scheduled(tx)) if restored else ()
+    scheduled = tuple(ScheduledPost(*row) for row in post_rows.scheduled_after(tx, tx.stamp)) if restored else ()
     return Resumed(deliveries.resume(rt, tx), count, restored, scheduled)
 
 

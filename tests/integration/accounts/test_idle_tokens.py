@@ -124,7 +124,7 @@ def test_a_network_that_refuses_the_app_is_not_asked(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     clock.forward(MONTH)
-    rt.write(lambda rt, tx: holds.begin(tx, "x", "X has suspended the app.", None))
+    rt.write(lambda rt, tx: holds.begin(tx, "x", holds.PUBLISHING, "X has suspended the app.", None))
     assert housekeeping.renew_idle_tokens(rt) is None
 
 

@@ -72,7 +72,7 @@ def test_a_network_that_refuses_the_app_is_told_and_the_light_stays_green(
 ) -> None:
     beat(rt)
     assert "held" not in client.send("GET", "/readyz", key=None).json()
-    rt.db.write(lambda tx: holds.begin(tx, "x", "The app has no credits left.", "402"))
+    rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "The app has no credits left.", "402"))
     accept(rt, profile)
     clock.forward(3600)
     beat(rt)
@@ -137,7 +137,7 @@ def test_metrics_are_text_that_prometheus_reads(client: Client, rt: Runtime, pro
     assert found["socialpub_worker_heartbeat_age_seconds",] == 0
     assert found["socialpub_paused",] == 0
     assert [found["socialpub_held", ("provider", name)] for name in ("x", "tiktok", "pinterest")] == [0, 0, 0]
-    rt.db.write(lambda tx: holds.begin(tx, "x", "The app has no credits left.", "402"))
+    rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "The app has no credits left.", "402"))
     told = client.send("GET", "/metrics", key=None).body.decode()
     assert 'socialpub_held{provider="x"} 1.0' in told
     assert 'socialpub_held{provider="tiktok"} 0.0' in told

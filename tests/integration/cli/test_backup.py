@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from socialpub.core.settings.loader import load as load_settings
-from socialpub.publishing import read_back
+from socialpub.publishing import looks
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
@@ -75,7 +75,7 @@ def test_after_a_restore_resume_says_what_becomes_of_what_was_due(terminal: Term
     )
     with other.open() as rt:
         drain(rt, terminal.clock)
-        assert message_of(rt, post) == read_back.NOT_SENT_BY_A_COPY
+        assert message_of(rt, post) == looks.NOT_SENT_BY_A_COPY
     assert terminal.world.x.posts == []
 
 

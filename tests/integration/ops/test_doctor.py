@@ -318,7 +318,7 @@ def test_a_copy_that_was_not_resumed_is_noted(rt: Runtime) -> None:
 
 
 def test_a_network_that_refuses_the_app_is_told(rt: Runtime) -> None:
-    rt.db.write(lambda tx: holds.begin(tx, "x", "The app has no credits left.", "402"))
+    rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "The app has no credits left.", "402"))
     finding = the(inside(rt), "network")
     assert "no credits left" in finding.message
     assert "2026-10-12T09:15" in str(finding.remedy)

@@ -62,6 +62,10 @@ class Runtime:
         """This thread's read-only connection."""
         return self.db.reader
 
+    def http_of(self, provider: str) -> Http:
+        """The client for calls to this network."""
+        return self.http.of(provider)
+
     def now(self) -> datetime:
         return self.clock.now()
 
@@ -128,7 +132,7 @@ def build(
         secrets=secrets,
         files=Files(settings.media_dir),
         providers=registry.build(settings.providers),
-        http=http or Http(),
+        http=http or Http(lookups=settings.publishing.workers),
         process=ProcessLock(settings.run_dir / "owners", f"{role}-{random.token_hex(6)}"),
         **parts,
     )

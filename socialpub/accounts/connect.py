@@ -192,7 +192,8 @@ def _trade(rt: Runtime, provider: Provider, code: str, row: Row) -> tuple[Creden
     """The tokens, tried: the network has said whose they are. Raises OperatorError."""
     asked_at = rt.now()
     try:
-        tokens = provider.oauth.exchange(rt.http, code, row["redirect_uri"], rt.secrets.open(row["verifier"]))
+        verifier = rt.secrets.open(row["verifier"])
+        tokens = provider.oauth.exchange(rt.http_of(provider.name), code, row["redirect_uri"], verifier)
     except ProviderError as error:
         raise OperatorError(
             f"{provider.label} gave no tokens for this consent: {error.message}",
@@ -233,7 +234,7 @@ def _take_back(rt: Runtime, provider: Provider, identity: Identity, credentials:
     if profiles.is_connected(rt.reader, provider.name, identity.account_id) or appliance_state.paused_at(rt.reader):
         return
     try:
-        provider.oauth.revoke(rt.http, credentials.access_token, credentials.refresh_token)
+        provider.oauth.revoke(rt.http_of(provider.name), credentials.access_token, credentials.refresh_token)
     except ProviderError as error:
         log.info("unused tokens could not be revoked and stay valid", provider=provider.name, why=error.message)
 

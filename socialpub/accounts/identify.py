@@ -33,12 +33,12 @@ def identify(rt: Runtime, provider: Provider, credentials: Credentials) -> tuple
         if ended and credentials.refresh_token:
             credentials, renewed = _renew(rt, provider, credentials), True
         try:
-            return provider.oauth.identify(rt.http, credentials.access_token, scopes), credentials
+            return provider.oauth.identify(rt.http_of(provider.name), credentials.access_token, scopes), credentials
         except AuthExpired:
             if renewed or not credentials.refresh_token:
                 raise
             credentials, renewed = _renew(rt, provider, credentials), True
-            return provider.oauth.identify(rt.http, credentials.access_token, scopes), credentials
+            return provider.oauth.identify(rt.http_of(provider.name), credentials.access_token, scopes), credentials
     except ProviderError as error:
         hint = remedies.after_failure(provider, error)
         if renewed:
@@ -54,5 +54,5 @@ def _renew(rt: Runtime, provider: Provider, credentials: Credentials) -> Credent
         )
     assert credentials.refresh_token is not None
     asked_at = rt.now()
-    answer = provider.oauth.refresh(rt.http, credentials.refresh_token)
+    answer = provider.oauth.refresh(rt.http_of(provider.name), credentials.refresh_token)
     return token_answer.credentials(answer, asked_at, previous=credentials)

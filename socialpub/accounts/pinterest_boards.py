@@ -34,7 +34,7 @@ def list_all(rt: Runtime, profile_id: str, with_sections: bool = False) -> list[
     if not isinstance(provider, Pinterest):
         raise OperatorError(f"“{profile.name}” is an account of {provider.label}, which has no boards.")
     try:
-        found = _asking(rt, profile_id, partial(provider.list_boards, rt.http))
+        found = _asking(rt, profile_id, partial(provider.list_boards, rt.http_of(provider.name)))
         if not with_sections:
             return [BoardWithSections(board) for board in found]
         return [BoardWithSections(board, _sections(rt, provider, profile_id, board.id)) for board in found]
@@ -47,7 +47,9 @@ def list_all(rt: Runtime, profile_id: str, with_sections: bool = False) -> list[
 
 
 def _sections(rt: Runtime, provider: Pinterest, profile_id: str, board_id: str) -> tuple[BoardSection, ...]:
-    return tuple(_asking(rt, profile_id, lambda token: provider.list_sections(rt.http, token, board_id)))
+    return tuple(
+        _asking(rt, profile_id, lambda token: provider.list_sections(rt.http_of(provider.name), token, board_id))
+    )
 
 
 def _asking(rt: Runtime, profile_id: str, ask: Callable[[str], T]) -> T:

@@ -5,11 +5,14 @@ an answer that refuses the refresh token itself makes the owner connect again: a
 costs an account.
 """
 
-from dataclasses import dataclass, field
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from socialpub.accounts import profiles, token_answer
-from socialpub.core import clock
+from socialpub.core import clock, logging
 from socialpub.db import appliance_state, profile_rows
 from socialpub.db.locks import FileLock
 from socialpub.db.models import Profile, ProfileStatus
@@ -20,9 +23,19 @@ from socialpub.providers.oauth import Tokens
 from socialpub.providers.protocol import Provider
 from socialpub.runtime import Runtime
 
+LOCK_SECONDS = 50.0
+"""Longer than a call of a token endpoint usually takes; its lane waits no longer than a minute for a lock."""
+LOCK_TRIES, LOCK_PAUSE_SECONDS = 20, 0.05
+
+log = logging.get_logger("socialpub.renewal")
+
 
 class Paused(NotSent):
     """A paused or restored copy refreshes nothing: what it spends, the original would miss."""
+
+
+class Locked(NotSent):
+    """Another process changes this account's tokens at the moment."""
 
 
 class NotRenewed(NotSent):
@@ -34,6 +47,22 @@ class PendingGrants:
     """What networks answered and the disk did not take yet: the former profile, the answer, when it was asked for."""
 
     of_profile: dict[str, tuple[Profile, Tokens, datetime]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TakenLock:
+    """A lock that somebody else holds, and when that was seen, on the monotonic clock."""
+
+    file: int | None
+    first_seen: float
+    last_seen: float
+
+
+@dataclass(slots=True)
+class TokenLocks:
+    """The locks that this process has found taken, by profile."""
+
+    taken: dict[str, TakenLock] = field(default_factory=dict)
 
 
 def fresh(rt: Runtime, profile_id: str) -> str:
@@ -99,7 +128,7 @@ def _runs_out(rt: Runtime, profile: Profile) -> bool:
 
 def _renew(rt: Runtime, profile_id: str, spent: str | None) -> str:
     """Another token than `spent`; with None the present one, once an answer that still waits for the disk is stored."""
-    with lock(rt, profile_id):
+    with _locked(rt, profile_id) as held:
         profile = _usable(rt, profile_id)
         token = _access(rt, profile)
         pending = rt.memory(PendingGrants).of_profile
@@ -118,7 +147,7 @@ def _renew(rt: Runtime, profile_id: str, spent: str | None) -> str:
         if kept is None:
             asked_at = rt.now()
             try:
-                answer = _ask(rt, provider, profile_id, rt.secrets.open(profile.refresh_token))
+                answer = _ask(rt, provider, profile, held)
             except Rejected as refused:
                 return _give_up(rt, profile, refused)
             # The old refresh token is spent: what the disk does not take now is written at the next try.
@@ -130,18 +159,52 @@ def _renew(rt: Runtime, profile_id: str, spent: str | None) -> str:
         return _access(rt, _usable(rt, profile_id))
 
 
-def _ask(rt: Runtime, provider: Provider, profile_id: str, refresh_token: str) -> Tokens:
+@contextmanager
+def _locked(rt: Runtime, profile_id: str) -> Iterator[FileLock]:
+    """The lock, waited for a moment; else `Locked`. A process that has not let go of it for most of a minute is
+    suspended, or waits for a network that will not answer it: the lane of the account goes on without it then."""
+    held, taken = lock(rt, profile_id), rt.memory(TokenLocks).taken
+    for _ in range(LOCK_TRIES):
+        if held.try_acquire():
+            break
+        time.sleep(LOCK_PAUSE_SECONDS)
+    else:
+        _break_or_wait(rt, profile_id, held)
+    taken.pop(profile_id, None)
+    try:
+        yield held
+    finally:
+        held.release()
+
+
+def _break_or_wait(rt: Runtime, profile_id: str, held: FileLock) -> None:
+    """Take a lock that was found taken for long enough. Raises `Locked` before that."""
+    taken, now, file = rt.memory(TokenLocks).taken, rt.clock.monotonic(), held.file
+    known = taken.get(profile_id)
+    if known is None or known.file != file or now - known.last_seen > LOCK_SECONDS:
+        known = TakenLock(file, now, now)
+    taken[profile_id] = replace(known, last_seen=now)
+    if file is None or now - known.first_seen < LOCK_SECONDS or not held.break_open(file):
+        raise Locked("Another process is changing the account's tokens: perhaps a command that hangs or is suspended.")
+    log.warning("the lock of an account's tokens was taken from a process that does not go on", profile=profile_id)
+
+
+def _ask(rt: Runtime, provider: Provider, profile: Profile, held: FileLock) -> Tokens:
     """The answer. Errors are turned into what they mean for the post that wants the token: nothing was sent yet.
 
     `Rejected` from here always means that the owner must consent again.
     """
+    assert profile.refresh_token is not None
+    refresh_token, http = rt.secrets.open(profile.refresh_token), rt.http_of(provider.name)
     try:
         try:
-            answer = provider.oauth.refresh(rt.http, refresh_token)
+            answer = provider.oauth.refresh(http, refresh_token)
         except NoAnswer:
-            _usable(rt, profile_id)  # it may have taken a minute: nothing is sent for a profile disconnected meanwhile
+            _usable(rt, profile.id)  # it may have taken a minute: nothing is sent for a profile disconnected meanwhile
+            if not held.is_held:
+                raise Locked("Another process has begun to renew the account's tokens meanwhile.") from None
             # It may have been spent or not. The same token once more shows which: a new pair, or consent is needed.
-            answer = provider.oauth.refresh(rt.http, refresh_token)
+            answer = provider.oauth.refresh(http, refresh_token)
     except NoAnswer as error:
         raise NotRenewed(f"The access token could not be renewed: {error.message}", code=error.code) from error
     except Rejected as refused:

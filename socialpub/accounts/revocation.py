@@ -104,7 +104,7 @@ def _revoke(rt: Runtime, profile_id: str) -> None:
         return  # it was connected again meanwhile, and that connection must live
     access = rt.secrets.open(profile.access_token) if profile.access_token else ""
     refresh = rt.secrets.open(profile.refresh_token) if profile.refresh_token else None
-    oauth.revoke(rt.http, access, refresh)
+    oauth.revoke(rt.http_of(profile.provider), access, refresh)
 
 
 def _patience(since: timedelta, error: ProviderError) -> float:

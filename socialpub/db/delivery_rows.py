@@ -27,6 +27,12 @@ def lane_of(reader: Reader, delivery_id: str) -> str | None:
     return profile_id
 
 
+def network_of(reader: Reader, delivery_id: str) -> str | None:
+    """The network that this delivery goes to."""
+    network: str | None = reader.value("SELECT provider FROM delivery WHERE id = ?", (delivery_id,))
+    return network
+
+
 def state_of(store: Reader | Tx, delivery_id: str) -> Row | None:
     """What may have changed while its call was on the way: state, held_by, progress (JSON), profile_status."""
     return store.one(

@@ -37,6 +37,32 @@ class FileLock:
         fcntl.flock(fd, fcntl.LOCK_EX)
         self._fd = fd
 
+    @property
+    def file(self) -> int | None:
+        """Names the file that is locked: another one after somebody broke the lock open."""
+        try:
+            return self.path.stat().st_ino
+        except FileNotFoundError:
+            return None
+
+    def break_open(self, file: int) -> bool:
+        """Take the lock of this `file` from a holder who cannot be expected to go on; it finds out when it asks
+        (`is_held`). False: somebody else was faster."""
+        if self.file == file:
+            self.path.unlink(missing_ok=True)
+        return self.try_acquire()
+
+    @property
+    def is_held(self) -> bool:
+        """Whether this lock is held here, and nobody has broken it."""
+        if self._fd is None:
+            return False
+        try:
+            there, here = self.path.stat(), os.fstat(self._fd)
+        except FileNotFoundError:
+            return False
+        return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
+
     def write(self, content: bytes) -> None:
         """Say something about the holder, for others to read."""
         if self._fd is not None:

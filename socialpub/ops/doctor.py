@@ -91,6 +91,9 @@ def _check_clock(rt: Runtime) -> Iterator[Finding]:
         yield problem("clock", f"Something was written at {written_at}, but {shows}.", SET_CLOCK)
     else:
         yield ok("clock", f"{shows[0].upper()}{shows[1:]}.")
+    jump = health.clock_jump(rt.reader, now)
+    if jump is not None:
+        yield note("clock", jump, "If the clock is right now, nothing is to be done; else set it.")
 
 
 def _check_worker(rt: Runtime) -> Iterator[Finding]:
@@ -113,7 +116,7 @@ def _check_holds(rt: Runtime) -> Iterator[Finding]:
         label = rt.providers[hold["provider"]].label
         yield problem(
             "network",
-            f"{label} has refused this app since {hold['since']}: {hold['reason']}",
+            f"{label} has refused this app since {hold['since']} ({holds.what(hold['scope'])}): {hold['reason']}",
             f"Resolve this with {label}. socialpub tries again at {hold['probe_at']}; "
             "to try at once, run: socialpub admin resume",
         )

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Unavailable
-from socialpub.db import appliance_state
+from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.transaction import Reader, Tx
 from socialpub.ops.finding import Finding, problem
 from socialpub.publishing import scheduling
@@ -49,6 +49,9 @@ def worker_problems(reader: Reader, now: datetime) -> Iterator[Finding]:
     age = heartbeat_age(reader, now)
     if age is None:
         yield problem("worker", "The worker has never run.", START_WORKER)
+    elif age < -HEARTBEAT_LATE_SECONDS:
+        message = "The worker's last report is dated in the future: the clock was set back, and none has come since."
+        yield problem("worker", message, f"Check its log. {START_WORKER}")
     elif age > HEARTBEAT_LATE_SECONDS:
         message = f"The worker has not reported for {age:.0f} seconds."
         yield problem("worker", message, f"Check its log. {START_WORKER}")
@@ -57,6 +60,22 @@ def worker_problems(reader: Reader, now: datetime) -> Iterator[Finding]:
         were = "1 delivery is" if late == 1 else f"{late} deliveries are"
         message = f"{were} overdue by more than two minutes."
         yield problem("worker", message, "Check the worker's log, and restart it.")
+
+
+def clock_jump(reader: Reader, now: datetime) -> str | None:
+    """A sentence about the clock having been set, while that is worth knowing; None when it was not."""
+    jumped = clock_jumps.recent(reader, now)
+    if jumped is None:
+        return None
+    direction = "forward" if jumped.jumped_by > 0 else "back"
+    return (
+        f"The clock was set {direction} by {_span(abs(jumped.jumped_by))}, noticed at {jumped.jumped_at}. Scheduled "
+        "times follow the clock as it is now; what socialpub waits for goes on as if it had not been set."
+    )
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds / 3600:.1f} hours" if seconds >= 7200 else f"{seconds:.0f} seconds"
 
 
 def heartbeat_age(reader: Reader, now: datetime) -> float | None:

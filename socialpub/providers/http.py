@@ -31,7 +31,7 @@ class Http:
     """One client on one background thread, started by the first call and usable from many threads.
 
     `mounts` sends what goes to a host (`"http://sandbox.test"`) through another transport. `stall_seconds` is how long
-    a call that sends a file may stand still.
+    a call that sends a file may stand still. `lookups`: how many names may be looked up at the same time.
     """
 
     def __init__(
@@ -40,13 +40,31 @@ class Http:
         user_agent: str = "socialpub/1.0",
         mounts: Mapping[str, httpx2.AsyncBaseTransport] | None = None,
         stall_seconds: float = 30.0,
+        lookups: int = 8,
     ) -> None:
+        self._lookups = lookups
+        self._of_network: dict[str, Http] = {}
         self._user_agent = user_agent
         self._mounts = dict(mounts or {})
         self._stall_seconds = stall_seconds
         self._lock = threading.Lock()
         self._closed = False
         self._running: tuple[asyncio.AbstractEventLoop, httpx2.AsyncClient, threading.Thread] | None = None
+
+    def of(self, network: str) -> "Http":
+        """A client that only this network uses, with connections, a thread and a resolver of its own: one that hangs
+        delays nobody else's calls. Closed with this one."""
+        with self._lock:
+            if network not in self._of_network:
+                own = Http(
+                    user_agent=self._user_agent,
+                    mounts=self._mounts,
+                    stall_seconds=self._stall_seconds,
+                    lookups=self._lookups,
+                )
+                own._closed = self._closed
+                self._of_network[network] = own
+            return self._of_network[network]
 
     def call(
         self,
@@ -103,6 +121,9 @@ class Http:
         with self._lock:
             self._closed = True
             running, self._running = self._running, None
+            others = list(self._of_network.values())
+        for other in others:
+            other.close()
         if running is None:
             return
         loop, client, thread = running
@@ -124,6 +145,8 @@ class Http:
 
     def _start(self) -> tuple[asyncio.AbstractEventLoop, httpx2.AsyncClient, threading.Thread]:
         loop = asyncio.new_event_loop()
+        # Names are looked up on it; the default one of a small machine has five threads.
+        loop.set_default_executor(concurrent.futures.ThreadPoolExecutor(self._lookups, "socialpub-lookup"))
         mounts: dict[str, httpx2.AsyncBaseTransport | None] = {
             # A proxy of the environment is for the world, not for a sandbox on this machine.
             **dict.fromkeys(("all://127.0.0.1", "all://localhost", "all://[::1]")),

@@ -62,7 +62,7 @@ def _ask(rt: Runtime, row: Row) -> bool:
             account=post_content.account_of(profile),
             memo=json.loads(row["memo"]),
             token=renewal.fresh(rt, profile.id),
-            call=lambda method, url, **arguments: rt.http.call(method, url, **arguments),
+            call=lambda method, url, **arguments: rt.http_of(row["provider"]).call(method, url, **arguments),
             fit=_no_fitting,
             now=rt.now(),
             slice_over=lambda: False,

@@ -1,19 +1,22 @@
 """What a failed call means for its post (design: "The delivery", the table). Exceptions speak about the call, results
 about the post; a network's own error table is asked first."""
 
-from socialpub.accounts import cooldowns, remedies
+from socialpub.accounts import cooldowns, remedies, renewal
 from socialpub.db.models import Delivery, Profile, ProfileStatus
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
 from socialpub.providers.outcomes import Held, Refused, Unknown
 from socialpub.publishing import owner_wait
 from socialpub.publishing.results import Limited, Missing, NeedsOwner, Result, Retry, Undecidable
 
+LOCKED_SECONDS = 10.0
 LONGEST_SENSIBLE_SECONDS = 366 * 86400.0
 
 
 def of_error(delivery: Delivery, error: ProviderError) -> Result:
     commits = delivery.commits_next
     match error:
+        case renewal.Locked():
+            return Retry(error.message, seconds=LOCKED_SECONDS)
         case NotSent():
             return Retry(error.message, error.code)
         case Throttled():

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from socialpub.accounts.api_keys import Caller
+from socialpub.db.models import ProfileStatus
 from socialpub.db.transaction import Reader
 from socialpub.providers.content import Problem
-from socialpub.publishing import drafts, post_content
+from socialpub.publishing import deliveries, drafts, owner_wait, post_content
 from socialpub.publishing.drafts import Draft
 from socialpub.runtime import Runtime
 
@@ -33,5 +34,9 @@ def validate(rt: Runtime, reader: Reader, draft: Draft, caller: Caller) -> list[
         problems = post_content.check(rt, profile, content, options)
         provider = rt.providers[profile.provider]
         notes = provider.notes(content, provider.read_options(options)[0])
+        if profile.status is ProfileStatus.REAUTH_REQUIRED:
+            hours = deliveries.hours(rt.settings.publishing.max_lateness)
+            wait = f"What comes due for it waits until then, and fails when that is more than {hours} late."
+            notes = [f"{owner_wait.reason(profile)} {wait}", *notes]
         checked.append(CheckedDelivery(profile.id, profile.provider, problems, notes))
     return checked

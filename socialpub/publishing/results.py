@@ -10,10 +10,11 @@ from socialpub.providers.outcomes import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """A failure that passes: ask again after a growing pause. It certainly made nothing public."""
+    """A failure that passes: ask again in `seconds`, or after a growing pause. It certainly made nothing public."""
 
     message: str
     code: str | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,9 +79,9 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
             deliveries.record_attempt(tx, delivery, run, AttemptOutcome.HELD, reason, code, probe_at)
             deliveries.requeue(rt, tx, delivery, 0, ring=False)
             return None
-        case Retry(message, code):
+        case Retry(message, code, named):
             _clear(delivery, committing)
-            seconds = 5 * _backoff(delivery)
+            seconds = 5 * _backoff(delivery) if named is None else named
             deliveries.ask_later(rt, tx, delivery, run, seconds, AttemptOutcome.RETRYING, message, code)
         case Published():
             _publish(rt, tx, delivery, result, run)

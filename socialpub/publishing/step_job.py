@@ -43,7 +43,7 @@ def build(
     def call(method: str, url: str, **arguments: Any) -> Any:
         nonlocal asked
         try:
-            answer = rt.http.call(method, url, gate=gate, **arguments)
+            answer = rt.http_of(delivery.provider).call(method, url, gate=gate, **arguments)
         finally:
             asked = True
         trace.answered = True

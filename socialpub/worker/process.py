@@ -1,14 +1,17 @@
 """The worker process: Huey's consumer answers wake-ups, and the reconciler runs beside it."""
 
 import signal
+import time
 
 from huey.consumer import Consumer
 
 from socialpub.core import logging
 from socialpub.core.errors import Unavailable
-from socialpub.publishing import engine
+from socialpub.db import delivery_rows
+from socialpub.publishing import engine, holds
 from socialpub.runtime import Runtime
 from socialpub.worker.housekeeping import Housekeeping
+from socialpub.worker.network_threads import NetworkThreads
 from socialpub.worker.reconciler import Reconciler
 from socialpub.worker.wakeup import HueyWakeup
 
@@ -27,7 +30,7 @@ class _Consumer(Consumer):  # type: ignore[misc]
         self._socket = wakeup.socket
         super().__init__(
             wakeup.huey,
-            workers=rt.settings.publishing.workers,
+            workers=1,  # it only hands over
             periodic=False,
             scheduler_interval=60,
             graceful_signal="TERM",
@@ -38,6 +41,7 @@ class _Consumer(Consumer):  # type: ignore[misc]
 
     def stop(self, graceful: bool = False) -> None:
         self._rt.stopping.set()
+        self._rt.process.mark_stopping()
         for _ in range(self.workers):
             self._socket.signal()  # whoever waits looks up and sees that it is over
         super().stop(graceful=True)
@@ -47,6 +51,7 @@ def run(rt: Runtime) -> int:
     """Deliver until told to stop (SIGTERM, SIGINT); the exit code. Wants the main thread."""
     assert isinstance(rt.wakeup, HueyWakeup)
     reconciler, housekeeping = Reconciler(rt), Housekeeping(rt)
+    rt.write(lambda _, tx: holds.probe_all(tx))  # the configuration may have been mended
 
     def work(delivery_id: str) -> None:
         reconciler.answered(delivery_id)
@@ -57,13 +62,25 @@ def run(rt: Runtime) -> int:
                 "the database is unavailable, so nothing was claimed; the reconciler tries again", reason=error.detail
             )
 
-    rt.wakeup.answer(work)
+    threads = {name: NetworkThreads(name, rt.settings.publishing.workers, work) for name in rt.providers}
+
+    def hand_over(delivery_id: str) -> None:
+        network = delivery_rows.network_of(rt.reader, delivery_id)
+        if network is not None:
+            threads[network].put(delivery_id)
+
+    rt.wakeup.answer(hand_over)
     rt.wakeup.socket.listen()
     reconciler.start()
     housekeeping.start()
-    log.info("the worker is up", threads=rt.settings.publishing.workers)
+    log.info("the worker is up", threads_per_network=rt.settings.publishing.workers)
     _Consumer(rt, rt.wakeup).run()
     rt.stopping.set()
+    for own in threads.values():
+        own.stop()
+    until = time.monotonic() + SHUTDOWN_SECONDS
+    for own in threads.values():
+        own.join(until)
     reconciler.join()
     housekeeping.join()
     log.info("the worker has ended")

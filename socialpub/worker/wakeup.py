@@ -50,7 +50,7 @@ class HueyWakeup:
 
     def ring(self, delivery_id: str) -> None:
         if self.socket.listens_here:
-            self._deliver(delivery_id)
+            self._work(delivery_id)
         else:
             self._waiting.put(delivery_id)
 

@@ -6,6 +6,7 @@ What makes the appliance ready is `ops/health.py`'s to say; here it becomes an a
 import orjson
 
 from socialpub.db import appliance_state
+from socialpub.db.transaction import Row
 from socialpub.ops import health
 from socialpub.publishing import holds
 from socialpub.runtime import Runtime
@@ -23,6 +24,11 @@ async def live(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: 
     return Answer(200, b'{"status":"ok"}')
 
 
+def _shown_hold(hold: Row) -> dict[str, str]:
+    shown = {"provider": hold["provider"], "since": hold["since"], "reason": hold["reason"]}
+    return shown if hold["scope"] == holds.PUBLISHING else {**shown, "only": hold["scope"]}
+
+
 @endpoint(scope=None)
 async def ready(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
     """The appliance works, or the reasons why not."""
@@ -37,9 +43,10 @@ async def ready(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa:
     # A network that refuses the app is no fault of this machine: it is shown, and readiness stays.
     held = holds.list_all(rt.reader)
     if held:
-        shown["held"] = [
-            {"provider": hold["provider"], "since": hold["since"], "reason": hold["reason"]} for hold in held
-        ]
+        shown["held"] = [_shown_hold(hold) for hold in held]
+    jump = health.clock_jump(rt.reader, rt.now())
+    if jump is not None:
+        shown["clock"] = jump
     if reasons:
         shown["reasons"] = reasons
         return Answer(503, orjson.dumps(shown), ((b"retry-after", b"10"),))

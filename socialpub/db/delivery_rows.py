@@ -204,7 +204,7 @@ def running_after_death(tx: Tx) -> list[Row]:
 
 
 def wake_waiting_for_owner(tx: Tx, profile_id: str) -> None:
-    """The account is connected again: what waited for that is due."""
+    """The account is connected again, or never will be: what waited for that is due."""
     tx.execute(
         """UPDATE delivery SET run_at = ? WHERE profile_id = ? AND state = 'queued' AND run_at > ?
             AND json_extract(progress, '$.waits_for_owner')""",

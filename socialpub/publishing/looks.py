@@ -26,9 +26,9 @@ SOMETHING_SIMILAR = (
 def judge(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, missing: Missing) -> None:
     """The account does not show the post: look again later, or conclude from it."""
     progress = delivery.progress
-    confirming, progress.confirming = progress.confirming, False
     read_back.note_look(rt, delivery)
-    if confirming:
+    if progress.confirming:
+        progress.confirming = False
         _go_ahead(rt, tx, delivery, run, missing)
     elif (left := read_back.seconds_left(rt, delivery)) > 0:
         seconds = max(min(read_back.next_pause(delivery), left), 1.0)

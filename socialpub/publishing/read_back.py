@@ -77,7 +77,8 @@ def note_look(rt: Runtime, delivery: Delivery) -> None:
         delivery.progress.looked_seconds += rt.clock.monotonic() - last
     _note(rt, delivery)
     delivery.progress.looks += 1
-    delivery.progress.tries = 0
+    if not delivery.progress.confirming:  # the call that waits for it goes on counting its own failures
+        delivery.progress.tries = 0
 
 
 def seconds_left(rt: Runtime, delivery: Delivery) -> float:

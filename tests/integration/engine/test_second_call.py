@@ -1,0 +1,297 @@
+"""The second call after an unknown outcome: what must come before it, and that it proves nothing about the first."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from socialpub.accounts import profiles
+from socialpub.core.settings.sections import PublishingSection
+from socialpub.db.models import State
+from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Look, Published, Refused
+from socialpub.publishing import deliveries, posts
+from socialpub.runtime import Runtime
+from tests.support.appliance import accept, add_profile, attempts_of, message_of, open_appliance, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import ScriptedNetwork
+
+FOUND = Look((Published("77", "https://x.example/77"),))
+RESEND_AFTER = 600.0
+
+
+class LateList(ScriptedNetwork):
+    """The first call makes the post and is not answered; the account's list shows it only so much later."""
+
+    def __init__(self, clock: HandClock) -> None:
+        super().__init__()
+        self.clock = clock
+        self.lag_seconds = 0.0
+        self.made_at: float | None = None
+        self.looked_at: list[float] = []
+        self.called_at: list[float] = []
+        self.then: list[Any] = []
+        """What the calls after the first come to."""
+
+    def run(self, step: str, job: Job) -> Any:
+        self.called_at.append(self.clock.monotonic())
+        if self.made_at is None:
+            self.publish(job.content.text)
+            self.made_at = self.clock.monotonic()
+            raise NoAnswer("timed out")
+        if self.then:
+            return self._come_to(self.then.pop(0), job)
+        return super().run(step, job)
+
+    def recover(self, job: Job) -> Any:
+        self.asked.append("recover")
+        self.looked_at.append(self.clock.monotonic())
+        assert self.made_at is not None
+        return FOUND if self.clock.monotonic() - self.made_at >= self.lag_seconds else Look()
+
+
+@pytest.fixture
+def network(clock: HandClock) -> LateList:
+    return LateList(clock)
+
+
+@pytest.mark.parametrize("lag", [100, 185, 300, 595])
+def test_a_list_that_lags_for_minutes_costs_no_second_post(
+    rt: Runtime, network: LateList, profile: str, clock: HandClock, lag: float
+) -> None:
+    network.lag_seconds = lag
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert (state_of(rt, post), len(network.called_at)) == (State.PUBLISHED, 1)
+
+
+# --- what delays the second call --------------------------------------------------------------------------------------
+
+
+def paused_for_hours(rt: Runtime, network: LateList, clock: HandClock) -> None:
+    rt.write(deliveries.pause)
+    clock.forward(6 * 3600)
+    rt.write(deliveries.resume)
+
+
+def limited_for_an_hour(rt: Runtime, network: LateList, clock: HandClock) -> None:
+    network.then = [Throttled("slow down", retry_after_seconds=3600)]
+
+
+def without_a_way_out(rt: Runtime, network: LateList, clock: HandClock) -> None:
+    network.then = [NotSent("no route")] * 5
+
+
+DELAYS = {delay.__name__: delay for delay in (paused_for_hours, limited_for_an_hour, without_a_way_out)}
+
+
+@pytest.mark.parametrize("delay", DELAYS)
+def test_whatever_delays_the_second_call_the_account_is_looked_at_just_before_it(
+    rt: Runtime, network: LateList, profile: str, clock: HandClock, delay: str
+) -> None:
+    network.lag_seconds = RESEND_AFTER + 20
+    post = accept(rt, profile)
+    until_absent(rt, network, clock)
+    DELAYS[delay](rt, network, clock)
+    drain(rt, clock)
+    assert state_of(rt, post) is State.PUBLISHED
+    assert len(network.effects) == 1, "the post came into sight while the second call waited"
+
+
+def test_a_gap_between_posts_delays_the_second_call_and_the_look_before_it(
+    tmp_path: Path, network: LateList, clock: HandClock
+) -> None:
+    network.lag_seconds = RESEND_AFTER + 20
+    with_gap = PublishingSection(min_gap=timedelta(minutes=30))
+    rt = open_appliance(tmp_path, clock, providers={"x": network}, publishing=with_gap)
+    try:
+        post = accept(rt, add_profile(rt))
+        drain(rt, clock)
+        assert (state_of(rt, post), len(network.called_at)) == (State.PUBLISHED, 1)
+    finally:
+        rt.close()
+
+
+def test_a_second_call_follows_its_look_within_a_minute(
+    rt: Runtime, network: LateList, profile: str, clock: HandClock
+) -> None:
+    network.lag_seconds = 10**9
+    network.then = [Throttled("slow down", retry_after_seconds=3600), NotSent("no route"), Published("88")]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert state_of(rt, post) is State.PUBLISHED
+    assert len(network.called_at) == 4
+    for called in network.called_at[1:]:
+        assert min(called - looked for looked in network.looked_at if looked <= called) <= 60
+
+
+def until_absent(rt: Runtime, network: LateList, clock: HandClock) -> None:
+    """Time passes until the account did not show the post for all of `resend_after`; the second call has not left."""
+    drain(rt)
+    stop_before = network.run
+    network.run = lambda step, job: (_ for _ in ()).throw(NotSent("no route"))  # type: ignore[assignment,method-assign]
+    while clock.monotonic() - (network.made_at or 0) <= RESEND_AFTER + 1:
+        clock.forward(1)
+        drain(rt)
+    network.run = stop_before  # type: ignore[method-assign]
+
+
+# --- what the second call comes to ------------------------------------------------------------------------------------
+
+REFUSALS: dict[str, Any] = {
+    "refused": Refused("X refused: the media were used already."),
+    "rejected": Rejected("X refused: not allowed.", status=403),
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_a_second_call_that_is_refused_because_the_first_arrived_is_no_failure(
+    rt: Runtime, network: LateList, profile: str, clock: HandClock, refusal: str
+) -> None:
+    network.lag_seconds = RESEND_AFTER + 100
+    network.then = [REFUSALS[refusal]]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert state_of(rt, post) is State.PUBLISHED
+    assert ("create_post", "refused") in attempts_of(rt, post)
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_a_refused_second_call_fails_only_after_another_whole_round_of_looks(
+    rt: Runtime, network: LateList, profile: str, clock: HandClock, refusal: str
+) -> None:
+    network.lag_seconds = 10**9
+    network.then = [REFUSALS[refusal]]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, REFUSALS[refusal].message)
+    assert network.looked_at[-1] - network.called_at[1] >= RESEND_AFTER
+    assert len(network.called_at) == 2
+
+
+def test_a_stop_before_the_second_call_looks_once_more_for_as_long(
+    rt: Runtime, network: LateList, profile: str, clock: HandClock
+) -> None:
+    network.lag_seconds = RESEND_AFTER + 300
+    post = accept(rt, profile)
+    until_absent(rt, network, clock)
+    rt.write(posts.stop, post)
+    assert state_of(rt, post) is State.QUEUED, "what may be public is not called failed"
+    drain(rt, clock)
+    assert (state_of(rt, post), len(network.called_at)) == (State.PUBLISHED, 1)
+
+
+def test_a_stop_before_the_second_call_fails_when_the_account_still_shows_nothing(
+    rt: Runtime, network: LateList, profile: str, clock: HandClock
+) -> None:
+    network.lag_seconds = 10**9
+    post = accept(rt, profile)
+    until_absent(rt, network, clock)
+    rt.write(posts.stop, post)
+    drain(rt, clock)
+    assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, deliveries.STOPPED)
+    assert len(network.called_at) == 1
+
+
+def test_a_profile_disconnected_before_the_second_call_leaves_the_outcome_unknown(
+    rt: Runtime, network: LateList, profile: str, clock: HandClock
+) -> None:
+    network.lag_seconds = 10**9
+    post = accept(rt, profile)
+    until_absent(rt, network, clock)
+    rt.write(profiles.disconnect, profile)
+    drain(rt, clock)
+    assert state_of(rt, post) is State.UNCONFIRMED
+    assert message_of(rt, post).startswith("Outcome unknown: timed out.")
+
+
+def test_patience_that_ends_before_the_second_call_looks_once_more(
+    rt: Runtime, network: LateList, profile: str, clock: HandClock
+) -> None:
+    network.lag_seconds = 10**9
+    network.then = [NotSent("no route")] * 10_000
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert state_of(rt, post) is State.FAILED
+    assert message_of(rt, post).startswith("Not sent again: socialpub ")
+    assert network.looked_at[-1] - network.called_at[-1] >= RESEND_AFTER
+
+
+def test_a_token_refused_at_the_second_call_waits_for_the_owner_and_looks_again_afterwards(
+    rt: Runtime, network: LateList, profile: str, clock: HandClock
+) -> None:
+    network.lag_seconds = RESEND_AFTER + 20
+    network.then = [AuthExpired("401"), AuthExpired("401")]
+    post = accept(rt, profile)
+    drain(rt, clock, within=3600)
+    assert (state_of(rt, post), attempts_of(rt, post)[-1]) == (State.QUEUED, ("create_post", "held"))
+    clock.forward(120)
+    rt.db.write(lambda tx: tx.update("profile", profile, status="active"))
+    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET run_at = ?", (tx.stamp,)))
+    drain(rt, clock)
+    assert (state_of(rt, post), len(network.effects)) == (State.PUBLISHED, 1)
+
+
+# --- what cannot be told ----------------------------------------------------------------------------------------------
+
+
+class SomethingElse(ScriptedNetwork):
+    """The account shows something of the same kind from that time, in other words."""
+
+    def recover(self, job: Job) -> Look:
+        self.asked.append("recover")
+        return Look(similar=("55",))
+
+
+def test_something_of_the_same_kind_in_other_words_cannot_be_told(tmp_path: Path, clock: HandClock) -> None:
+    network = SomethingElse()
+    network.results["create_post"] = [NoAnswer("timed out")]
+    rt = open_appliance(tmp_path, clock, providers={"x": network})
+    try:
+        post = accept(rt, add_profile(rt))
+        drain(rt, clock)
+        assert (state_of(rt, post), network.asked.count("create_post")) == (State.UNCONFIRMED, 1)
+        assert "whose words differ" in message_of(rt, post)
+    finally:
+        rt.close()
+
+
+def test_something_of_the_same_kind_that_another_delivery_made_tells_nothing(tmp_path: Path, clock: HandClock) -> None:
+    network = SomethingElse()
+    rt = open_appliance(tmp_path, clock, providers={"x": network})
+    try:
+        profile = add_profile(rt)
+        network.results["create_post"] = [Published("55")]
+        accept(rt, profile, body="Another one")
+        drain(rt)
+        network.results["create_post"] = [NoAnswer("timed out")]
+        post = accept(rt, profile)
+        drain(rt, clock)
+        assert (state_of(rt, post), network.asked.count("create_post")) == (State.PUBLISHED, 3)
+    finally:
+        rt.close()
+
+
+@pytest.mark.parametrize(("resend_after", "calls"), [("never", 1), ("1m", 2), ("30m", 2)])
+def test_the_owner_says_how_long_the_account_is_looked_at(
+    tmp_path: Path, clock: HandClock, resend_after: str, calls: int
+) -> None:
+    network = ScriptedNetwork()
+    network.results["create_post"] = [NoAnswer("timed out")]
+    section = PublishingSection.model_validate({"resend_after": resend_after})
+    rt = open_appliance(tmp_path, clock, providers={"x": network}, publishing=section)
+    try:
+        began = clock.now()
+        post = accept(rt, add_profile(rt))
+        drain(rt, clock)
+        assert network.asked.count("create_post") == calls
+        assert state_of(rt, post) is (State.UNCONFIRMED if calls == 1 else State.PUBLISHED)
+        if section.resend_after is not None:
+            assert clock.now() - began >= section.resend_after
+        else:
+            assert 'resend_after is "never"' in message_of(rt, post)
+    finally:
+        rt.close()

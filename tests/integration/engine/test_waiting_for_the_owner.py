@@ -1,0 +1,146 @@
+"""Accounts that need their owner hold their posts until they are connected again (contract section 4)."""
+
+from datetime import timedelta
+
+import pytest
+
+from socialpub.accounts import profiles
+from socialpub.accounts.credentials import Credentials
+from socialpub.db.models import State
+from socialpub.ops import health
+from socialpub.providers.errors import AuthExpired, NoAnswer, Rejected
+from socialpub.providers.oauth import Identity
+from socialpub.providers.outcomes import Refused
+from socialpub.publishing import draft_validation, posts
+from socialpub.publishing.drafts import Draft
+from socialpub.runtime import Runtime
+from tests.integration.engine.four_steps import FourSteps, Place
+from tests.support.appliance import OWNER, accept, attempts_of, message_of, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+
+HOUR = 3600.0
+
+
+@pytest.fixture
+def network(clock: HandClock) -> FourSteps:
+    return FourSteps(clock)
+
+
+def needs_its_owner(rt: Runtime, profile: str) -> None:
+    rt.write(profiles.require_reauth, profile, "X has ended the grant.")
+
+
+def connected_again(rt: Runtime) -> None:
+    grant = Credentials("access-9", "refresh-9")
+    rt.write(profiles.save, rt.providers["x"], Identity("acct", "demo", "Demo", None), grant, None)
+
+
+def test_what_comes_due_is_held_says_how_to_connect_and_goes_out_afterwards(
+    rt: Runtime, network: FourSteps, profile: str, clock: HandClock
+) -> None:
+    needs_its_owner(rt, profile)
+    now, later = accept(rt, profile), accept(rt, profile, body="Later", at=clock.now() + timedelta(hours=2))
+    drain(rt)
+    assert (state_of(rt, now), attempts_of(rt, now)) == (State.QUEUED, [("start", "held")])
+    told = rt.reader.one("SELECT message, next_at FROM attempt")
+    assert told is not None
+    assert "must be connected again (`socialpub admin connect-profile x`): X has ended the grant." in told["message"]
+    assert told["next_at"] == "2026-10-13T09:00:00.000Z", "until then"
+    clock.forward(3 * HOUR)
+    drain(rt)
+    assert network.asked == []
+    assert list(health.worker_problems(rt.reader, rt.now()))[1:] == [], "what waits for its owner is not overdue"
+    connected_again(rt)
+    drain(rt, clock)
+    assert [state_of(rt, post) for post in (now, later)] == [State.PUBLISHED] * 2
+
+
+@pytest.mark.parametrize("place", Place)
+def test_the_delivery_that_found_its_token_refused_goes_on_where_it_stood(
+    rt: Runtime, network: FourSteps, profile: str, clock: HandClock, place: Place
+) -> None:
+    network.results[place] = [AuthExpired("401"), AuthExpired("401")]
+    post = accept(rt, profile)
+    drain(rt)
+    assert (state_of(rt, post), attempts_of(rt, post)[-1]) == (State.QUEUED, (place, "held"))
+    assert rt.reader.value("SELECT status FROM profile") == "reauthRequired"
+    clock.forward(5 * HOUR)
+    connected_again(rt)
+    drain(rt, clock)
+    assert state_of(rt, post) is State.PUBLISHED
+    assert [network.asked.count(step) for step in Place if step is not place] == [1, 1, 1]
+    assert len(network.effects) == 1
+
+
+@pytest.mark.parametrize("why", [AuthExpired("401"), Refused("A scope is missing.", reauth=True)])
+@pytest.mark.parametrize("place", Place)
+def test_what_is_not_connected_within_the_lateness_of_its_time_ends_then(
+    rt: Runtime, network: FourSteps, profile: str, clock: HandClock, place: Place, why: object
+) -> None:
+    network.results[place] = [why, why]  # type: ignore[list-item]
+    post = accept(rt, profile)
+    drain(rt)
+    clock.forward(24 * HOUR - 1)
+    drain(rt)
+    assert state_of(rt, post) is State.QUEUED
+    clock.forward(2)
+    drain(rt)
+    assert "within 24 hours" in message_of(rt, post)
+    assert state_of(rt, post) is (State.UNCONFIRMED if place is Place.POLL_AFTER else State.FAILED)
+
+
+def test_an_account_that_is_refused_while_its_post_is_read_back_is_read_back_once_it_is_connected(
+    rt: Runtime, network: FourSteps, profile: str, clock: HandClock
+) -> None:
+    def made_and_cut(job: object) -> object:
+        network.publish("Hello")
+        network.results["recover"] = [AuthExpired("401"), AuthExpired("401")]
+        raise NoAnswer("cut")
+
+    network.results[Place.COMMIT] = [made_and_cut]
+    post = accept(rt, profile)
+    drain(rt, clock, within=60)
+    assert (state_of(rt, post), attempts_of(rt, post)[-1]) == (State.QUEUED, ("read_back", "held"))
+    connected_again(rt)
+    drain(rt, clock)
+    assert (state_of(rt, post), len(network.effects)) == (State.PUBLISHED, 1)
+
+
+def test_a_refresh_token_that_is_refused_holds_the_post_that_wanted_it(
+    rt: Runtime, network: FourSteps, profile: str, clock: HandClock
+) -> None:
+    rt.db.write(lambda tx: tx.update("profile", profile, access_expires_at=tx.stamp))
+    network.oauth.answers = [Rejected("the refresh token is spent", status=400, reauth=True)]
+    post = accept(rt, profile)
+    drain(rt)
+    assert (state_of(rt, post), attempts_of(rt, post)) == (State.QUEUED, [(Place.PREPARE, "held")])
+    connected_again(rt)
+    drain(rt)
+    assert state_of(rt, post) is State.PUBLISHED
+
+
+def test_a_post_that_waits_for_its_owner_can_be_stopped(rt: Runtime, network: FourSteps, profile: str) -> None:
+    needs_its_owner(rt, profile)
+    post = accept(rt, profile)
+    drain(rt)
+    rt.write(lambda _, tx: posts.stop(rt, tx, post))
+    assert state_of(rt, post) is State.FAILED
+
+
+def test_a_profile_that_is_disconnected_instead_fails_its_posts(rt: Runtime, network: FourSteps, profile: str) -> None:
+    needs_its_owner(rt, profile)
+    post = accept(rt, profile)
+    drain(rt)
+    rt.write(profiles.disconnect, profile)
+    drain(rt)
+    assert state_of(rt, post) is State.FAILED
+    assert "was disconnected" in message_of(rt, post)
+
+
+def test_validation_says_that_it_will_wait(rt: Runtime, profile: str) -> None:
+    needs_its_owner(rt, profile)
+    (checked,) = draft_validation.validate(rt, rt.reader, Draft("Hello", None, (profile,), (), None), OWNER)
+    assert checked.problems == []
+    assert checked.notes[0].startswith("The account must be connected again")
+    assert "fails when that is more than 24 hours late" in checked.notes[0]

@@ -4,12 +4,14 @@ from socialpub.providers.content import Content
 from socialpub.providers.protocol import Kind, Step
 
 BOARD, FIT, CREATE = "board", "fit", "create_pin"
-REGISTER, UPLOAD, AWAIT = "register", "upload", "await_processing"
+UPLOAD, AWAIT = "upload", "await_processing"
+REGISTER = "register"
+"""In plans of the former version: it does nothing any more."""
 
 
 def plan(content: Content) -> list[Step]:
     """A pure function of the content."""
     media = [Step(FIT, Kind.PREPARE)]
     if content.has_video:
-        media = [Step(REGISTER, Kind.PREPARE), Step(UPLOAD, Kind.PREPARE), Step(AWAIT, Kind.POLL)]
+        media = [Step(UPLOAD, Kind.PREPARE), Step(AWAIT, Kind.POLL)]
     return [Step(BOARD, Kind.PREPARE), *media, Step(CREATE, Kind.COMMIT)]

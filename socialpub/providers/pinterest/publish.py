@@ -75,7 +75,7 @@ def _refused(job: Job, response: HttpResponse) -> Outcome:
 STEPS = {
     plan.BOARD: boards.check_board,
     plan.FIT: pictures.fit,
-    plan.REGISTER: upload.register,
+    plan.REGISTER: upload.nothing,
     plan.UPLOAD: upload.upload,
     plan.AWAIT: upload.await_processing,
     plan.CREATE: create,

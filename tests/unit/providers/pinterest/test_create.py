@@ -41,7 +41,6 @@ def test_a_picture_is_fitted_before_the_one_call_that_makes_it_public(tmp_path: 
 def test_a_video_is_registered_sent_and_waited_for_before_that_call() -> None:
     assert ADAPTER.plan(Content("", (film(),)), {}) == [
         Step("board", Kind.PREPARE),
-        Step("register", Kind.PREPARE),
         Step("upload", Kind.PREPARE),
         Step("await_processing", Kind.POLL),
         Step("create_pin", Kind.COMMIT),
@@ -112,7 +111,7 @@ def test_the_cover_of_a_video_is_its_first_frame_unless_another_is_chosen(
 def test_a_video_that_is_not_ready_is_never_made_a_pin() -> None:
     outcome = run("create_pin", Script(), film(), memo={"video": {"id": MEDIA, "uploaded_at": 1.0, "polls": 0}})
     assert isinstance(outcome, Again)
-    assert (outcome.step, outcome.memo["video"]) == ("register", None)
+    assert (outcome.step, outcome.memo["video"]) == ("upload", None)
 
 
 def test_the_request_id_is_kept_for_pinterests_support(tmp_path: Path) -> None:
@@ -325,7 +324,7 @@ def test_a_video_that_pinterest_lost_is_sent_once_more() -> None:
     back: dict[str, int] = {}
     outcome = run("create_pin", Script(error(404, 404, "Media upload not found")), film(), memo=READY, back=back)
     assert isinstance(outcome, Again)
-    assert (outcome.step, outcome.limit) == ("register", 1)
+    assert (outcome.step, outcome.limit) == ("upload", 1)
     memo = {**outcome.memo, **READY}
     assert isinstance(run("create_pin", Script(error(404, 404)), film(), memo=memo, back=back), Refused)
     assert isinstance(run("create_pin", Script(error(404, 40)), film(), memo=READY), Refused)

@@ -10,7 +10,7 @@ from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.error_table import Reason
 from socialpub.providers.errors import NoAnswer
 from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Again, Outcome, Published, Refused
+from socialpub.providers.outcomes import Again, Memo, Outcome, Published, Refused, Unknown
 from socialpub.providers.pinterest import boards, pictures, plan, upload
 from socialpub.providers.pinterest.check import alt_text
 from socialpub.providers.pinterest.client import call, id_of, refusal
@@ -18,7 +18,9 @@ from socialpub.providers.pinterest.errors import REQUEST_ID, TABLE
 from socialpub.providers.responses import HttpResponse, json_object
 
 SMALLER = "Pinterest found the pictures too large: they are sent smaller."
+SMALLER_IN_BETWEEN = "Something on the way to Pinterest found the pictures too large: they are sent smaller."
 SMALLER_TRIES = 2
+TOO_LARGE = 413
 ANSWER_SECONDS = 120.0
 """Pinterest reads the pictures while the call runs."""
 CODE_NO_MEDIA = "404"
@@ -33,6 +35,8 @@ def run(step: str, job: Job, section: PinterestSection) -> Outcome:
 def create(job: Job, section: PinterestSection) -> Outcome:
     if job.content.has_video and not upload.ready(job):
         return upload.forgotten(job, upload.FORGOTTEN)
+    if job.memo.get("refit"):
+        return Again(plan.FIT, {**job.memo, "refit": False}, SMALLER_IN_BETWEEN, otherwise=Refused(SMALLER_IN_BETWEEN))
     response = call(job, "POST", f"{section.api_url}/pins", json=request_body(job), deadline_seconds=ANSWER_SECONDS)
     if response.ok:
         pin_id = id_of(json_object(response), "id")
@@ -63,13 +67,22 @@ def permalink(pin_id: str) -> str:
 
 
 def _refused(job: Job, response: HttpResponse) -> Outcome:
-    rejection = TABLE.classify(response)
+    try:
+        rejection = TABLE.classify(response)
+    except NoAnswer as error:
+        if response.status == TOO_LARGE and not job.content.has_video:
+            # No proof that there is no pin. Should the account not show it, a smaller one has better chances.
+            return Unknown(error.message, error.code, {**_smaller(job), "refit": True})
+        raise
     if job.content.has_video and rejection.reason is Reason.GONE and rejection.code == CODE_NO_MEDIA:
         return upload.forgotten(job, rejection.message)
     if not job.content.has_video and rejection.reason is Reason.TOO_LARGE:
-        memo = {**job.memo, "max_bytes": pictures.bytes_allowed(job) // 2, "fit": {}}
-        return Again(plan.FIT, memo, SMALLER, SMALLER_TRIES, otherwise=Refused(rejection.message))
+        return Again(plan.FIT, _smaller(job), SMALLER, SMALLER_TRIES, otherwise=Refused(rejection.message))
     return refusal(job, rejection)
+
+
+def _smaller(job: Job) -> Memo:
+    return {**job.memo, "max_bytes": pictures.bytes_allowed(job) // 2, "fit": {}}
 
 
 STEPS = {

@@ -90,11 +90,11 @@ def job(
     memo: Memo | None = None,
     seconds: float = 0.0,
     fit: Callable[[MediaFile, ImageLimits], MediaFile] = as_it_is,
-    committed_at: datetime | None = None,
+    since: Callable[[], datetime] | None = None,
     back: dict[str, int] | None = None,
     **options: Any,
 ) -> Job:
-    return Job(
+    found = Job(
         content=Content(text, media),
         options={"boardId": BOARD, **options},
         account=Account("1000000000000000001", "studio_nord"),
@@ -104,11 +104,13 @@ def job(
         fit=fit,
         now=NOW + timedelta(seconds=seconds),
         slice_over=lambda: False,
-        committed_at=committed_at,
         times_back=back or {},
         seal=seal,
         open=unseal,
     )
+    if since is not None:
+        found.since = since
+    return found
 
 
 def run(step: str, script: Script, *media: MediaFile, adapter: Pinterest = ADAPTER, **more: Any) -> Outcome:

@@ -27,6 +27,8 @@ class OptionType(StrEnum):
     """An id of the network: a string of digits."""
     CHOICE = "choice"
     """One of `Option.values`, spelt exactly."""
+    CHOICES = "choices"
+    """A list of one or more of `Option.values`, each once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,8 @@ def _wrong(option: Option, value: Any) -> str | None:
             fault = None if digits else f"must be a string of digits, not {_show(value)}"
         case OptionType.CHOICE:
             fault = None if value in option.values else _not_among(option.values, value)
+        case OptionType.CHOICES:
+            fault = _wrong_choices(option, value)
     return fault or (option.check(value) if option.check else None)
 
 
@@ -147,8 +151,19 @@ def _wrong_text(option: Option, value: Any) -> str | None:
     return None
 
 
-def _not_among(values: tuple[str, ...], value: Any) -> str:
-    wrong = f"must be one of {', '.join(values)}, not {_show(value)}"
+def _wrong_choices(option: Option, value: Any) -> str | None:
+    if not isinstance(value, list):
+        return f"must be a list of {', '.join(option.values)}, not {_show(value)}"
+    if not value:
+        return f"must not be empty: it is a list of {', '.join(option.values)}"
+    strange = [one for one in value if one not in option.values]
+    if strange:
+        return _not_among(option.values, strange[0], "must name only")
+    return None if len(set(value)) == len(value) else "must name nothing twice"
+
+
+def _not_among(values: tuple[str, ...], value: Any, rule: str = "must be one of") -> str:
+    wrong = f"{rule} {', '.join(values)}, not {_show(value)}"
     close = nearest(value, values) if isinstance(value, str) else None
     return f"{wrong} (did you mean {close}?)" if close else wrong
 

@@ -42,6 +42,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "pinterest": {
         "boardId": "2000000000000000001", "boardSectionId": "2000000000000000101", "title": "Poster no. 4",
         "link": "https://studio.example/poster-4", "dominantColor": "#6E7874", "coverImageKeyFrameTime": 3,
+        "aiDisclosures": ["AI_MODIFIED", "SYNTHETIC_PERFORMER"],
     },
 }  # fmt: skip
 """Every key of the contract, with a value that is right."""

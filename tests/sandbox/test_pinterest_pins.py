@@ -42,6 +42,17 @@ def test_a_pin_is_made_read_back_and_deleted(world: World, pinterest: PinterestC
     assert pinterest.pins() == []
 
 
+def test_a_pin_says_what_artificial_intelligence_made_of_it(
+    world: World, web: TestClient, pinterest: PinterestClient
+) -> None:
+    made = pinterest.pin(ai_disclosures={"values": ["AI_MODIFIED"]}).json()
+    assert made["ai_disclosures"] == {"values": ["AI_MODIFIED"]}
+    assert world.pinterest.pins[0].ai_disclosures == ["AI_MODIFIED"]
+    assert "AI_MODIFIED" in web.get(f"/pinterest/pin/{made['id']}/").text
+    for wrong in (["AI_MODIFIED"], {"values": []}, {"values": ["SOMETHING"]}, {}):
+        assert refusal(pinterest.pin(ai_disclosures=wrong)) == (400, 1)
+
+
 def test_nothing_keeps_a_pin_from_being_made_twice(world: World, pinterest: PinterestClient) -> None:
     ids = {pinterest.pin(title="Same").json()["id"] for _ in range(2)}
     assert len(ids) == len(world.pinterest.pins) == 2

@@ -37,6 +37,7 @@ TABLE: options.Table = (
     Option("link", OptionType.TEXT, maximum=limits.LINK_CHARACTERS, check=_check_link),
     Option("dominantColor", OptionType.TEXT, check=_check_colour),
     Option("coverImageKeyFrameTime", OptionType.INTEGER, hint="It is counted in whole seconds, not milliseconds."),
+    Option("aiDisclosures", OptionType.CHOICES, values=("AI_MODIFIED", "SYNTHETIC_PERFORMER")),
 )
 
 

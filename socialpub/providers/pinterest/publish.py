@@ -49,6 +49,7 @@ def create(job: Job, section: PinterestSection) -> Outcome:
 def request_body(job: Job) -> dict[str, Any]:
     """The fields of `POST /pins`. What is empty is left out: Pinterest wants neither "" nor null."""
     chosen = job.options
+    disclosures = chosen.get("aiDisclosures")
     fields = {
         "board_id": chosen["boardId"],
         "board_section_id": chosen.get("boardSectionId"),
@@ -57,6 +58,8 @@ def request_body(job: Job) -> dict[str, Any]:
         "alt_text": alt_text(job.content),
         "link": chosen.get("link"),
         "dominant_color": chosen.get("dominantColor"),
+        # Not in the description 5.23: seen in public clients of 2026.
+        "ai_disclosures": {"values": disclosures} if disclosures else None,
         "media_source": upload.source(job) if job.content.has_video else pictures.source(job),
     }
     return {name: value for name, value in fields.items() if value is not None}

@@ -32,6 +32,7 @@ def pin_json(pinterest: PinterestSandbox, request: SandboxRequest, pin: Pin, cal
         "has_been_promoted": False,
         "pin_metrics": None,
         "media": _media(request, pin),
+        **({"ai_disclosures": {"values": pin.ai_disclosures}} if pin.ai_disclosures else {}),
     }
 
 

@@ -13,6 +13,7 @@ TABLE = (
     Option("coverAtMs", OptionType.INTEGER, maximum=1000),
     Option("title", OptionType.TEXT, maximum=5),
     Option("placeId", OptionType.DIGITS, aliases=("venue",), hint="A name is not an id."),
+    Option("labels", OptionType.CHOICES, values=("MADE_BY_AI", "SPONSORED")),
 )
 
 
@@ -24,10 +25,24 @@ def only_problem(given: dict[str, Any]) -> Problem:
 
 
 def test_both_spellings_are_read_into_one_name() -> None:
-    given = {"is_labelled": True, "coverAtMs": 5, "venue": "42", "audience": "ONLY_ME", "title": "Hi"}
+    given = {
+        "is_labelled": True,
+        "coverAtMs": 5,
+        "venue": "42",
+        "audience": "ONLY_ME",
+        "title": "Hi",
+        "labels": ["SPONSORED"],
+    }
     options, problems = read("demo", TABLE, given)
     assert problems == []
-    assert options == {"isLabelled": True, "coverAtMs": 5, "placeId": "42", "audience": "ONLY_ME", "title": "Hi"}
+    assert options == {
+        "isLabelled": True,
+        "coverAtMs": 5,
+        "placeId": "42",
+        "audience": "ONLY_ME",
+        "title": "Hi",
+        "labels": ["SPONSORED"],
+    }
 
 
 def test_a_misspelt_key_names_the_key_that_was_meant() -> None:
@@ -37,7 +52,7 @@ def test_a_misspelt_key_names_the_key_that_was_meant() -> None:
 
 
 def test_a_key_like_no_other_is_answered_with_all_of_them() -> None:
-    assert "audience, isLabelled, coverAtMs, title, placeId" in only_problem({"zzzzzzzz": 1}).message
+    assert "audience, isLabelled, coverAtMs, title, placeId, labels" in only_problem({"zzzzzzzz": 1}).message
 
 
 @pytest.mark.parametrize(
@@ -58,6 +73,11 @@ def test_a_key_like_no_other_is_answered_with_all_of_them() -> None:
         ({"placeId": "４２"}, "string of digits"),
         ({"audience": "only_me"}, "did you mean ONLY_ME?"),
         ({"audience": {}}, "one of EVERYONE, ONLY_ME, not an object"),
+        ({"labels": "SPONSORED"}, 'must be a list of MADE_BY_AI, SPONSORED, not "SPONSORED"'),
+        ({"labels": []}, "must not be empty"),
+        ({"labels": ["SPONSORED", "SPONSERED"]}, "did you mean SPONSORED?"),
+        ({"labels": [["SPONSORED"]]}, "must name only MADE_BY_AI, SPONSORED, not a list"),
+        ({"labels": ["SPONSORED", "SPONSORED"]}, "must name nothing twice"),
     ],
 )
 def test_a_wrong_value_is_named_with_the_rule_and_what_was_found(given: dict[str, Any], says: str) -> None:

@@ -63,6 +63,7 @@ def test_a_pin_carries_its_texts_and_the_picture_itself(tmp_path: Path) -> None:
         title="Poster no. 4",
         link="https://studio.example/4",
         dominantColor="#6E7874",
+        aiDisclosures=["AI_MODIFIED", "SYNTHETIC_PERFORMER"],
     )
     assert outcome == Published(PIN, f"https://www.pinterest.com/pin/{PIN}/")
     assert script.asked == ["POST /pins"]
@@ -74,6 +75,7 @@ def test_a_pin_carries_its_texts_and_the_picture_itself(tmp_path: Path) -> None:
         "alt_text": "Blue lighthouse",
         "link": "https://studio.example/4",
         "dominant_color": "#6E7874",
+        "ai_disclosures": {"values": ["AI_MODIFIED", "SYNTHETIC_PERFORMER"]},
         "media_source": {"source_type": "image_base64", "content_type": "image/jpeg", "data": "/9j7/w=="},
     }
     assert script.calls[0].request["token"] == "pina_1"

@@ -81,10 +81,19 @@ def test_every_key_of_the_contract_is_read_in_both_spellings(pinterest: Pinteres
         "link": "https://example.com/a?b=c",
         "dominant_color": "#6E7874",
         "cover_image_key_frame_time": 3,
+        "ai_disclosures": ["SYNTHETIC_PERFORMER"],
     }
     options, problems = pinterest.read_options(given)
     assert problems == []
-    assert set(options) == {"boardId", "boardSectionId", "title", "link", "dominantColor", "coverImageKeyFrameTime"}
+    assert set(options) == {
+        "boardId",
+        "boardSectionId",
+        "title",
+        "link",
+        "dominantColor",
+        "coverImageKeyFrameTime",
+        "aiDisclosures",
+    }
     assert pinterest.read_options(options) == (options, [])
 
 
@@ -98,6 +107,7 @@ def test_every_key_of_the_contract_is_read_in_both_spellings(pinterest: Pinteres
         ({"dominantColor": "red"}, "#6E7874"),
         ({"title": "x" * 101}, "at most 100 characters and has 101"),
         ({"coverImageKeyFrameTime": 1.5}, "whole seconds"),
+        ({"aiDisclosures": ["AI_MODIFED"]}, "did you mean AI_MODIFIED?"),
     ],
 )
 def test_a_wrong_value_is_named(pinterest: Pinterest, given: dict[str, Any], says: str) -> None:

@@ -29,6 +29,8 @@ class OptionType(StrEnum):
     """One of `Option.values`, spelt exactly."""
     CHOICES = "choices"
     """A list of one or more of `Option.values`, each once."""
+    ARTIFACT = "artifact"
+    """The id of an artifact of ours; `Content.option_files` has its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,15 @@ def merge(table: Table, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Op
     return {**kept, **own}
 
 
+def artifacts(table: Table, given: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The artifacts that these options name: key as given, and id."""
+    return [
+        (key, value)
+        for key, value in given.items()
+        if isinstance(value, str) and (option := _find(table, key)) is not None and option.type is OptionType.ARTIFACT
+    ]
+
+
 def _find(table: Table, key: str) -> Option | None:
     return next((option for option in table if key in option.spellings), None)
 
@@ -123,6 +134,9 @@ def _wrong(option: Option, value: Any) -> str | None:
         case OptionType.DIGITS:
             digits = isinstance(value, str) and re.fullmatch(r"[0-9]+", value) is not None
             fault = None if digits else f"must be a string of digits, not {_show(value)}"
+        case OptionType.ARTIFACT:
+            named = isinstance(value, str) and bool(value.strip())
+            fault = None if named else f"must be the id of an artifact, not {_show(value)}"
         case OptionType.CHOICE:
             fault = None if value in option.values else _not_among(option.values, value)
         case OptionType.CHOICES:

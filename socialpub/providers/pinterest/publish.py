@@ -73,15 +73,19 @@ def _refused(job: Job, response: HttpResponse) -> Outcome:
     try:
         rejection = TABLE.classify(response)
     except NoAnswer as error:
-        if response.status == TOO_LARGE and not job.content.has_video:
+        if response.status == TOO_LARGE and _has_pictures(job):
             # No proof that there is no pin. Should the account not show it, a smaller one has better chances.
             return Unknown(error.message, error.code, {**_smaller(job), "refit": True})
         raise
     if job.content.has_video and rejection.reason is Reason.GONE and rejection.code == CODE_NO_MEDIA:
         return upload.forgotten(job, rejection.message)
-    if not job.content.has_video and rejection.reason is Reason.TOO_LARGE:
+    if _has_pictures(job) and rejection.reason is Reason.TOO_LARGE:
         return Again(plan.FIT, _smaller(job), SMALLER, SMALLER_TRIES, otherwise=Refused(rejection.message))
     return refusal(job, rejection)
+
+
+def _has_pictures(job: Job) -> bool:
+    return not job.content.has_video or pictures.has_cover(job)
 
 
 def _smaller(job: Job) -> Memo:

@@ -16,6 +16,7 @@ from socialpub.providers.error_table import Reason
 from socialpub.providers.errors import NoAnswer
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Again, Done, Outcome, Refused, Wait
+from socialpub.providers.pinterest import pictures
 from socialpub.providers.pinterest.client import call, id_of, refusal
 from socialpub.providers.pinterest.errors import REQUEST_ID, TABLE
 from socialpub.providers.pinterest.plan import UPLOAD
@@ -138,13 +139,10 @@ def ready(job: Job) -> bool:
 
 
 def source(job: Job) -> dict[str, Any]:
-    """The `media_source` of a video pin. The cover is a frame that Pinterest takes itself, counted in seconds: the
-    first one unless the owner chose another."""
-    return {
-        "source_type": "video_id",
-        "media_id": job.memo["video"]["id"],
-        "cover_image_key_frame_time": job.options.get("coverImageKeyFrameTime", 0),
-    }
+    """The `media_source` of a video pin. The cover is the owner's own, or a frame that Pinterest takes itself, counted
+    in seconds: the first one unless the owner chose another."""
+    cover = pictures.cover(job) or {"cover_image_key_frame_time": job.options.get("coverImageKeyFrameTime", 0)}
+    return {"source_type": "video_id", "media_id": job.memo["video"]["id"], **cover}
 
 
 def pause_after(polls: int, waited_seconds: float) -> float:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from socialpub.providers.content import Problem
-from socialpub.providers.options import MAX_KEYS, Option, OptionType, merge, read
+from socialpub.providers.options import MAX_KEYS, Option, OptionType, artifacts, merge, read
 
 TABLE = (
     Option("audience", OptionType.CHOICE, values=("EVERYONE", "ONLY_ME")),
@@ -13,6 +13,7 @@ TABLE = (
     Option("coverAtMs", OptionType.INTEGER, maximum=1000),
     Option("title", OptionType.TEXT, maximum=5),
     Option("placeId", OptionType.DIGITS, aliases=("venue",), hint="A name is not an id."),
+    Option("coverId", OptionType.ARTIFACT),
     Option("labels", OptionType.CHOICES, values=("MADE_BY_AI", "SPONSORED")),
 )
 
@@ -52,7 +53,7 @@ def test_a_misspelt_key_names_the_key_that_was_meant() -> None:
 
 
 def test_a_key_like_no_other_is_answered_with_all_of_them() -> None:
-    assert "audience, isLabelled, coverAtMs, title, placeId, labels" in only_problem({"zzzzzzzz": 1}).message
+    assert "audience, isLabelled, coverAtMs, title, placeId, coverId, labels" in only_problem({"zzzzzzzz": 1}).message
 
 
 @pytest.mark.parametrize(
@@ -73,6 +74,8 @@ def test_a_key_like_no_other_is_answered_with_all_of_them() -> None:
         ({"placeId": "４２"}, "string of digits"),
         ({"audience": "only_me"}, "did you mean ONLY_ME?"),
         ({"audience": {}}, "one of EVERYONE, ONLY_ME, not an object"),
+        ({"coverId": 5}, "must be the id of an artifact, not 5"),
+        ({"coverId": " "}, "must be the id of an artifact"),
         ({"labels": "SPONSORED"}, 'must be a list of MADE_BY_AI, SPONSORED, not "SPONSORED"'),
         ({"labels": []}, "must not be empty"),
         ({"labels": ["SPONSORED", "SPONSERED"]}, "did you mean SPONSORED?"),
@@ -90,6 +93,11 @@ def test_the_same_option_in_two_spellings_is_refused_rather_than_chosen() -> Non
     options, problems = read("demo", TABLE, {"placeId": "1", "place_id": "2"})
     assert options == {"placeId": "1"}
     assert [problem.path[-1] for problem in problems] == ["place_id"]
+
+
+def test_the_artifacts_that_options_name_are_told_with_the_key_as_given() -> None:
+    given = {"title": "a1", "cover_id": "a1", "coverId": 5, "unknown": "a1"}
+    assert artifacts(TABLE, given) == [("cover_id", "a1")]
 
 
 def test_null_takes_a_stored_default_back() -> None:

@@ -1,7 +1,7 @@
 """A written conversation with Pinterest: each call gets the next answer, and is held against its own document."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -92,10 +92,11 @@ def job(
     fit: Callable[[MediaFile, ImageLimits], MediaFile] = as_it_is,
     since: Callable[[], datetime] | None = None,
     back: dict[str, int] | None = None,
+    files: Mapping[str, MediaFile] | None = None,
     **options: Any,
 ) -> Job:
     found = Job(
-        content=Content(text, media),
+        content=Content(text, media, files or {}),
         options={"boardId": BOARD, **options},
         account=Account("1000000000000000001", "studio_nord"),
         memo=memo or {},

@@ -110,6 +110,36 @@ def test_the_cover_of_a_video_is_its_first_frame_unless_another_is_chosen(
     }
 
 
+def test_an_own_cover_is_fitted_before_the_video_is_sent_and_travels_with_the_pin(tmp_path: Path) -> None:
+    cover = picture(tmp_path, data=b"\xff\xd8\xfb\xff")
+    options = {"coverArtifactId": "a1"}
+    names = [step.name for step in ADAPTER.plan(Content("", (film(),), {"a1": cover}), options)]
+    assert names == ["board", "fit", "upload", "await_processing", "create_pin"]
+    asked: list[ImageLimits] = []
+
+    def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
+        assert media is cover
+        asked.append(limits)
+        return media
+
+    fitted = run("fit", Script(), film(), files={"a1": cover}, fit=fit, **options)
+    assert isinstance(fitted, Done)
+    assert [(limits.types, limits.max_bytes) for limits in asked] == [(("image/jpeg", "image/png"), 10_000_000)]
+    script = Script(MADE)
+    run("create_pin", script, film(), memo={**fitted.memo, **READY}, files={"a1": cover}, fit=fit, **options)
+    assert script.calls[0].json["media_source"] == {
+        "source_type": "video_id",
+        "media_id": MEDIA,
+        "cover_image_content_type": "image/jpeg",
+        "cover_image_data": "/9j7/w==",
+    }
+    too_large = run("create_pin", Script(error(413, 413)), film(), memo=READY, files={"a1": cover}, **options)
+    assert isinstance(too_large, Again)
+    assert (too_large.step, too_large.memo["max_bytes"]) == ("fit", 5_000_000)
+    with pytest.raises(Unfit, match="cover a1 is missing"):
+        run("create_pin", Script(), film(), memo=READY, **options)
+
+
 def test_a_video_that_is_not_ready_is_never_made_a_pin() -> None:
     outcome = run("create_pin", Script(), film(), memo={"video": {"id": MEDIA, "uploaded_at": 1.0, "polls": 0}})
     assert isinstance(outcome, Again)

@@ -82,6 +82,7 @@ def test_every_key_of_the_contract_is_read_in_both_spellings(pinterest: Pinteres
         "dominant_color": "#6E7874",
         "cover_image_key_frame_time": 3,
         "ai_disclosures": ["SYNTHETIC_PERFORMER"],
+        "cover_artifact_id": "a1",
     }
     options, problems = pinterest.read_options(given)
     assert problems == []
@@ -93,6 +94,7 @@ def test_every_key_of_the_contract_is_read_in_both_spellings(pinterest: Pinteres
         "dominantColor",
         "coverImageKeyFrameTime",
         "aiDisclosures",
+        "coverArtifactId",
     }
     assert pinterest.read_options(options) == (options, [])
 

@@ -109,9 +109,9 @@ def _wait_seconds(response: HttpResponse, _: ErrorBody, now: datetime | None) ->
         if (number := re.match(r"\s*([0-9]{1,9})(?![0-9])", response.headers.get(name, "")))
     ]
     until, at = _date_in(response, "retry-after"), _date_in(response, "date") or now
-    if until is not None and at is not None and until > at:
+    if until is not None and at is not None:
         named.append((until - at).total_seconds())
-    return max(1.0, *named) if named else None
+    return max(named, default=None)
 
 
 def _date_in(response: HttpResponse, header: str) -> datetime | None:

@@ -82,6 +82,26 @@ def test_an_older_pin_with_the_same_words_is_not_taken_for_ours(env: Environment
     assert len(env.world.pinterest.pins) == 2
 
 
+def test_on_a_board_of_several_people_nobody_elses_pin_is_taken_for_ours(env: Environment) -> None:
+    network, chosen = story_of("pinterest", "picture")
+    board = str(network.options(env.world, "demo")["boardId"])
+    env.world.pinterest.boards[board].collaborators = (env.world.pinterest.existing_account("studio").id,)
+    theirs = network.connect(env.rt, env.world, "studio")
+    others = accept(
+        env.rt, theirs, body=BODY, media=chosen.make(env.rt, env.samples), options={"pinterest": {"boardId": board}}
+    )
+    mine = network.connect(env.rt, env.world)
+    post = accept(
+        env.rt, mine, body=BODY, media=chosen.make(env.rt, env.samples), options={"pinterest": {"boardId": board}}
+    )
+    env.world.pinterest.next("create_pin").skipping(1).times_out_before_effect()
+    drain(env.rt, env.clock)
+    for one in (post, others):
+        known = env.rt.reader.value("SELECT provider_post_id FROM delivery WHERE post_id = ?", (one,))
+        account = env.rt.reader.value("SELECT account_id FROM delivery WHERE post_id = ?", (one,))
+        assert known is None or env.world.pinterest.find_pin(known).account_id == account  # type: ignore[union-attr]
+
+
 def test_a_pin_that_never_was_is_made_by_the_second_call(env: Environment) -> None:
     network, chosen = story_of("pinterest", "picture")
     post = begin(env, network, chosen, network.connect(env.rt, env.world))

@@ -40,7 +40,7 @@ class _Pin:
     id: str
     made_at: datetime | None
     fits: bool
-    """No text that it tells is another one than ours."""
+    """It does not say that it is somebody else's, and no text that it tells is another one than ours."""
     tells_all: bool
     """It tells every text that was sent."""
 
@@ -88,7 +88,7 @@ def _search(job: Job, url: str) -> tuple[list[_Pin], bool]:
             if made_at is not None:
                 seen.append(made_at)
             if pin_id is not None and _kind_fits(pin, job) and _place_fits(pin, job):
-                found[pin_id] = _Pin(pin_id, made_at, _texts_fit(pin, job), _tells_all(pin, job))
+                found[pin_id] = _Pin(pin_id, made_at, _could_be(pin, job), _tells_all(pin, job))
         # The answer told the network's time: what is in question may begin later than it seemed before.
         if last or _past(seen, job.since()):
             return list(found.values()), True
@@ -121,9 +121,10 @@ def _place_fits(pin: dict[str, Any], job: Job) -> bool:
     return True
 
 
-def _texts_fit(pin: dict[str, Any], job: Job) -> bool:
-    """Whether each text that the pin tells is ours. What is null or absent says nothing."""
-    return all(
+def _could_be(pin: dict[str, Any], job: Job) -> bool:
+    """Whether it is not another member's of a group board, and each text that it tells is ours. What is null or absent
+    says nothing."""
+    return pin.get("is_owner") is not False and all(
         (same_link if name == "link" else same_text)(ours, theirs)
         for name, ours in _texts(job).items()
         if isinstance(theirs := pin.get(name), str)

@@ -118,6 +118,11 @@ def test_a_pin_of_our_kind_with_other_words_lets_nobody_say_absent(tmp_path: Pat
     assert similar(tmp_path, shown("9", **{**SAME, **changed}), **TEXTS) == ("9",)
 
 
+def test_what_another_member_of_the_board_pinned_is_not_taken_for_ours(tmp_path: Path) -> None:
+    assert similar(tmp_path, shown("9", is_owner=False, **SAME), **TEXTS) == ("9",)
+    assert found(tmp_path, shown("9", is_owner=True, **SAME), **TEXTS) == ["9"]
+
+
 def test_a_text_where_none_was_sent_is_another_one(tmp_path: Path) -> None:
     for name in ("title", "description", "link", "alt_text"):
         assert similar(tmp_path, shown("9", **{name: "https://a.test"})) == ("9",)

@@ -65,6 +65,13 @@ def test_a_clock_that_differs_hides_no_pin(env: Environment, seconds: float) -> 
     assert_found(env, pinned_and_lost(env))
 
 
+@pytest.mark.parametrize("seconds", [-43_200, 0, 43_200])
+def test_a_network_that_tells_no_time_may_be_half_a_day_off(env: Environment, seconds: float) -> None:
+    env.world.pinterest.sends_date = False
+    env.world.pinterest.clock_skew_seconds = seconds
+    assert_found(env, pinned_and_lost(env))
+
+
 @pytest.mark.parametrize("seconds", [-7200, 0, 7200])
 def test_an_older_pin_with_the_same_words_is_not_taken_for_ours(env: Environment, seconds: float) -> None:
     env.world.pinterest.clock_skew_seconds = seconds

@@ -75,14 +75,6 @@ def as_it_is(media: MediaFile, limits: ImageLimits) -> MediaFile:
     return media
 
 
-def seal(text: str) -> str:
-    return text.encode().hex()
-
-
-def unseal(sealed: str) -> str:
-    return bytes.fromhex(sealed).decode()
-
-
 def job(
     script: Script,
     *media: MediaFile,
@@ -106,8 +98,6 @@ def job(
         now=NOW + timedelta(seconds=seconds),
         slice_over=lambda: False,
         times_back=back or {},
-        seal=seal,
-        open=unseal,
     )
     if since is not None:
         found.since = since

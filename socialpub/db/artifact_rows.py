@@ -75,10 +75,16 @@ _SETTLED = """
         WHERE m.artifact_id = a.id AND (p.status IN ('pending', 'scheduled') OR p.updated_at > ?))"""
 
 
+_OPTIONS_OF_OPEN = """
+    (SELECT options FROM delivery WHERE state = 'queued'
+     UNION ALL SELECT options FROM delivery WHERE state = 'running') d, json_each(d.options) o"""
+"""Every value in the options of open deliveries, ids of artifacts among them."""
+
+
 def unused(reader: Reader, reserved_before: str, others_before: str) -> list[str]:
     """The ids of artifacts that no post references, as old as that."""
     rows = reader.all(f"SELECT a.id FROM artifact a WHERE {_UNUSED}", (reserved_before, others_before, others_before))
-    return [row[0] for row in rows]
+    return _without_named(reader, [row[0] for row in rows])
 
 
 def delete_unused(tx: Tx, artifact_ids: Sequence[str], reserved_before: str, others_before: str) -> list[str]:
@@ -89,7 +95,8 @@ def delete_unused(tx: Tx, artifact_ids: Sequence[str], reserved_before: str, oth
 
 def settled(reader: Reader, before: str) -> list[str]:
     """The ids of artifacts all of whose posts settled that long ago, and whose bytes are still here."""
-    return [row[0] for row in reader.all(f"SELECT a.id FROM artifact a WHERE {_SETTLED}", (before, before))]
+    rows = reader.all(f"SELECT a.id FROM artifact a WHERE {_SETTLED}", (before, before))
+    return _without_named(reader, [row[0] for row in rows])
 
 
 def empty_settled(tx: Tx, artifact_ids: Sequence[str], before: str) -> list[str]:
@@ -102,13 +109,22 @@ def _change_if_still(
     tx: Tx, artifact_ids: Sequence[str], condition: str, times: tuple[str, ...], change: str, *values: str
 ) -> list[str]:
     keys = []
-    for artifact_id in artifact_ids:
+    for artifact_id in _without_named(tx, artifact_ids):
         row = tx.one(f"SELECT a.storage_key FROM artifact a WHERE a.id = ? AND ({condition})", (artifact_id, *times))
         if row is not None:
             tx.execute(change, (*values, artifact_id))
             if row["storage_key"] is not None:
                 keys.append(row["storage_key"])
     return keys
+
+
+def _without_named(store: Reader | Tx, artifact_ids: Sequence[str]) -> list[str]:
+    """Those that no open delivery names in its options."""
+    if not artifact_ids:
+        return []
+    rows = store.all(f"SELECT o.value FROM {_OPTIONS_OF_OPEN}")
+    named = {row[0] for row in rows}
+    return [artifact_id for artifact_id in artifact_ids if artifact_id not in named]
 
 
 # --- bytes -----------------------------------------------------------------------------------------------------------
@@ -129,12 +145,13 @@ def named_among(reader: Reader, keys: Sequence[str]) -> list[str]:
 def note_removed(tx: Tx, storage_key: str) -> bool:
     """Write down that these bytes are gone. False when a post that is still open needs them: then nothing changes."""
     changed = tx.execute(
-        """UPDATE artifact SET storage_key = NULL,
+        f"""UPDATE artifact SET storage_key = NULL,
             removed_at = CASE status WHEN 'verified' THEN ? ELSE removed_at END,
             stored_generation = CASE status WHEN 'reserved' THEN NULL ELSE stored_generation END,
             etag = CASE status WHEN 'reserved' THEN NULL ELSE etag END
             WHERE storage_key = ? AND NOT EXISTS (SELECT 1 FROM media m JOIN post p ON p.id = m.post_id
-                WHERE m.artifact_id = artifact.id AND p.status IN ('pending', 'scheduled'))""",
+                WHERE m.artifact_id = artifact.id AND p.status IN ('pending', 'scheduled'))
+            AND id NOT IN (SELECT o.value FROM {_OPTIONS_OF_OPEN} WHERE o.type = 'text')""",
         (tx.stamp, storage_key),
     )
     return changed.rowcount > 0

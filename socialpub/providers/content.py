@@ -39,6 +39,8 @@ class Content:
     text: str
     """The post's body, `""` when it has none."""
     media: tuple[MediaFile, ...] = ()
+    option_files: Mapping[str, MediaFile] = field(default_factory=dict)
+    """The verified artifacts that options name, by id. One that is not in here has no bytes."""
 
     @property
     def has_video(self) -> bool:

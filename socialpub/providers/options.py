@@ -27,6 +27,10 @@ class OptionType(StrEnum):
     """An id of the network: a string of digits."""
     CHOICE = "choice"
     """One of `Option.values`, spelt exactly."""
+    CHOICES = "choices"
+    """A list of one or more of `Option.values`, each once."""
+    ARTIFACT = "artifact"
+    """The id of an artifact of ours; `Content.option_files` has its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,15 @@ def merge(table: Table, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Op
     return {**kept, **own}
 
 
+def artifacts(table: Table, given: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The artifacts that these options name: key as given, and id."""
+    return [
+        (key, value)
+        for key, value in given.items()
+        if isinstance(value, str) and (option := _find(table, key)) is not None and option.type is OptionType.ARTIFACT
+    ]
+
+
 def _find(table: Table, key: str) -> Option | None:
     return next((option for option in table if key in option.spellings), None)
 
@@ -121,8 +134,13 @@ def _wrong(option: Option, value: Any) -> str | None:
         case OptionType.DIGITS:
             digits = isinstance(value, str) and re.fullmatch(r"[0-9]+", value) is not None
             fault = None if digits else f"must be a string of digits, not {_show(value)}"
+        case OptionType.ARTIFACT:
+            named = isinstance(value, str) and bool(value.strip())
+            fault = None if named else f"must be the id of an artifact, not {_show(value)}"
         case OptionType.CHOICE:
             fault = None if value in option.values else _not_among(option.values, value)
+        case OptionType.CHOICES:
+            fault = _wrong_choices(option, value)
     return fault or (option.check(value) if option.check else None)
 
 
@@ -147,8 +165,19 @@ def _wrong_text(option: Option, value: Any) -> str | None:
     return None
 
 
-def _not_among(values: tuple[str, ...], value: Any) -> str:
-    wrong = f"must be one of {', '.join(values)}, not {_show(value)}"
+def _wrong_choices(option: Option, value: Any) -> str | None:
+    if not isinstance(value, list):
+        return f"must be a list of {', '.join(option.values)}, not {_show(value)}"
+    if not value:
+        return f"must not be empty: it is a list of {', '.join(option.values)}"
+    strange = [one for one in value if one not in option.values]
+    if strange:
+        return _not_among(option.values, strange[0], "must name only")
+    return None if len(set(value)) == len(value) else "must name nothing twice"
+
+
+def _not_among(values: tuple[str, ...], value: Any, rule: str = "must be one of") -> str:
+    wrong = f"{rule} {', '.join(values)}, not {_show(value)}"
     close = nearest(value, values) if isinstance(value, str) else None
     return f"{wrong} (did you mean {close}?)" if close else wrong
 

@@ -4,9 +4,13 @@ A network that is not in here does not exist for the rest of socialpub.
 """
 
 from socialpub.core.settings.sections import ProvidersSection
+from socialpub.providers.options import Table
+from socialpub.providers.pinterest import options as pinterest_options
 from socialpub.providers.pinterest.adapter import Pinterest
 from socialpub.providers.protocol import Provider
+from socialpub.providers.tiktok import options as tiktok_options
 from socialpub.providers.tiktok.adapter import TikTok
+from socialpub.providers.x import options as x_options
 from socialpub.providers.x.adapter import X
 
 NETWORKS: tuple[type[X] | type[TikTok] | type[Pinterest], ...] = (X, TikTok, Pinterest)
@@ -15,6 +19,12 @@ PROVIDERS = tuple(network.name for network in NETWORKS)
 """Their names in the API."""
 LABELS = {network.name: network.label for network in NETWORKS}
 """Their names as people write them."""
+OPTIONS: dict[str, Table] = {
+    X.name: x_options.TABLE,
+    TikTok.name: tiktok_options.TABLE,
+    Pinterest.name: pinterest_options.TABLE,
+}
+"""What an owner may say about a post on each of them."""
 
 
 def build(sections: ProvidersSection) -> dict[str, Provider]:

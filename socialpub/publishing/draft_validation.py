@@ -28,9 +28,9 @@ def validate(rt: Runtime, reader: Reader, draft: Draft, caller: Caller) -> list[
     """
     checked = []
     targets = drafts.targets(reader, draft, caller, rt.now())
-    content = post_content.of_draft(rt, reader, draft)
-    for profile in targets:
-        options = drafts.options_for(rt, profile, draft.options)
+    given = [(profile.provider, drafts.options_for(rt, profile, draft.options)) for profile in targets]
+    content = post_content.of_draft(rt, reader, draft, given)
+    for profile, (_, options) in zip(targets, given, strict=True):
         problems = post_content.check(rt, profile, content, options)
         provider = rt.providers[profile.provider]
         notes = provider.notes(content, provider.read_options(options)[0])

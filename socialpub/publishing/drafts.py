@@ -10,6 +10,8 @@ from socialpub.core.errors import FieldError, InvalidRequest
 from socialpub.db import artifact_rows, delivery_rows, profile_rows
 from socialpub.db.models import Profile, ProfileStatus
 from socialpub.db.transaction import Reader, Row, Tx
+from socialpub.providers.options import artifacts as option_artifacts
+from socialpub.providers.registry import OPTIONS
 from socialpub.runtime import Runtime
 
 
@@ -61,6 +63,7 @@ def targets(store: Reader | Tx, draft: Draft, caller: Caller, now: datetime) -> 
     if len(targets) == len(draft.profiles):
         errors += _foreign_options(draft.options, selected)
     errors += _unusable_media(store, draft.media)
+    errors += _unusable_in_options(store, draft.options)
     if errors:
         raise InvalidRequest("The post cannot be accepted as it is.", errors)
     return targets
@@ -77,15 +80,29 @@ def _foreign_options(options: Mapping[str, Any] | None, selected: set[str]) -> l
 def _unusable_media(store: Reader | Tx, media: Sequence[DraftMedia]) -> list[FieldError]:
     errors = []
     for index, item in enumerate(media):
-        row = artifact_rows.find(store, item.artifact_id)
-        path = ("media", index, "artifactId")
-        if row is None:
-            errors.append(FieldError(path, "is not the id of an artifact; reserve and complete an upload first"))
-        elif row["status"] != "verified":
-            errors.append(FieldError(path, f"the artifact is {row['status']}; only a verified one can be used"))
-        elif row["removed_at"] is not None:
-            errors.append(FieldError(path, "the artifact's bytes were removed; upload the file again"))
+        why = why_unusable(artifact_rows.find(store, item.artifact_id))
+        if why is not None:
+            errors.append(FieldError(("media", index, "artifactId"), why))
     return errors
+
+
+def _unusable_in_options(store: Reader | Tx, options: Mapping[str, Mapping[str, Any]] | None) -> list[FieldError]:
+    errors = []
+    for provider, given in (options or {}).items():
+        for key, artifact_id in option_artifacts(OPTIONS.get(provider, ()), given):
+            why = why_unusable(artifact_rows.find(store, artifact_id))
+            if why is not None:
+                errors.append(FieldError(("providerOptions", provider, key), why))
+    return errors
+
+
+def why_unusable(artifact: Row | None) -> str | None:
+    """Why no post can show this artifact; None when one can."""
+    if artifact is None:
+        return "is not the id of an artifact; reserve and complete an upload first"
+    if artifact["status"] != "verified":
+        return f"the artifact is {artifact['status']}; only a verified one can be used"
+    return None if artifact["removed_at"] is None else "the artifact's bytes were removed; upload the file again"
 
 
 def check_change(tx: Tx, post: Row, change: Change) -> None:
@@ -100,6 +117,7 @@ def check_change(tx: Tx, post: Row, change: Change) -> None:
     if "options" in change.given:
         selected = {row["provider"] for row in delivery_rows.of_post(tx, post["id"])}
         errors += _foreign_options(change.options, selected)
+        errors += _unusable_in_options(tx, change.options)
     if errors:
         raise InvalidRequest("The post cannot be changed like this.", errors)
 

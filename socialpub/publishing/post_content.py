@@ -4,10 +4,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from socialpub.db import artifact_rows, post_rows
+from socialpub.db import artifact_rows, delivery_rows, post_rows
 from socialpub.db.models import Profile
-from socialpub.db.transaction import Reader, Tx
+from socialpub.db.transaction import Reader, Row, Tx
 from socialpub.providers.content import Account, Content, MediaFile, Problem
+from socialpub.providers.options import artifacts as option_artifacts
+from socialpub.providers.registry import OPTIONS
+from socialpub.publishing import drafts
 from socialpub.publishing.drafts import Draft
 from socialpub.runtime import Runtime
 
@@ -15,12 +18,15 @@ from socialpub.runtime import Runtime
 def of_post(rt: Runtime, store: Reader | Tx, post_id: str) -> Content:
     """What there is to publish. Paths of media may point at files that are gone."""
     post = post_rows.find(store, post_id)
-    return Content((post and post["body"]) or "", _files(rt, store, post_rows.media_of(store, post_id)))
+    given = [(row["provider"], json.loads(row["options"])) for row in delivery_rows.of_post(store, post_id)]
+    files = _files(rt, store, post_rows.media_of(store, post_id))
+    return Content((post and post["body"]) or "", files, _option_files(rt, store, given))
 
 
-def of_draft(rt: Runtime, reader: Reader, draft: Draft) -> Content:
-    """The same for a post that nobody has accepted yet."""
-    return Content(draft.body or "", _files(rt, reader, [(media.artifact_id, media.alt) for media in draft.media]))
+def of_draft(rt: Runtime, reader: Reader, draft: Draft, options: Sequence[tuple[str, Mapping[str, Any]]]) -> Content:
+    """The same for a post that nobody has accepted yet. `options`: per delivery its provider and what it would say."""
+    files = _files(rt, reader, [(media.artifact_id, media.alt) for media in draft.media])
+    return Content(draft.body or "", files, _option_files(rt, reader, options))
 
 
 def check(rt: Runtime, profile: Profile, content: Content, given: Mapping[str, Any]) -> list[Problem]:
@@ -39,9 +45,23 @@ def _files(rt: Runtime, store: Reader | Tx, media: Sequence[tuple[str, str | Non
     for position, (artifact_id, alt) in enumerate(media):
         row = artifact_rows.find(store, artifact_id)
         assert row is not None
-        path = rt.files.path(row["storage_key"])
-        facts = json.loads(row["facts"] or "{}")
-        files.append(
-            MediaFile(position, row["kind"], row["mime_type"], row["size_bytes"], path, row["file_name"], alt, facts)
-        )
+        files.append(_file(rt, row, position, alt))
     return tuple(files)
+
+
+def _option_files(
+    rt: Runtime, store: Reader | Tx, given: Sequence[tuple[str, Mapping[str, Any]]]
+) -> dict[str, MediaFile]:
+    """The artifacts that options name, by id; without those that cannot be used."""
+    files = {}
+    for provider, options in given:
+        for _, artifact_id in option_artifacts(OPTIONS.get(provider, ()), options):
+            row = artifact_rows.find(store, artifact_id)
+            if row is not None and drafts.why_unusable(row) is None:
+                files[artifact_id] = _file(rt, row, 0, None)
+    return files
+
+
+def _file(rt: Runtime, row: Row, position: int, alt: str | None) -> MediaFile:
+    path, facts = rt.files.path(row["storage_key"]), json.loads(row["facts"] or "{}")
+    return MediaFile(position, row["kind"], row["mime_type"], row["size_bytes"], path, row["file_name"], alt, facts)

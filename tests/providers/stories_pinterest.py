@@ -49,7 +49,7 @@ PINTEREST = Network(
         "picture": Story(
             picture, ("read_board",), "create_pin", (), OPTIONS, "list_pins",
             own={"create_pin": ("413",)},
-            # Too large: sent once more, smaller.
+            # In nobody's form: read back, and sent once more, smaller.
             otherwise={"create_pin": {"413": PUBLISHED}},
         ),
         "carousel": Story(
@@ -67,11 +67,14 @@ PINTEREST = Network(
                 "read_board": (*APP, "not readable"),
                 "register_media": APP, "media_status": ("no such media",), "create_pin": ("no such media", *CREATE),
             },
-            # What Pinterest or its storage does not know, or does not take, is registered and sent once more.
+            # What Pinterest or its storage does not know, or does not take, is registered and sent once more. And this
+            # 413 has no body: it is not Pinterest's.
             otherwise={
-                "upload_media": {"400": PUBLISHED, "403": PUBLISHED, "404": PUBLISHED},
-                "media_status": {"404": PUBLISHED},
-                "create_pin": {"404": PUBLISHED},
+                "read_board": {"413": PUBLISHED},
+                "register_media": {"413": PUBLISHED},
+                "upload_media": {"400": PUBLISHED, "403": PUBLISHED, "404": PUBLISHED, "413": PUBLISHED},
+                "media_status": {"404": PUBLISHED, "413": PUBLISHED},
+                "create_pin": {"404": PUBLISHED, "413": PUBLISHED},
             },
         ),
     },

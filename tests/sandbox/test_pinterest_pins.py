@@ -42,6 +42,17 @@ def test_a_pin_is_made_read_back_and_deleted(world: World, pinterest: PinterestC
     assert pinterest.pins() == []
 
 
+def test_a_pin_says_what_artificial_intelligence_made_of_it(
+    world: World, web: TestClient, pinterest: PinterestClient
+) -> None:
+    made = pinterest.pin(ai_disclosures={"values": ["AI_MODIFIED"]}).json()
+    assert made["ai_disclosures"] == {"values": ["AI_MODIFIED"]}
+    assert world.pinterest.pins[0].ai_disclosures == ["AI_MODIFIED"]
+    assert "AI_MODIFIED" in web.get(f"/pinterest/pin/{made['id']}/").text
+    for wrong in (["AI_MODIFIED"], {"values": []}, {"values": ["SOMETHING"]}, {}):
+        assert refusal(pinterest.pin(ai_disclosures=wrong)) == (400, 1)
+
+
 def test_nothing_keeps_a_pin_from_being_made_twice(world: World, pinterest: PinterestClient) -> None:
     ids = {pinterest.pin(title="Same").json()["id"] for _ in range(2)}
     assert len(ids) == len(world.pinterest.pins) == 2
@@ -183,6 +194,34 @@ def test_texts_can_be_told_to_come_back_trimmed(world: World, pinterest: Pintere
     (pin,) = pinterest.pins()
     assert (pin["title"], pin["description"]) == ("Poster", "one\ntwo")
     assert world.pinterest.pins[0].title == " Poster "
+
+
+def test_texts_can_be_told_to_come_back_as_pinterest_would_write_them(world: World, pinterest: PinterestClient) -> None:
+    pinterest.pin(title="Cafe\u0301 <3", link="https://a.test/?a=1&b=2", description="One two three", alt_text="A cat")
+    world.pinterest.escapes_html = world.pinterest.composes_texts = True
+    world.pinterest.cuts_texts_after = 7
+    world.pinterest.null_texts = ["alt_text"]
+    (pin,) = pinterest.pins()
+    assert (pin["title"], pin["description"], pin["alt_text"]) == ("Caf\u00e9 &lt;3", "One two", None)
+    world.pinterest.cuts_texts_after = 0
+    assert pinterest.pins()[0]["link"] == "https://a.test/?a=1&amp;b=2"
+
+
+def test_a_text_that_was_not_given_comes_back_as_null(pinterest: PinterestClient) -> None:
+    pinterest.pin(description="")
+    assert {pinterest.pins()[0][name] for name in ("title", "description", "alt_text", "link")} == {None}
+
+
+def test_a_board_lists_the_pins_of_its_sections_and_when_they_were_made_unless_told_otherwise(
+    world: World, pinterest: PinterestClient
+) -> None:
+    section_id = world.pinterest.add_section(pinterest.board_id, "Blue")
+    pinterest.pin(board_section_id=section_id)
+    assert [pin["board_section_id"] for pin in pinterest.pins()] == [section_id]
+    world.pinterest.dates_pins = False
+    assert pinterest.pins()[0]["created_at"] is None
+    world.pinterest.sections_in_board_list = False
+    assert pinterest.pins() == []
 
 
 def test_a_trial_app_makes_pins_in_the_sandbox_only_and_no_film_there(

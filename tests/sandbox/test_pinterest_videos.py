@@ -44,6 +44,14 @@ def test_a_film_is_registered_uploaded_awaited_and_pinned(world: World, pinteres
     assert [item["media_id"] for item in pinterest.call("GET", "/media").json()["items"]] == [media_id]
 
 
+def test_a_form_can_be_good_for_one_upload(world: World, pinterest: PinterestClient) -> None:
+    registered = pinterest.register()
+    assert [pinterest.upload(registered).status_code for _ in range(2)] == [204, 204]
+    world.pinterest.forms_good_once = True
+    assert pinterest.upload(registered).status_code == 403
+    assert pinterest.upload(pinterest.register()).status_code == 204
+
+
 def test_the_form_must_come_back_unchanged_and_the_file_last(web: TestClient, pinterest: PinterestClient) -> None:
     registered = pinterest.register()
     for changed in ({"policy": "x"}, {"x-amz-date": ""}, {"Content-Type": "video/mp4"}, {"extra": "1"}):

@@ -37,8 +37,8 @@ class Pinterest:
     def notes(self, content: Content, options: Mapping[str, Any]) -> list[str]:
         return check.notes(content, options)
 
-    def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:  # noqa: ARG002
-        return plan.plan(content)
+    def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:
+        return plan.plan(content, options)
 
     def run(self, step: str, job: Job) -> Outcome:
         return publish.run(step, job, self.section)

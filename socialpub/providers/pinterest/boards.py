@@ -8,12 +8,12 @@ from typing import Any
 
 from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.error_table import Reason
-from socialpub.providers.errors import Rejected
+from socialpub.providers.errors import NoAnswer, Rejected
 from socialpub.providers.http import Http
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Done, Outcome, Refused
 from socialpub.providers.pinterest.client import GetPage, call, id_of, pages, refusal
-from socialpub.providers.pinterest.errors import DENIED, FROM_LIST, TABLE
+from socialpub.providers.pinterest.errors import DENIED, FROM_LIST, REQUEST_ID, TABLE
 from socialpub.providers.responses import HttpResponse, json_object, text_at
 
 
@@ -74,7 +74,10 @@ def check_board(job: Job, section: PinterestSection) -> Outcome:
                 rejection.code,
             )
         return refusal(job, rejection)
-    if json_object(response).get("is_ads_only") is True:
+    found = json_object(response)
+    if id_of(found, "id") is None:
+        raise NoAnswer("Pinterest's board could not be read.", request_id=response.headers.get(REQUEST_ID))
+    if found.get("is_ads_only") is True:
         return Refused(f"Board {board_id} is for ads only: choose another one. {FROM_LIST}")
     section_id = job.options.get("boardSectionId")
     return Done(job.memo) if section_id is None else _check_section(job, api, board_id, section_id)

@@ -8,7 +8,7 @@ from socialpub.providers.content import Account, Content, MediaFile, Problem, ut
 from socialpub.providers.pinterest import limits
 from socialpub.providers.pinterest.errors import SANDBOX_API
 from socialpub.providers.pinterest.oauth import missing_scopes
-from socialpub.providers.pinterest.options import missing
+from socialpub.providers.pinterest.options import COVER, missing
 
 
 def problems(
@@ -20,6 +20,7 @@ def problems(
         *(Problem(("profiles",), message) for message in missing_scopes(account.scopes)),
         *_check_media(content.media),
         *_check_text(content),
+        *_check_cover(content, options),
     ]
     if section.api_url == SANDBOX_API and content.has_video:
         found.append(Problem(("media", 0), "Pinterest's sandbox takes no videos, production does: give pictures."))
@@ -34,6 +35,8 @@ def notes(content: Content, options: Mapping[str, Any]) -> list[str]:
         found.append("coverImageKeyFrameTime is for videos; this pin has none.")
     if at is not None and any(at > item.facts.get("duration_seconds", at) for item in content.media):
         found.append("coverImageKeyFrameTime lies beyond the end: the last frame becomes the cover.")
+    if COVER in options and content.media and not content.has_video:
+        found.append(f"{COVER} is for videos; this pin has none.")
     pictures = [item for item in content.media if item.kind == "image"]
     for item in pictures:
         if item.animated:
@@ -105,6 +108,21 @@ def _check_video(video: MediaFile) -> list[Problem]:
     if width and height and not tallest - limits.SLACK <= width / height <= widest + limits.SLACK:
         messages.append(f"A video's shape may be from 1:2 to 1.91:1 (width to height); this one has {width}×{height}.")
     return [Problem(path, message) for message in messages]
+
+
+def _check_cover(content: Content, options: Mapping[str, Any]) -> list[Problem]:
+    if COVER not in options:
+        return []
+    path = ("providerOptions", "pinterest", COVER)
+    cover = content.option_files.get(options[COVER])
+    if cover is None:
+        message = f"{COVER} names no artifact whose bytes are here: upload the picture again, and give its new id."
+        return [Problem(path, message)]
+    if cover.kind != "image":
+        return [Problem(path, f"{COVER} must name an image; {cover.file_name} is {cover.mime_type}.")]
+    if "coverImageKeyFrameTime" in options:
+        return [Problem(path, f"Give {COVER} or coverImageKeyFrameTime, not both: a video has one cover.")]
+    return []
 
 
 def _check_text(content: Content) -> list[Problem]:

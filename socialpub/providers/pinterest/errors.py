@@ -1,12 +1,13 @@
 """Pinterest's refusals, row by row.
 
 Status and code together decide, wording only refines: the same code means different things under different statuses.
-A proxy may answer in Pinterest's place, with a page or with nothing; then the status alone decides.
+What is not in Pinterest's own form comes from something in between, and is no answer.
 """
 
 import math
 import re
-from datetime import datetime
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 from socialpub.providers.error_table import NOT_4XX, Action, ErrorBody, ErrorRow, ErrorTable, Reason
 from socialpub.providers.responses import HttpResponse, json_object, shortened, text_at
@@ -76,7 +77,7 @@ ROWS: tuple[ErrorRow, ...] = (
 
 
 def read_error(response: HttpResponse) -> ErrorBody:
-    """A JSON object with `code` and `message`; anything else says nothing."""
+    """A JSON object with a number `code` and a text `message`: both always present, under every status."""
     found = json_object(response)
     code, message = found.get("code"), text_at(found, "message") or ""
     details = " ".join(str(value) for value in (code, message, found.get("message_detail")) if value is not None)
@@ -87,6 +88,7 @@ def read_error(response: HttpResponse) -> ErrorBody:
         frozenset() if number is None else {number},
         (details.lower(),),
         response.headers.get(REQUEST_ID),
+        own_form=number is not None and isinstance(found.get("message"), str),
     )
 
 
@@ -95,18 +97,29 @@ def _safe(message: str) -> str:
     return shortened(re.sub(r"[\w\-+/=%.]{48,}", "****", message[:10_000]))
 
 
-def _wait_seconds(response: HttpResponse, _: ErrorBody, __: datetime | None) -> float | None:
+def _wait_seconds(response: HttpResponse, _: ErrorBody, now: datetime | None) -> float | None:
     """Seconds to wait as the headers say, the longest of them; None when they say nothing.
 
     `x-ratelimit-reset` counts seconds to the end of the window, it is no time stamp. A header may hold a list, of
-    which the first number counts.
+    which the first number counts, and `retry-after` a date, which is read on the clock of the answer itself.
     """
     named = [
         float(number[1])
         for name in ("retry-after", "x-ratelimit-reset")
         if (number := re.match(r"\s*([0-9]{1,9})(?![0-9])", response.headers.get(name, "")))
     ]
-    return max(1.0, *named) if named else None
+    until, at = _date_in(response, "retry-after"), _date_in(response, "date") or now
+    if until is not None and at is not None:
+        named.append((until - at).total_seconds())
+    return max(named, default=None)
+
+
+def _date_in(response: HttpResponse, header: str) -> datetime | None:
+    try:
+        found = parsedate_to_datetime(response.headers.get(header, ""))
+    except ValueError:
+        return None
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
 
 
 def _message(row: ErrorRow, status: int, body: ErrorBody, wait_seconds: float | None) -> str:

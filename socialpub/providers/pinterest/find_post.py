@@ -1,17 +1,17 @@
 """Did it go out after all? The board itself, read and compared with what was sent.
 
-What stays uncertain counts as a match: a pin that is found twice is a smaller harm than one that is made twice. And
-only a list that was read far enough to know counts as a look.
+What stays uncertain counts as a match, or as something similar that lets nobody say "absent": a pin that is found twice
+is a smaller harm than one that is made twice, and Pinterest has no guard of its own against that. And only a list that
+was read far enough to know counts as a look.
 """
 
-import re
-import unicodedata
-from datetime import UTC, datetime, timedelta
-from html import unescape
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
 from socialpub.core.settings.networks import PinterestSection
+from socialpub.providers.comparison import same_link, same_text
 from socialpub.providers.error_table import Reason
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import CannotTell, Look, Published
@@ -21,43 +21,55 @@ from socialpub.providers.pinterest.errors import TABLE
 from socialpub.providers.pinterest.publish import permalink
 from socialpub.providers.responses import HttpResponse, object_at, text_at
 
-SLACK = timedelta(minutes=2)
-"""Our clock and Pinterest's need not agree."""
 MOST_PAGES = 10
 """Of 250 pins each."""
 
-MEDIA_KINDS = frozenset({"image", "multiple_images", "video"})
+IMAGE, SEVERAL_IMAGES, VIDEO = "image", "multiple_images", "video"
+MEDIA_KINDS = frozenset({IMAGE, SEVERAL_IMAGES, VIDEO, "multiple_videos", "multiple_mixed"})
+"""OpenAPI 5.23.0."""
 
 
 class _NotReadable(Exception):
     pass
 
 
+@dataclass(frozen=True, slots=True)
+class _Pin:
+    """A pin of the kind that was sent."""
+
+    id: str
+    made_at: datetime | None
+    fits: bool
+    """It does not say that it is somebody else's, and no text that it tells is another one than ours."""
+    tells_all: bool
+    """It tells every text that was sent."""
+
+    def made_since(self, since: datetime) -> bool:
+        return self.made_at is None or self.made_at >= since
+
+
 def look(job: Job, section: PinterestSection) -> Look | CannotTell:
     """One look at everything put on the board since the commit. Raises when the look was not answered."""
-    if job.committed_at is None:
-        raise ValueError("there is nothing to read back before a commit")
     if "boardId" not in job.options:
         return CannotTell("It names no board to look at. Look at the account on Pinterest.")
-    since = job.committed_at - SLACK
-    board = f"{section.api_url}/boards/{job.options['boardId']}"
-    section_id = job.options.get("boardSectionId")
+    job.since()  # there is nothing to look for before a commit
     try:
-        found, complete = _search(job, f"{board}/pins", since)
-        if not found and section_id is not None:
-            # Whether the board's list holds the pins of its sections is not documented.
-            found, complete_too = _search(job, f"{board}/sections/{section_id}/pins", since)
-            complete = complete and complete_too
+        found, complete = _search(job, f"{section.api_url}/boards/{job.options['boardId']}/pins")
     except _NotReadable as reason:
         return CannotTell(f"The board cannot be read: {reason} {_where(job)}")
-    if not found and not complete:
+    since = job.since()
+    found = [pin for pin in found if pin.made_since(since)]
+    # One that tells nothing may be anybody's: whatever tells our words comes before it.
+    found.sort(key=lambda pin: (not pin.tells_all, pin.made_at or since, int(pin.id)))
+    candidates = tuple(Published(pin.id, permalink(pin.id)) for pin in found if pin.fits)
+    if not candidates and not complete:
         return CannotTell(f"The board holds too many pins to find it. {_where(job)}")
-    ids = sorted(found, key=lambda pin_id: (found[pin_id] or since, int(pin_id)))
-    return Look(tuple(Published(pin_id, permalink(pin_id)) for pin_id in ids))
+    return Look(candidates, similar=tuple(pin.id for pin in found if not pin.fits))
 
 
-def _search(job: Job, url: str, since: datetime) -> tuple[dict[str, datetime | None], bool]:
-    """The pins of this list that could be ours, by id, with their time; and whether all in question were seen."""
+def _search(job: Job, url: str) -> tuple[list[_Pin], bool]:
+    """The pins of this list that are of our kind, each once, and whether all in question were seen. A board's list
+    holds the pins of its sections too."""
 
     def get(url: str, params: dict[str, str]) -> HttpResponse:
         response = call(job, "GET", url, params=params)
@@ -68,19 +80,19 @@ def _search(job: Job, url: str, since: datetime) -> tuple[dict[str, datetime | N
             raise rejection.rejected()
         return response
 
-    found: dict[str, datetime | None] = {}
+    found: dict[str, _Pin] = {}
     seen: list[datetime] = []
     for pins, last in pages(get, url, MOST_PAGES):
         for pin in pins:
-            at = _time_of(pin)
-            if at is not None:
-                seen.append(at)
-            pin_id = id_of(pin, "id")
-            if pin_id is not None and (at is None or at >= since) and _could_be(pin, job):
-                found[pin_id] = at
-        if last or _past(seen, since):
-            return found, True
-    return found, False
+            made_at, pin_id = _time_of(pin), id_of(pin, "id")
+            if made_at is not None:
+                seen.append(made_at)
+            if pin_id is not None and _kind_fits(pin, job) and _place_fits(pin, job):
+                found[pin_id] = _Pin(pin_id, made_at, _could_be(pin, job), _tells_all(pin, job))
+        # The answer told the network's time: what is in question may begin later than it seemed before.
+        if last or _past(seen, job.since()):
+            return list(found.values()), True
+    return list(found.values()), False
 
 
 def _past(seen: list[datetime], since: datetime) -> bool:
@@ -90,40 +102,47 @@ def _past(seen: list[datetime], since: datetime) -> bool:
     return falling and seen[-1] < since
 
 
+def _kind_fits(pin: dict[str, Any], job: Job) -> bool:
+    """Whether the media that the pin names, as far as it names them, are of the kind and number that were sent."""
+    media, count = object_at(pin, "media"), len(job.content.media)
+    ours = VIDEO if job.content.has_video else IMAGE if count == 1 else SEVERAL_IMAGES
+    theirs, items = text_at(media, "media_type"), media.get("items")
+    if theirs in MEDIA_KINDS and theirs != ours:
+        return False
+    return theirs != SEVERAL_IMAGES or not isinstance(items, list) or len(items) == count
+
+
+def _place_fits(pin: dict[str, Any], job: Job) -> bool:
+    """Whether it lies where it was put, as far as both say so."""
+    for name, option in (("board_id", "boardId"), ("board_section_id", "boardSectionId")):
+        ours, theirs = job.options.get(option), id_of(pin, name)
+        if ours is not None and theirs is not None and ours != theirs:
+            return False
+    return True
+
+
 def _could_be(pin: dict[str, Any], job: Job) -> bool:
-    return _kind_fits(pin, job) and all(
-        name not in pin or _same(name, ours, pin[name])
-        for name, ours in (
-            ("title", job.options.get("title")),
-            ("description", job.content.text),
-            ("link", job.options.get("link")),
-            ("alt_text", alt_text(job.content)),
-        )
+    """Whether it is not another member's of a group board, and each text that it tells is ours. What is null or absent
+    says nothing."""
+    return pin.get("is_owner") is not False and all(
+        (same_link if name == "link" else same_text)(ours, theirs)
+        for name, ours in _texts(job).items()
+        if isinstance(theirs := pin.get(name), str)
     )
 
 
-def _kind_fits(pin: dict[str, Any], job: Job) -> bool:
-    """A pin whose media are named, and are of another kind, is not ours."""
-    theirs = text_at(object_at(pin, "media"), "media_type")
-    ours = "video" if job.content.has_video else "image" if len(job.content.media) == 1 else "multiple_images"
-    return theirs is None or theirs not in MEDIA_KINDS or theirs == ours
+def _tells_all(pin: dict[str, Any], job: Job) -> bool:
+    return all(isinstance(pin.get(name), str) for name, ours in _texts(job).items() if ours)
 
 
-def _same(name: str, ours: str | None, theirs: Any) -> bool:
-    plain = _plain_link if name == "link" else _plain
-    return plain(ours or "") == plain(theirs if isinstance(theirs, str) else "")
-
-
-def _plain(text: str) -> str:
-    """One form for both sides: NFC, no HTML entities, single spaces."""
-    return " ".join(unicodedata.normalize("NFC", unescape(text)).split())
-
-
-def _plain_link(link: str) -> str:
-    """Without what a server may add or take: scheme, `www.`, a closing slash, the fragment; the host in lower case."""
-    link = re.sub(r"^https?://(www\.)?", "", unescape(link.strip()), flags=re.IGNORECASE).partition("#")[0]
-    host, slash, path = link.partition("/")
-    return (host.lower() + slash + path).rstrip("/")
+def _texts(job: Job) -> dict[str, str]:
+    """The texts that were sent, by the names that Pinterest has for them."""
+    return {
+        "title": job.options.get("title") or "",
+        "description": job.content.text.strip(),
+        "alt_text": alt_text(job.content) or "",
+        "link": job.options.get("link") or "",
+    }
 
 
 def _time_of(pin: dict[str, Any]) -> datetime | None:

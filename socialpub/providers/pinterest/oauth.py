@@ -94,8 +94,10 @@ class PinterestOAuth:
         """Ask for it to be taken back. Pinterest does so for system users only and refuses all others, which is no
         failure: their tokens end by being erased here, and in Pinterest's own settings."""
         response = _post(http, self._section, "/oauth/token/revoke", {"token": refresh_token or access_token})
-        refused = response.status == 403 and json_object(response).get("code") == NOT_PERMITTED_CODE
-        if not (response.ok or refused):
+        found = json_object(response)
+        refused = response.status == 403 and found.get("code") == NOT_PERMITTED_CODE
+        taken = response.ok and (not response.body.strip() or found)
+        if not (taken or refused):
             raise TABLE.error(response)
 
     def missing_scopes(self, scopes: frozenset[str]) -> list[str]:

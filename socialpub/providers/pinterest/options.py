@@ -13,6 +13,7 @@ from socialpub.providers.content import Options, Problem
 from socialpub.providers.options import Option, OptionType
 from socialpub.providers.pinterest import limits
 
+COVER = "coverArtifactId"
 NOT_A_NAME = "A board's name is not its id: `socialpub admin list-boards` shows the ids."
 
 
@@ -37,6 +38,8 @@ TABLE: options.Table = (
     Option("link", OptionType.TEXT, maximum=limits.LINK_CHARACTERS, check=_check_link),
     Option("dominantColor", OptionType.TEXT, check=_check_colour),
     Option("coverImageKeyFrameTime", OptionType.INTEGER, hint="It is counted in whole seconds, not milliseconds."),
+    Option(COVER, OptionType.ARTIFACT),
+    Option("aiDisclosures", OptionType.CHOICES, values=("AI_MODIFIED", "SYNTHETIC_PERFORMER")),
 )
 
 

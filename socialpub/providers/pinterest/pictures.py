@@ -1,4 +1,4 @@
-"""Pictures as Pinterest takes them: inside the call that makes the pin, as Base64.
+"""Pictures as Pinterest takes them, also as the cover of a video: inside the call that makes the pin, as Base64.
 
 They are fitted in a step of their own, so that nothing slow or refusable is left between the announcement of that call
 and the call. Its body is never in memory whole: the files are read while it is sent.
@@ -13,7 +13,7 @@ from socialpub.providers.bodies import Base64File
 from socialpub.providers.content import ImageLimits, MediaFile
 from socialpub.providers.job import Job, Unfit
 from socialpub.providers.outcomes import Done, Outcome
-from socialpub.providers.pinterest import limits
+from socialpub.providers.pinterest import limits, options
 
 ROUNDS = 6
 """Each makes the common size that of the smallest picture; two are the rule."""
@@ -44,6 +44,19 @@ def source(job: Job) -> dict[str, Any]:
     return {"source_type": "multiple_image_base64", "items": [_item(picture) for picture in fitted]}
 
 
+def cover(job: Job) -> dict[str, Any]:
+    """The fields of a video's own cover; empty when the owner chose none."""
+    if not has_cover(job):
+        return {}
+    (fitted,) = _fitted(job, _limits(job))
+    item = _item(fitted)
+    return {"cover_image_content_type": item["content_type"], "cover_image_data": item["data"]}
+
+
+def has_cover(job: Job) -> bool:
+    return job.content.has_video and options.COVER in job.options
+
+
 def bytes_allowed(job: Job) -> int:
     """How large each picture may be; less than at first when Pinterest found the whole too large."""
     usual = limits.IMAGE if len(job.content.media) == 1 else limits.CAROUSEL_IMAGE
@@ -61,7 +74,17 @@ def _side_limits(chosen: ImageLimits) -> dict[str, int]:
 
 
 def _fitted(job: Job, chosen: ImageLimits) -> Sequence[MediaFile]:
-    return [job.fit(picture, chosen) for picture in job.content.media]
+    return [job.fit(picture, chosen) for picture in _pictures(job)]
+
+
+def _pictures(job: Job) -> Sequence[MediaFile]:
+    if not has_cover(job):
+        return job.content.media
+    artifact_id = job.options[options.COVER]
+    found = job.content.option_files.get(artifact_id)
+    if found is None:
+        raise Unfit(f"The cover {artifact_id} is missing in socialpub's storage: upload it again.")
+    return [found]
 
 
 def _size(picture: MediaFile) -> tuple[int, int] | None:

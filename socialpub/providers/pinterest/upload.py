@@ -1,12 +1,13 @@
 """Bringing a video to Pinterest: registered there, sent to the storage that Pinterest names, then waited for.
 
-The form for the storage is signed and works like a password, so it waits sealed in the memo and is dropped as soon as
-it has served. An upload that failed is begun with a new registration, never with the old form.
+The form for the storage is signed and works like a password, and serves one upload only. So it is never kept: whoever
+uploads has registered the video in the same breath, and when that ends in any way but well, the next one registers it
+anew.
 """
 
-import json
 import re
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeGuard
 from urllib.parse import urlsplit
 
 from socialpub.core.settings.networks import PinterestSection
@@ -15,30 +16,49 @@ from socialpub.providers.error_table import Reason
 from socialpub.providers.errors import NoAnswer
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Again, Done, Outcome, Refused, Wait
+from socialpub.providers.pinterest import pictures
 from socialpub.providers.pinterest.client import call, id_of, refusal
 from socialpub.providers.pinterest.errors import REQUEST_ID, TABLE
-from socialpub.providers.pinterest.plan import REGISTER
+from socialpub.providers.pinterest.plan import UPLOAD
 from socialpub.providers.responses import HttpResponse, json_object, text_at
 
 FILE_NAMES = {"video/mp4": "video.mp4", "video/quicktime": "video.mov"}
-FORM_SECONDS = 600
-"""Ours: how long a signed form lives is not documented."""
 PATIENT = 1000
 """As often as the delivery's own patience allows."""
 FIRST_PAUSES = (1.0, 2.0, 4.0, 8.0)
 LATER_PAUSES = ((600.0, 10.0), (3600.0, 60.0), (float("inf"), 300.0))
 """Until so many seconds of waiting, ask every so many: a Trial app has a thousand reads a day."""
 
-OLD_FORM = "The registration of the video grew old before it could be sent: it is registered anew."
+NOT_SENT = "The video is not sent yet: it is registered and sent."
 BROKEN = "The upload broke off: the video is registered and sent anew."
 NOT_TAKEN = "The storage did not take the video: it is registered and sent anew."
 FORGOTTEN = "Pinterest does not know the video any more: it is registered and sent anew."
 NOT_PROCESSED = "Pinterest could not process the video: it is sent once more."
 
 
-def register(job: Job, section: PinterestSection) -> Outcome:
-    if job.memo.get("video"):
+def nothing(job: Job, section: PinterestSection) -> Outcome:  # noqa: ARG001
+    """A step of plans of the former version."""
+    return Done(job.memo)
+
+
+def upload(job: Job, section: PinterestSection) -> Outcome:
+    """Register the video and send it. Twice leaves a registration behind that nobody uses."""
+    if (job.memo.get("video") or {}).get("uploaded_at"):
         return Done(job.memo)
+    registered = _register(job, section)
+    return _send(job, registered) if isinstance(registered, _Form) else registered
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What a registration gave: where the video goes, and with what."""
+
+    media_id: str
+    url: str = field(repr=False)
+    fields: dict[str, str] = field(repr=False)
+
+
+def _register(job: Job, section: PinterestSection) -> _Form | Outcome:
     response = call(job, "POST", f"{section.api_url}/media", json={"media_type": "video"})
     if not response.ok:
         return refusal(job, TABLE.classify(response))
@@ -55,33 +75,28 @@ def register(job: Job, section: PinterestSection) -> Outcome:
             f"Pinterest named {_host(url)} for the upload, which is not among upload_hosts of [providers.pinterest]: "
             "add it there if it is Pinterest's."
         )
-    form = job.seal(json.dumps([url, fields]))
-    return Done({**job.memo, "video": {"id": media_id, "form": form, "registered_at": job.now.timestamp()}})
+    return _Form(media_id, url, fields)
 
 
-def upload(job: Job, section: PinterestSection) -> Outcome:  # noqa: ARG001
-    video = job.memo.get("video") or {}
-    if video.get("uploaded_at"):
-        return Done(job.memo)
-    if not video or job.now.timestamp() - video["registered_at"] > FORM_SECONDS:
-        return _anew(job, OLD_FORM, limit=PATIENT, otherwise=OLD_FORM, seconds=_pause(job, OLD_FORM))
+def _send(job: Job, form: _Form) -> Outcome:
     media = job.content.media[0]
-    url, fields = json.loads(job.open(video["form"]))
     part = FilePart(media.path, 0, media.size_bytes, FILE_NAMES[media.mime_type], media.mime_type)
     try:
         # No token: the form is signed. Storage of this kind wants the file last, and its length before the first byte.
-        response = job.call("POST", url, multipart={**fields, "file": part})
+        response = job.call("POST", form.url, multipart={**form.fields, "file": part})
     except NoAnswer as error:
         return _broke_off(job, error.message)
     job.trace.request_id = response.headers.get("x-amz-request-id")
     if _taken(response):
-        kept = {"id": video["id"], "uploaded_at": job.now.timestamp(), "polls": 0}
+        kept = {"id": form.media_id, "uploaded_at": job.now.timestamp(), "polls": 0}
         return Done({**job.memo, "video": kept})
     code = _storage_code(response)
-    job.trace.code = code
+    job.trace.code = code or str(response.status)
+    if code is None:
+        return _broke_off(job, f"something in between answered in its place (HTTP {response.status}).")
     if not 400 <= response.status < 500 or response.status in (408, 429):
         return _broke_off(job, f"HTTP {response.status}, {code}")
-    if code == "EntityTooLarge" or response.status == 413:
+    if code == "EntityTooLarge":
         return Refused(f"Pinterest's storage finds the video too large: it has {media.size_bytes} bytes.", code)
     why = f"Pinterest's storage does not take the video (HTTP {response.status}, {code}). Create the post again later."
     return _anew(job, NOT_TAKEN, limit=3, otherwise=why, seconds=30.0)
@@ -92,7 +107,7 @@ def await_processing(job: Job, section: PinterestSection) -> Outcome:
     if video.get("ready"):
         return Done(job.memo)
     if not video.get("uploaded_at"):
-        return _anew(job, OLD_FORM, limit=PATIENT, otherwise=OLD_FORM)
+        return _anew(job, NOT_SENT, limit=PATIENT, otherwise=NOT_SENT)
     response = call(job, "GET", f"{section.api_url}/media/{video['id']}")
     if not response.ok:
         rejection = TABLE.classify(response)
@@ -124,13 +139,10 @@ def ready(job: Job) -> bool:
 
 
 def source(job: Job) -> dict[str, Any]:
-    """The `media_source` of a video pin. The cover is a frame that Pinterest takes itself, counted in seconds: the
-    first one unless the owner chose another."""
-    return {
-        "source_type": "video_id",
-        "media_id": job.memo["video"]["id"],
-        "cover_image_key_frame_time": job.options.get("coverImageKeyFrameTime", 0),
-    }
+    """The `media_source` of a video pin. The cover is the owner's own, or a frame that Pinterest takes itself, counted
+    in seconds: the first one unless the owner chose another."""
+    cover = pictures.cover(job) or {"cover_image_key_frame_time": job.options.get("coverImageKeyFrameTime", 0)}
+    return {"source_type": "video_id", "media_id": job.memo["video"]["id"], **cover}
 
 
 def pause_after(polls: int, waited_seconds: float) -> float:
@@ -176,11 +188,11 @@ def _pause(job: Job, because: str) -> float:
 
 
 def _anew(job: Job, because: str, *, limit: int, otherwise: str, seconds: float = 0.0) -> Again:
-    """Back to a new registration, at most `limit` times; then refused with `otherwise`."""
-    return Again(REGISTER, {**job.memo, "video": None}, because, limit, seconds, Refused(otherwise))
+    """Registered and sent anew, at most `limit` times; then refused with `otherwise`."""
+    return Again(UPLOAD, {**job.memo, "video": None}, because, limit, seconds, Refused(otherwise))
 
 
-def _is_form(fields: Any) -> bool:
+def _is_form(fields: Any) -> TypeGuard[dict[str, str]]:
     """Names and texts that are copied as they are; a field `file` would take the place of ours."""
     return (
         isinstance(fields, dict)
@@ -196,10 +208,10 @@ def _taken(response: HttpResponse) -> bool:
     return response.ok and (not body or body.startswith((b"<?xml", b"<PostResponse")))
 
 
-def _storage_code(response: HttpResponse) -> str:
-    """The code in the storage's XML: a name such as `AccessDenied`."""
+def _storage_code(response: HttpResponse) -> str | None:
+    """The code in the storage's XML: a name such as `AccessDenied`. None: it is not the storage that answers."""
     found = re.search(rb"<Code>([A-Za-z0-9]{1,60})</Code>", response.body[:4096])
-    return found[1].decode() if found else str(response.status)
+    return found[1].decode() if found else None
 
 
 def _request_id(response: HttpResponse) -> str | None:

@@ -10,8 +10,8 @@ from socialpub.sandbox.pinterest.network import PinterestSandbox
 BOARD = ("id", "name", "owner_id", "privacy", "sandbox", "sections")
 PIN = (
     "id", "account_id", "username", "board_id", "section_id", "kind", "title", "description", "alt_text", "link",
-    "dominant_color", "pictures", "key_frame_seconds", "created_at", "sandbox", "client_id", "received_at",
-    "received_monotonic", "deleted_at",
+    "dominant_color", "ai_disclosures", "pictures", "key_frame_seconds", "created_at", "sandbox", "client_id",
+    "received_at", "received_monotonic", "deleted_at",
 )  # fmt: skip
 MEDIA = ("id", "owner_id", "sandbox", "status", "mime_type", "size", "sha256", "uploads", "looks", "pinned_in")
 

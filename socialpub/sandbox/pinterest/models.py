@@ -104,5 +104,7 @@ class Pin:
     """When the call's first byte arrived, by the machine's clock."""
     received_monotonic: float = 0.0
     deleted_at: datetime | None = None
+    ai_disclosures: list[str] = field(default_factory=list)
+    """What of it artificial intelligence made."""
     source: dict[str, Any] = field(default_factory=dict)
     """The `media_source` of the request, without its bytes."""

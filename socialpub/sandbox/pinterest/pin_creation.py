@@ -39,7 +39,7 @@ def create(pinterest: PinterestSandbox, request: SandboxRequest, caller: Pintere
         kind, body.get("title"), body.get("description"), body.get("alt_text"), body.get("link"),
         body.get("dominant_color"), tuple(image for image, _ in found), video.id if video else None,
         source.get("cover_image_key_frame_time"), pinterest.now(), caller.sandbox, caller.token.client_id,
-        request.received_at, request.received_monotonic,
+        request.received_at, request.received_monotonic, None, (body.get("ai_disclosures") or {}).get("values", []),
         source={name: value for name, value in source.items() if name not in ("data", "items", "cover_image_data")},
     )  # fmt: skip
     pinterest.add_pin(pin, found)

@@ -1,5 +1,7 @@
 """A pin as Pinterest's API shows it."""
 
+import html
+import unicodedata
 from typing import Any
 
 from socialpub.sandbox.pinterest.access import PinterestCaller
@@ -17,8 +19,8 @@ def pin_json(pinterest: PinterestSandbox, request: SandboxRequest, pin: Pin, cal
     creative = {"image": "REGULAR", "carousel": "CAROUSEL", "video": "VIDEO"}[pin.kind]
     return {
         "id": pin.id,
-        "created_at": zoneless(pin.created_at),
-        **{name: _shown_text(pinterest, getattr(pin, name)) for name in TEXTS},
+        "created_at": zoneless(pin.created_at) if pinterest.dates_pins else None,
+        **{name: _shown_text(pinterest, name, getattr(pin, name)) for name in TEXTS},
         "dominant_color": pin.dominant_color or "#6e7874",
         "board_id": pin.board_id,
         "board_section_id": pin.section_id,
@@ -30,13 +32,21 @@ def pin_json(pinterest: PinterestSandbox, request: SandboxRequest, pin: Pin, cal
         "has_been_promoted": False,
         "pin_metrics": None,
         "media": _media(request, pin),
+        **({"ai_disclosures": {"values": pin.ai_disclosures}} if pin.ai_disclosures else {}),
     }
 
 
-def _shown_text(pinterest: PinterestSandbox, value: str | None) -> str | None:
-    if value is None or not pinterest.trims_texts:
-        return value
-    return value.replace("\r\n", "\n").strip()
+def _shown_text(pinterest: PinterestSandbox, name: str, value: str | None) -> str | None:
+    """What was not given is null."""
+    if not value or name in pinterest.null_texts:
+        return None
+    if pinterest.trims_texts:
+        value = value.replace("\r\n", "\n").strip()
+    if pinterest.composes_texts:
+        value = unicodedata.normalize("NFC", value)
+    if pinterest.cuts_texts_after:
+        value = value[: pinterest.cuts_texts_after]
+    return html.escape(value, quote=False) if pinterest.escapes_html else value
 
 
 def _media(request: SandboxRequest, pin: Pin) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from socialpub.sandbox.pinterest.schema import (
     text,
 )  # fmt: skip
 
+DISCLOSURES = ("AI_MODIFIED", "SYNTHETIC_PERFORMER")
+"""Since 5.28."""
 content_type = one_of("image/jpeg", "image/png")
 ITEM_TEXTS: dict[str, PinterestSchemaRule] = {"title": text(0, 100), "description": text(0, 800), "link": link}
 
@@ -84,6 +86,7 @@ CREATE = object_of(
         "link": link,
         "dominant_color": text(0, 30),
         "parent_pin_id": digits,
+        "ai_disclosures": object_of({"values": array_of(one_of(*DISCLOSURES), 1, 2)}, required=("values",)),
         "media_source": media_source,
     },
     required=("board_id", "media_source"),

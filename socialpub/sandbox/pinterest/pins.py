@@ -23,7 +23,10 @@ def read(pinterest: PinterestSandbox, request: SandboxRequest, caller: Pinterest
 @api_call("org_read", "boards:read", "pins:read")
 def on_board(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
     board = readable(pinterest, request.path_params["board_id"], caller)
-    return _list(pinterest, request, caller, pinterest.pins_on(board))
+    pins = pinterest.pins_on(board)
+    if not pinterest.sections_in_board_list:
+        pins = [pin for pin in pins if pin.section_id is None]
+    return _list(pinterest, request, caller, pins)
 
 
 @api_call("org_read", "boards:read", "pins:read")

@@ -45,6 +45,18 @@ class PinterestSwitches(OAuthSwitches):
     """A board shows in the list only when it is that old."""
     trims_texts: bool = False
     """Texts come back trimmed and with plain line ends."""
+    escapes_html: bool = False
+    """Texts and links come back with `&amp;`, `&lt;`, `&gt;`."""
+    composes_texts: bool = False
+    """Texts come back in NFC."""
+    cuts_texts_after: int = 0
+    """Texts come back with so many characters at most; 0: whole."""
+    null_texts: list[str] = field(default_factory=list)
+    """Names of texts (`alt_text`) that come back as null although they were given."""
+    dates_pins: bool = True
+    """Pins say when they were made."""
+    sections_in_board_list: bool = True
+    """A board's list holds the pins of its sections."""
     smallest_side: int = 100
     """Pixels; a smaller image is 403 code 233."""
     decodes_images: bool = True
@@ -66,3 +78,5 @@ class PinterestSwitches(OAuthSwitches):
     """Look into videos: duration and shape. Else only at the container's first bytes."""
     policy_seconds: int = 3600
     """How long an upload form is good."""
+    forms_good_once: bool = False
+    """An upload form takes one upload; the next one is 403."""

@@ -35,6 +35,8 @@ def upload(pinterest: PinterestSandbox, request: SandboxRequest) -> Reply:
         return _xml(403, "AccessDenied", "Invalid according to Policy: a field is missing, changed or too many.")
     if pinterest.timestamp() >= media.form_expires_at:
         return _xml(403, "AccessDenied", "Invalid according to Policy: Policy expired.")
+    if media.uploads and pinterest.forms_good_once:
+        return _xml(403, "AccessDenied", "The form has been used.")
     if not 1 <= form.file.size <= MAX_BYTES:
         code = "EntityTooLarge" if form.file.size else "EntityTooSmall"
         return _xml(400, code, "Your proposed upload is outside of the allowed size.")

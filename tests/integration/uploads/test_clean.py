@@ -54,6 +54,18 @@ def test_an_artifact_that_a_post_needs_is_never_removed(rt, clock, caller, profi
     assert len(files_of(rt)) == 1
 
 
+def test_an_artifact_that_only_the_options_of_an_open_post_name_is_never_removed(rt, clock, caller, png):
+    artifact = caller.upload(png)["artifactId"]
+    options = {"pinterest": {"boardId": "1", "cover_artifact_id": artifact}}
+    accept(rt, add_profile(rt, "pinterest"), options=options, at=clock.now() + timedelta(days=400))
+    clock.forward(399 * DAY)
+    assert cleanup.clean(rt) == 0
+    key = rt.reader.value("SELECT storage_key FROM artifact WHERE id = ?", (artifact,))
+    assert rt.write(lambda rt, tx: artifact_rows.note_removed(tx, key)) is False
+    rt.write(lambda rt, tx: tx.execute("UPDATE delivery SET state = 'canceled'"))
+    assert cleanup.clean(rt) == 1
+
+
 def test_a_rejected_upload_is_remembered_for_a_while(rt, clock, caller):
     reservation = caller.reserve(4)
     caller.put(reservation, b"liar")
@@ -129,6 +141,17 @@ def test_by_default_media_stay_for_ever(rt, clock, caller, profile, png):
     drain(rt, clock)
     clock.forward(1000 * DAY)
     assert cleanup.clean(rt) == 0
+
+
+def test_the_bytes_of_a_settled_post_stay_while_an_open_one_names_them_in_its_options(tidy, clock, tidy_caller, png):
+    artifact = tidy_caller.upload(png)["artifactId"]
+    options = {"pinterest": {"boardId": "1", "coverArtifactId": artifact}}
+    accept(tidy, add_profile(tidy, "pinterest"), options=options, at=clock.now() + timedelta(days=400))
+    accept(tidy, add_profile(tidy), media=(DraftMedia(artifact),))
+    drain(tidy, clock, within=60)
+    clock.forward(30 * DAY)
+    assert cleanup.clean(tidy) == 0
+    assert len(files_of(tidy)) == 1
 
 
 def test_the_bytes_of_settled_posts_go_when_the_owner_wants_that(tidy, clock, tidy_caller, png):

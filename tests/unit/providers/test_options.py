@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from socialpub.providers.content import Problem
-from socialpub.providers.options import MAX_KEYS, Option, OptionType, merge, read
+from socialpub.providers.options import MAX_KEYS, Option, OptionType, artifacts, merge, read
 
 TABLE = (
     Option("audience", OptionType.CHOICE, values=("EVERYONE", "ONLY_ME")),
@@ -13,6 +13,8 @@ TABLE = (
     Option("coverAtMs", OptionType.INTEGER, maximum=1000),
     Option("title", OptionType.TEXT, maximum=5),
     Option("placeId", OptionType.DIGITS, aliases=("venue",), hint="A name is not an id."),
+    Option("coverId", OptionType.ARTIFACT),
+    Option("labels", OptionType.CHOICES, values=("MADE_BY_AI", "SPONSORED")),
 )
 
 
@@ -24,10 +26,24 @@ def only_problem(given: dict[str, Any]) -> Problem:
 
 
 def test_both_spellings_are_read_into_one_name() -> None:
-    given = {"is_labelled": True, "coverAtMs": 5, "venue": "42", "audience": "ONLY_ME", "title": "Hi"}
+    given = {
+        "is_labelled": True,
+        "coverAtMs": 5,
+        "venue": "42",
+        "audience": "ONLY_ME",
+        "title": "Hi",
+        "labels": ["SPONSORED"],
+    }
     options, problems = read("demo", TABLE, given)
     assert problems == []
-    assert options == {"isLabelled": True, "coverAtMs": 5, "placeId": "42", "audience": "ONLY_ME", "title": "Hi"}
+    assert options == {
+        "isLabelled": True,
+        "coverAtMs": 5,
+        "placeId": "42",
+        "audience": "ONLY_ME",
+        "title": "Hi",
+        "labels": ["SPONSORED"],
+    }
 
 
 def test_a_misspelt_key_names_the_key_that_was_meant() -> None:
@@ -37,7 +53,7 @@ def test_a_misspelt_key_names_the_key_that_was_meant() -> None:
 
 
 def test_a_key_like_no_other_is_answered_with_all_of_them() -> None:
-    assert "audience, isLabelled, coverAtMs, title, placeId" in only_problem({"zzzzzzzz": 1}).message
+    assert "audience, isLabelled, coverAtMs, title, placeId, coverId, labels" in only_problem({"zzzzzzzz": 1}).message
 
 
 @pytest.mark.parametrize(
@@ -58,6 +74,13 @@ def test_a_key_like_no_other_is_answered_with_all_of_them() -> None:
         ({"placeId": "４２"}, "string of digits"),
         ({"audience": "only_me"}, "did you mean ONLY_ME?"),
         ({"audience": {}}, "one of EVERYONE, ONLY_ME, not an object"),
+        ({"coverId": 5}, "must be the id of an artifact, not 5"),
+        ({"coverId": " "}, "must be the id of an artifact"),
+        ({"labels": "SPONSORED"}, 'must be a list of MADE_BY_AI, SPONSORED, not "SPONSORED"'),
+        ({"labels": []}, "must not be empty"),
+        ({"labels": ["SPONSORED", "SPONSERED"]}, "did you mean SPONSORED?"),
+        ({"labels": [["SPONSORED"]]}, "must name only MADE_BY_AI, SPONSORED, not a list"),
+        ({"labels": ["SPONSORED", "SPONSORED"]}, "must name nothing twice"),
     ],
 )
 def test_a_wrong_value_is_named_with_the_rule_and_what_was_found(given: dict[str, Any], says: str) -> None:
@@ -70,6 +93,11 @@ def test_the_same_option_in_two_spellings_is_refused_rather_than_chosen() -> Non
     options, problems = read("demo", TABLE, {"placeId": "1", "place_id": "2"})
     assert options == {"placeId": "1"}
     assert [problem.path[-1] for problem in problems] == ["place_id"]
+
+
+def test_the_artifacts_that_options_name_are_told_with_the_key_as_given() -> None:
+    given = {"title": "a1", "cover_id": "a1", "coverId": 5, "unknown": "a1"}
+    assert artifacts(TABLE, given) == [("cover_id", "a1")]
 
 
 def test_null_takes_a_stored_default_back() -> None:

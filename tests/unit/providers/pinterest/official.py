@@ -22,6 +22,20 @@ FORM_BY_GRANT = {
     "refresh_token": "OauthAccessTokenRequestRefresh",
 }
 
+AI_DISCLOSURES = {
+    "type": "object",
+    "required": ["values"],
+    "additionalProperties": False,
+    "properties": {
+        "values": {
+            "type": "array",
+            "minItems": 1,
+            "uniqueItems": True,
+            "items": {"enum": ["AI_MODIFIED", "SYNTHETIC_PERFORMER"]},
+        }
+    },
+}
+
 
 @cache
 def present() -> bool:
@@ -40,6 +54,8 @@ def described() -> Any:
     for schema in found["components"]["schemas"].values():
         if "properties" in schema and "allOf" not in schema:
             schema.setdefault("additionalProperties", False)
+    # Newer than the document (5.28).
+    found["components"]["schemas"]["PinCreate"]["properties"]["ai_disclosures"] = AI_DISCLOSURES
     return found
 
 

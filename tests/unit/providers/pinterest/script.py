@@ -1,7 +1,7 @@
 """A written conversation with Pinterest: each call gets the next answer, and is held against its own document."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -75,14 +75,6 @@ def as_it_is(media: MediaFile, limits: ImageLimits) -> MediaFile:
     return media
 
 
-def seal(text: str) -> str:
-    return text.encode().hex()
-
-
-def unseal(sealed: str) -> str:
-    return bytes.fromhex(sealed).decode()
-
-
 def job(
     script: Script,
     *media: MediaFile,
@@ -90,12 +82,13 @@ def job(
     memo: Memo | None = None,
     seconds: float = 0.0,
     fit: Callable[[MediaFile, ImageLimits], MediaFile] = as_it_is,
-    committed_at: datetime | None = None,
+    since: Callable[[], datetime] | None = None,
     back: dict[str, int] | None = None,
+    files: Mapping[str, MediaFile] | None = None,
     **options: Any,
 ) -> Job:
-    return Job(
-        content=Content(text, media),
+    found = Job(
+        content=Content(text, media, files or {}),
         options={"boardId": BOARD, **options},
         account=Account("1000000000000000001", "studio_nord"),
         memo=memo or {},
@@ -104,11 +97,11 @@ def job(
         fit=fit,
         now=NOW + timedelta(seconds=seconds),
         slice_over=lambda: False,
-        committed_at=committed_at,
         times_back=back or {},
-        seal=seal,
-        open=unseal,
     )
+    if since is not None:
+        found.since = since
+    return found
 
 
 def run(step: str, script: Script, *media: MediaFile, adapter: Pinterest = ADAPTER, **more: Any) -> Outcome:

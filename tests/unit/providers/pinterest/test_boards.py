@@ -79,7 +79,16 @@ def test_other_refusals_of_the_section_list_end_the_post(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("reply", "kind"), [(error(401, 2), AuthExpired), (error(429, 8), Throttled), (error(502, 0), NoAnswer)]
+    ("reply", "kind"),
+    [
+        (error(401, 2), AuthExpired),
+        (error(429, 8), Throttled),
+        (error(502, 0), NoAnswer),
+        (answer(200, b"<html>"), NoAnswer),
+        (answer(404, b"<html>"), NoAnswer),
+        (answer(403, b""), NoAnswer),
+        (answer(401, {"message": "Unauthorized"}), NoAnswer),
+    ],
 )
 def test_trouble_while_asking_is_no_verdict_on_the_board(
     tmp_path: Path, reply: HttpResponse, kind: type[Exception]
@@ -121,6 +130,8 @@ def test_sections_are_listed_too() -> None:
         (DENIED, Rejected),
         (answer(200, b"<html>"), NoAnswer),
         (answer(200, {"items": None}), NoAnswer),
+        (answer(403, b"<html>"), NoAnswer),
+        (answer(401, b""), NoAnswer),
     ],
 )
 def test_a_list_that_was_not_answered_is_an_error(reply: HttpResponse, kind: type[Exception]) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from socialpub.providers.content import Content, ImageLimits, MediaFile
-from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, ProviderError, Throttled
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, Throttled
 from socialpub.providers.job import Unfit
-from socialpub.providers.outcomes import Again, Done, Published, Refused, Wait
+from socialpub.providers.outcomes import Again, Done, Published, Refused, Unknown, Wait
 from socialpub.providers.protocol import Kind, Step
 from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.pinterest.script import (
@@ -41,7 +41,6 @@ def test_a_picture_is_fitted_before_the_one_call_that_makes_it_public(tmp_path: 
 def test_a_video_is_registered_sent_and_waited_for_before_that_call() -> None:
     assert ADAPTER.plan(Content("", (film(),)), {}) == [
         Step("board", Kind.PREPARE),
-        Step("register", Kind.PREPARE),
         Step("upload", Kind.PREPARE),
         Step("await_processing", Kind.POLL),
         Step("create_pin", Kind.COMMIT),
@@ -64,6 +63,7 @@ def test_a_pin_carries_its_texts_and_the_picture_itself(tmp_path: Path) -> None:
         title="Poster no. 4",
         link="https://studio.example/4",
         dominantColor="#6E7874",
+        aiDisclosures=["AI_MODIFIED", "SYNTHETIC_PERFORMER"],
     )
     assert outcome == Published(PIN, f"https://www.pinterest.com/pin/{PIN}/")
     assert script.asked == ["POST /pins"]
@@ -75,6 +75,7 @@ def test_a_pin_carries_its_texts_and_the_picture_itself(tmp_path: Path) -> None:
         "alt_text": "Blue lighthouse",
         "link": "https://studio.example/4",
         "dominant_color": "#6E7874",
+        "ai_disclosures": {"values": ["AI_MODIFIED", "SYNTHETIC_PERFORMER"]},
         "media_source": {"source_type": "image_base64", "content_type": "image/jpeg", "data": "/9j7/w=="},
     }
     assert script.calls[0].request["token"] == "pina_1"
@@ -109,10 +110,40 @@ def test_the_cover_of_a_video_is_its_first_frame_unless_another_is_chosen(
     }
 
 
+def test_an_own_cover_is_fitted_before_the_video_is_sent_and_travels_with_the_pin(tmp_path: Path) -> None:
+    cover = picture(tmp_path, data=b"\xff\xd8\xfb\xff")
+    options = {"coverArtifactId": "a1"}
+    names = [step.name for step in ADAPTER.plan(Content("", (film(),), {"a1": cover}), options)]
+    assert names == ["board", "fit", "upload", "await_processing", "create_pin"]
+    asked: list[ImageLimits] = []
+
+    def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
+        assert media is cover
+        asked.append(limits)
+        return media
+
+    fitted = run("fit", Script(), film(), files={"a1": cover}, fit=fit, **options)
+    assert isinstance(fitted, Done)
+    assert [(limits.types, limits.max_bytes) for limits in asked] == [(("image/jpeg", "image/png"), 10_000_000)]
+    script = Script(MADE)
+    run("create_pin", script, film(), memo={**fitted.memo, **READY}, files={"a1": cover}, fit=fit, **options)
+    assert script.calls[0].json["media_source"] == {
+        "source_type": "video_id",
+        "media_id": MEDIA,
+        "cover_image_content_type": "image/jpeg",
+        "cover_image_data": "/9j7/w==",
+    }
+    too_large = run("create_pin", Script(error(413, 413)), film(), memo=READY, files={"a1": cover}, **options)
+    assert isinstance(too_large, Again)
+    assert (too_large.step, too_large.memo["max_bytes"]) == ("fit", 5_000_000)
+    with pytest.raises(Unfit, match="cover a1 is missing"):
+        run("create_pin", Script(), film(), memo=READY, **options)
+
+
 def test_a_video_that_is_not_ready_is_never_made_a_pin() -> None:
     outcome = run("create_pin", Script(), film(), memo={"video": {"id": MEDIA, "uploaded_at": 1.0, "polls": 0}})
     assert isinstance(outcome, Again)
-    assert (outcome.step, outcome.memo["video"]) == ("register", None)
+    assert (outcome.step, outcome.memo["video"]) == ("upload", None)
 
 
 def test_the_request_id_is_kept_for_pinterests_support(tmp_path: Path) -> None:
@@ -173,12 +204,33 @@ def test_pictures_that_pinterest_finds_too_large_are_sent_smaller_twice_at_most(
     memo: dict[str, Any] = {}
     back: dict[str, int] = {}
     for allowed in (5_000_000, 2_500_000):
-        outcome = run("create_pin", Script(answer(413, b"<html>")), picture(tmp_path), memo=memo, back=back)
+        outcome = run("create_pin", Script(error(413, 413)), picture(tmp_path), memo=memo, back=back)
         assert isinstance(outcome, Again)
         assert (outcome.step, outcome.memo["max_bytes"]) == ("fit", allowed)
         memo = outcome.memo
-    script = Script(answer(413, b"<html>"))
+    script = Script(error(413, 413))
     assert isinstance(run("create_pin", script, picture(tmp_path), memo=memo, back=back), Refused)
+
+
+@pytest.mark.parametrize("reply", [answer(413, b"<html>"), answer(413, b"")])
+def test_what_something_in_between_finds_too_large_may_be_up_and_goes_out_smaller_if_it_is_not(
+    tmp_path: Path, reply: HttpResponse
+) -> None:
+    fitted = {"fit": {"max_width": 700, "max_height": 1050}}
+    outcome = run("create_pin", Script(reply), picture(tmp_path), memo=fitted)
+    assert isinstance(outcome, Unknown)
+    assert outcome.memo is not None
+    # The second call: nothing is sent before the pictures were fitted anew.
+    again = run("create_pin", Script(), picture(tmp_path), memo=outcome.memo)
+    assert isinstance(again, Again)
+    assert again.step == "fit"
+    asked: list[ImageLimits] = []
+    fit = run(
+        "fit", Script(), picture(tmp_path), memo=again.memo, fit=lambda item, limits: asked.append(limits) or item
+    )
+    assert [(limits.max_bytes, limits.max_width) for limits in asked] == [(5_000_000, None)]
+    assert isinstance(fit, Done)
+    assert isinstance(run("create_pin", Script(MADE), picture(tmp_path), memo=fit.memo), Published)
 
 
 # --- what the answers mean -------------------------------------------------------------------------------------------
@@ -195,6 +247,18 @@ def test_pictures_that_pinterest_finds_too_large_are_sent_smaller_twice_at_most(
         answer(503, b""),
         answer(408, b""),
         answer(302, b""),
+        answer(400, b"<html>"),
+        answer(401, b"<html>"),
+        answer(403, b""),
+        answer(404, b"Not Found"),
+        answer(407, b"<html>"),
+        answer(409, b""),
+        answer(429, b"<html>"),
+        answer(403, {"message": "Forbidden"}),
+        answer(403, {"code": 403}),
+        answer(403, {"code": "403", "message": "Forbidden"}),
+        answer(403, {"code": True, "message": "Forbidden"}),
+        answer(403, [{"code": 403, "message": "Forbidden"}]),
         answer(201, b"<html>"),
         answer(201, {}),
         answer(201, {"id": ""}),
@@ -220,7 +284,7 @@ def test_an_answer_that_is_neither_pin_nor_refusal_leaves_it_open(
         (400, 400, "Invalid parameters", "Check the texts"),
         (401, 7, "Not authorized", "may not use"),
         (403, 29, "You are not permitted to access that resource.", "belongs to somebody else"),
-        (403, "PINNER_DATA_ACCESS_DENIED", "denied", "business account"),
+        (403, 403, "PINNER_DATA_ACCESS_DENIED", "business account"),
         (403, 233, "Image is too small", "larger picture"),
         (403, 235, "Image is broken", "save it anew"),
         (403, 2625, "Disapproved", "pinterest.com"),
@@ -238,7 +302,7 @@ def test_a_refusal_says_what_to_change(tmp_path: Path, status: int, code: Any, s
     outcome = run("create_pin", Script(error(status, code, said)), picture(tmp_path))
     assert isinstance(outcome, Refused)
     assert says in outcome.message
-    assert outcome.code == str(code if isinstance(code, int) else status)
+    assert outcome.code == str(code)
     assert (outcome.reauth, outcome.rest_seconds) == (False, 0.0)
 
 
@@ -281,10 +345,14 @@ def test_what_concerns_the_app_holds_the_network_and_leaves_the_account_alone(
         ({"x_ratelimit_reset": "42"}, 42),
         ({"x_ratelimit_reset": "67150"}, 67150),
         ({"x_ratelimit_reset": "7, 7;w=60"}, 7),
-        ({"x_ratelimit_reset": "0"}, 1),
+        ({"x_ratelimit_reset": "0"}, 0),
         ({"x_ratelimit_reset": "soon"}, None),
         ({"retry_after": "90", "x_ratelimit_reset": "30"}, 90),
         ({"retry_after": "10", "x_ratelimit_reset": "30"}, 30),
+        ({"retry_after": "Sat, 21 Nov 2026 12:01:30 GMT", "date": "Sat, 21 Nov 2026 12:00:00 GMT"}, 90),
+        ({"retry_after": "Sat, 21 Nov 2026 11:00:00 GMT", "date": "Sat, 21 Nov 2026 12:00:00 GMT"}, -3600),
+        ({"retry_after": "Sat, 21 Nov 2026 12:01:30 GMT"}, None),
+        ({"retry_after": "Someday, 99 Nov"}, None),
     ],
 )
 def test_a_wait_that_is_named_is_never_shortened(
@@ -325,7 +393,7 @@ def test_a_video_that_pinterest_lost_is_sent_once_more() -> None:
     back: dict[str, int] = {}
     outcome = run("create_pin", Script(error(404, 404, "Media upload not found")), film(), memo=READY, back=back)
     assert isinstance(outcome, Again)
-    assert (outcome.step, outcome.limit) == ("register", 1)
+    assert (outcome.step, outcome.limit) == ("upload", 1)
     memo = {**outcome.memo, **READY}
     assert isinstance(run("create_pin", Script(error(404, 404)), film(), memo=memo, back=back), Refused)
     assert isinstance(run("create_pin", Script(error(404, 40)), film(), memo=READY), Refused)
@@ -338,11 +406,3 @@ def test_neither_a_picture_nor_a_token_that_is_quoted_reaches_a_message(tmp_path
     assert "****" in outcome.message
     assert "QUFB" not in outcome.message
     assert "pina_" not in outcome.message
-
-
-def test_a_proxys_page_is_judged_by_its_status(tmp_path: Path) -> None:
-    for status, kind in ((401, AuthExpired), (429, Throttled), (503, NoAnswer)):
-        with pytest.raises(ProviderError) as caught:
-            run("create_pin", Script(answer(status, b"<html>")), picture(tmp_path))
-        assert type(caught.value) is kind
-    assert isinstance(run("create_pin", Script(answer(403, b"<html>")), picture(tmp_path)), Refused)

@@ -23,6 +23,7 @@ from tests.unit.providers.pinterest.script import (
 )
 
 COMMIT = NOW - timedelta(minutes=1)
+SINCE = COMMIT - timedelta(minutes=2)
 
 
 def shown(pin_id: str, seconds: float = 1.0, **fields: Any) -> dict[str, Any]:
@@ -38,7 +39,8 @@ def page(*pins: Any, bookmark: str | None = None) -> HttpResponse:
 
 def look(tmp_path: Path, script: Script, **more: Any) -> Look | CannotTell:
     media = more.pop("media", (picture(tmp_path, alt=more.pop("alt", None)),))
-    found = ADAPTER.recover(job(script, *media, committed_at=COMMIT, **more))
+    since = more.pop("since", lambda: SINCE)
+    found = ADAPTER.recover(job(script, *media, since=since, **more))
     assert isinstance(found, Look | CannotTell)
     return found
 
@@ -47,6 +49,13 @@ def found(tmp_path: Path, *pins: Any, **more: Any) -> list[str | None]:
     outcome = look(tmp_path, Script(page(*pins)), **more)
     assert isinstance(outcome, Look)
     return [pin.post_id for pin in outcome.candidates]
+
+
+def similar(tmp_path: Path, *pins: Any, **more: Any) -> tuple[str, ...]:
+    outcome = look(tmp_path, Script(page(*pins)), **more)
+    assert isinstance(outcome, Look)
+    assert outcome.candidates == ()
+    return outcome.similar
 
 
 def test_one_page_of_the_board_is_one_look(tmp_path: Path) -> None:
@@ -76,25 +85,83 @@ SAME = {"title": "Poster", "description": "Two colours. 30 × 40", "link": "http
 
 
 @pytest.mark.parametrize(
-    ("changed", "is_ours"),
+    "changed",
     [
-        ({}, True),
-        ({"description": "  Two colours.\r\n\r\n30 &times; 40 "}, True),
-        ({"link": "https://www.studio.example/p/#top"}, True),
-        ({"title": "Another"}, False),
-        ({"description": "Two colours."}, False),
-        ({"description": None}, False),
-        ({"link": "https://studio.example/p?x=1"}, False),
-        ({"link": None}, False),
-        ({"alt_text": "B"}, False),
-        ({"media": {"media_type": "video"}}, False),
-        ({"media": {"media_type": "multiple_images"}}, False),
-        ({"media": {"media_type": "something new"}}, True),
-        ({"media": None}, True),
+        {},
+        {"description": "  Two colours.\r\n\r\n30 &times; 40 "},
+        {"description": "Two colours. 30 \u200b×\ufe0f 40"},
+        {"link": "https://www.studio.example/p/#top"},
+        {"link": "https://STUDIO.example:443/p"},
+        {"title": None, "description": None, "link": None, "alt_text": None},
+        {"alt_text": None},
+        {"media": {"media_type": "something new"}},
+        {"media": None},
+        {"board_id": BOARD, "board_section_id": None},
+        {"board_id": None},
     ],
 )
-def test_a_pin_is_ours_when_all_that_was_sent_is_alike(tmp_path: Path, changed: dict[str, Any], is_ours: bool) -> None:
-    assert bool(found(tmp_path, shown("9", **{**SAME, **changed}), **TEXTS)) is is_ours
+def test_a_pin_is_ours_when_nothing_that_it_tells_is_another_thing(tmp_path: Path, changed: dict[str, Any]) -> None:
+    assert found(tmp_path, shown("9", **{**SAME, **changed}), **TEXTS) == ["9"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"title": "Another"},
+        {"title": ""},
+        {"description": "Two colours."},
+        {"link": "https://studio.example/p?x=1"},
+        {"alt_text": "B"},
+    ],
+)
+def test_a_pin_of_our_kind_with_other_words_lets_nobody_say_absent(tmp_path: Path, changed: dict[str, Any]) -> None:
+    assert similar(tmp_path, shown("9", **{**SAME, **changed}), **TEXTS) == ("9",)
+
+
+def test_what_another_member_of_the_board_pinned_is_not_taken_for_ours(tmp_path: Path) -> None:
+    assert similar(tmp_path, shown("9", is_owner=False, **SAME), **TEXTS) == ("9",)
+    assert found(tmp_path, shown("9", is_owner=True, **SAME), **TEXTS) == ["9"]
+
+
+def test_a_text_where_none_was_sent_is_another_one(tmp_path: Path) -> None:
+    for name in ("title", "description", "link", "alt_text"):
+        assert similar(tmp_path, shown("9", **{name: "https://a.test"})) == ("9",)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"media": {"media_type": "video"}},
+        {"media": {"media_type": "multiple_images"}},
+        {"media": {"media_type": "multiple_mixed"}},
+        {"board_id": "2000000000000000009"},
+        {"board_section_id": "2100000000000000009"},
+        {"created_at": "2026-11-21T11:56:59"},
+    ],
+)
+def test_a_pin_of_another_kind_place_or_time_is_not_ours_whatever_it_says(
+    tmp_path: Path, changed: dict[str, Any]
+) -> None:
+    for words in ({}, {"title": "Another"}):
+        assert similar(tmp_path, shown("9", **{**SAME, **changed, **words}), **TEXTS, boardSectionId=SECTION) == ()
+
+
+def test_a_pin_in_a_section_is_found_in_the_list_of_its_board(tmp_path: Path) -> None:
+    script = Script(page(shown("9", board_section_id=SECTION), shown("8", board_section_id=None)))
+    outcome = look(tmp_path, script, boardSectionId=SECTION)
+    assert isinstance(outcome, Look)
+    assert [pin.post_id for pin in outcome.candidates] == ["8", "9"]
+    assert look(tmp_path, Script(page()), boardSectionId=SECTION) == Look(())
+
+
+def test_of_several_pictures_a_pin_with_as_many_is_ours(tmp_path: Path) -> None:
+    media = (picture(tmp_path, 0), picture(tmp_path, 1), picture(tmp_path, 2))
+
+    def carousel(pin_id: str, items: Any) -> dict[str, Any]:
+        return shown(pin_id, media={"media_type": "multiple_images", "items": items})
+
+    pins = [carousel("1", [{}, {}]), carousel("2", [{}, {}, {}]), carousel("3", None), shown("4")]
+    assert found(tmp_path, *pins, media=media) == ["2", "3"]
 
 
 def test_what_the_list_does_not_tell_speaks_against_nothing(tmp_path: Path) -> None:
@@ -109,7 +176,7 @@ def test_letters_written_in_two_ways_are_the_same(tmp_path: Path) -> None:
     ("made", "is_ours"),
     [
         ("2026-11-21T11:59:01", True),
-        ("2026-11-21T11:57:30", True),
+        ("2026-11-21T11:57:00", True),
         ("2026-11-21T11:56:59", False),
         ("2026-11-21T11:59:01Z", True),
         ("2026-11-21T12:59:01.123456+01:00", True),
@@ -122,8 +189,30 @@ def test_an_older_pin_with_the_same_words_is_another_one(tmp_path: Path, made: s
     assert bool(found(tmp_path, shown("9", created_at=made))) is is_ours
 
 
+@pytest.mark.parametrize("made", ["yesterday", None, 5])
+def test_a_pin_without_a_date_may_be_ours_and_narrows_nothing(tmp_path: Path, made: Any) -> None:
+    assert similar(tmp_path, shown("9", created_at=made, title="Another")) == ("9",)
+    script = Script(page(shown("9", 5), shown("8", created_at=made), shown("7", -4000), bookmark="more"))
+    assert [pin.post_id for pin in look(tmp_path, script).candidates] == ["8", "9"]  # type: ignore[union-attr]
+
+
+def test_what_is_in_the_time_is_judged_by_the_clock_that_the_answers_tell(tmp_path: Path) -> None:
+    """Before the first answer nobody knows Pinterest's time, and the window is a day wide."""
+    script = Script(page(shown("9", -4000), shown("8", -5000), bookmark="a"), page())
+
+    def since() -> Any:
+        return SINCE if script.calls else SINCE - timedelta(days=1)
+
+    assert look(tmp_path, script, since=since) == Look(())
+    assert len(script.calls) == 1, "all that follows is older still"
+
+
 def test_several_are_told_oldest_first(tmp_path: Path) -> None:
     assert found(tmp_path, shown("30", 9), shown("200", 5), shown("9", 5)) == ["9", "200", "30"]
+
+
+def test_a_pin_that_tells_our_words_comes_before_older_ones_that_tell_none(tmp_path: Path) -> None:
+    assert found(tmp_path, shown("8", 5), shown("9", 9, title="Poster"), title="Poster") == ["9", "8"]
 
 
 def test_noise_in_the_list_is_passed_over(tmp_path: Path) -> None:
@@ -168,15 +257,6 @@ def test_a_pin_that_is_found_counts_however_large_the_board_is(tmp_path: Path) -
     assert [pin.post_id for pin in outcome.candidates] == ["9"]
 
 
-def test_a_pin_of_a_section_is_also_looked_for_there(tmp_path: Path) -> None:
-    script = Script(page(), page(shown("9")))
-    outcome = look(tmp_path, script, boardSectionId=SECTION)
-    assert isinstance(outcome, Look)
-    assert [pin.post_id for pin in outcome.candidates] == ["9"]
-    assert script.asked[1] == f"GET /boards/{BOARD}/sections/{SECTION}/pins"
-    assert look(tmp_path, Script(page(), error(404, 404)), boardSectionId=SECTION) != Look(())
-
-
 @pytest.mark.parametrize("reply", [error(403, 29, "PINNER_DATA_ACCESS_DENIED"), error(404, 40), error(404, 404)])
 def test_a_board_that_cannot_be_read_never_means_absent(tmp_path: Path, reply: HttpResponse) -> None:
     outcome = look(tmp_path, Script(reply))
@@ -195,6 +275,9 @@ def test_a_board_that_cannot_be_read_never_means_absent(tmp_path: Path, reply: H
         (error(400, 2787), NoAnswer),
         (answer(200, b"<html>"), NoAnswer),
         (answer(200, {"bookmark": None}), NoAnswer),
+        (answer(404, b"<html>"), NoAnswer),
+        (answer(403, b""), NoAnswer),
+        (answer(401, b"<html>"), NoAnswer),
         (NoAnswer("cut"), NoAnswer),
     ],
 )

@@ -71,6 +71,10 @@ def test_what_the_answer_does_not_say_is_not_made_up() -> None:
         (error(429, 8), Throttled, None),
         (error(500, 0), NoAnswer, None),
         (answer(200, b"<html>"), NoAnswer, None),
+        (answer(401, b"<html>"), NoAnswer, None),
+        (answer(401, b""), NoAnswer, None),
+        (answer(400, {"message": "Bad request"}), NoAnswer, None),
+        (answer(403, b"<html>"), NoAnswer, None),
     ],
 )
 def test_a_consent_that_brought_nothing_says_why(
@@ -88,3 +92,10 @@ def test_a_refresh_and_a_revocation_are_as_pinterest_describes_them() -> None:
     OAUTH.refresh(cast(Http, script), "pinr_0")
     OAUTH.revoke(cast(Http, script), "pina_1", "pinr_1")
     assert script.asked == ["POST /oauth/token", "POST /oauth/token/revoke"]
+
+
+def test_a_page_in_place_of_the_answer_to_a_revocation_is_none() -> None:
+    OAUTH.revoke(cast(Http, Script(answer(200))), "pina_1", "pinr_1")
+    for status in (200, 401, 403, 404):
+        with pytest.raises(NoAnswer):
+            OAUTH.revoke(cast(Http, Script(answer(status, b"<html>"))), "pina_1", "pinr_1")

@@ -20,6 +20,8 @@ def documents() -> None:
     [
         ("POST", "/pins", {"json": {"board_id": "Summer prints", "media_source": PICTURE}}),
         ("POST", "/pins", {"json": {"board_id": "1", "media_source": PICTURE, "note": "x"}}),
+        ("POST", "/pins", {"json": {"board_id": "1", "ai_disclosures": ["AI_MODIFIED"], "media_source": PICTURE}}),
+        ("POST", "/pins", {"json": {"board_id": "1", "ai_disclosures": {"values": []}, "media_source": PICTURE}}),
         ("POST", "/pins", {"json": {"board_id": "1", "title": "x" * 101, "media_source": PICTURE}}),
         ("POST", "/pins", {"json": {"media_source": {**PICTURE, "content_type": "image/webp"}}}),
         ("POST", "/pins", {"json": {"media_source": {**PICTURE, "data": "data:image/jpeg;base64,AA"}}}),
@@ -37,6 +39,6 @@ def test_a_wrong_request_is_found(method: str, path: str, request_: dict[str, An
 
 
 def test_a_right_one_is_not() -> None:
-    pin = {"board_id": "1", "title": "x", "media_source": PICTURE}
+    pin = {"board_id": "1", "ai_disclosures": {"values": ["AI_MODIFIED"]}, "media_source": PICTURE}
     assert official.complaints("POST", "/pins", {"json": pin}) == []
     assert official.complaints("GET", "/boards/1/pins", {"params": {"page_size": "250", "bookmark": "b"}}) == []

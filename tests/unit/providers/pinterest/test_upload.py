@@ -1,6 +1,5 @@
-"""Videos on their way to Pinterest: where the bytes may go, what waits in the memo, and how a failed upload goes on."""
+"""Videos on their way to Pinterest: where the bytes may go, and how a failed upload goes on."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from tests.unit.providers.pinterest.script import (
     film,
     job,
     run,
-    seal,
 )
 
 FIELDS = {
@@ -34,12 +32,8 @@ FIELDS = {
     "Content-Type": "multipart/form-data",
 }
 REGISTERED = {"media_id": MEDIA, "media_type": "video", "upload_url": STORAGE, "upload_parameters": FIELDS}
+FORM = answer(201, REGISTERED)
 STORAGE_SAYS = b"<?xml version='1.0'?><Error><Code>%s</Code><Message>no</Message></Error>"
-
-
-def registered(seconds_ago: float = 0.0) -> dict[str, Any]:
-    form = seal(json.dumps([STORAGE, FIELDS]))
-    return {"video": {"id": MEDIA, "form": form, "registered_at": NOW.timestamp() - seconds_ago}}
 
 
 def sent(polls: int = 0, seconds_ago: float = 0.0) -> dict[str, Any]:
@@ -53,20 +47,20 @@ def status(word: str) -> HttpResponse:
 # --- register --------------------------------------------------------------------------------------------------------
 
 
-def test_the_signed_form_waits_sealed() -> None:
-    script = Script(answer(201, REGISTERED))
-    outcome = run("register", script, film())
-    assert script.asked == ["POST /media"]
+def test_a_video_is_registered_in_the_same_breath_as_it_is_sent_and_its_form_is_never_kept() -> None:
+    script = Script(FORM, answer(204))
+    outcome = run("upload", script, film())
+    assert script.asked == ["POST /media", f"POST {STORAGE}"]
     assert script.calls[0].json == {"media_type": "video"}
-    assert outcome == Done(registered())
-    assert isinstance(outcome, Done)
-    kept = json.dumps(outcome.memo)
-    assert "IQoJ" not in kept
-    assert "amazonaws" not in kept
+    assert outcome == Done(sent())
 
 
-def test_a_video_that_is_registered_is_not_registered_again() -> None:
-    assert run("register", Script(), film(), memo=registered()) == Done(registered())
+def test_a_step_of_an_older_plan_that_registers_does_nothing_and_a_form_that_waits_is_not_used() -> None:
+    memo = {"video": {"id": "1", "form": "sealed", "registered_at": NOW.timestamp()}}
+    assert run("register", Script(), film(), memo=memo) == Done(memo)
+    script = Script(FORM, answer(204))
+    assert run("upload", script, film(), memo=memo) == Done(sent())
+    assert script.asked[0] == "POST /media"
 
 
 @pytest.mark.parametrize(
@@ -81,13 +75,11 @@ def test_a_video_that_is_registered_is_not_registered_again() -> None:
 )
 def test_a_registration_that_cannot_be_read_is_asked_for_again(wrong: dict[str, Any]) -> None:
     with pytest.raises(NoAnswer):
-        run("register", Script(answer(201, {**REGISTERED, **wrong})), film())
+        run("upload", Script(answer(201, {**REGISTERED, **wrong})), film())
 
 
 def test_bytes_go_to_no_host_that_the_owner_did_not_allow() -> None:
-    outcome = run(
-        "register", Script(answer(201, {**REGISTERED, "upload_url": "https://evil.example/?k=secret"})), film()
-    )
+    outcome = run("upload", Script(answer(201, {**REGISTERED, "upload_url": "https://evil.example/?k=secret"})), film())
     assert isinstance(outcome, Refused)
     assert "evil.example" in outcome.message
     assert "secret" not in outcome.message
@@ -100,11 +92,14 @@ def test_bytes_go_to_no_host_that_the_owner_did_not_allow() -> None:
         (error(401, 3, "Consumer type is not supported"), AppRefused),
         (error(429, 8), Throttled),
         (error(500, 0), NoAnswer),
+        (answer(403, b"<html>"), NoAnswer),
+        (answer(401, b""), NoAnswer),
+        (answer(429, {"message": "Too many requests"}), NoAnswer),
     ],
 )
 def test_the_registration_reads_errors_as_every_step_does(reply: HttpResponse, kind: type[Exception]) -> None:
     with pytest.raises(kind):
-        run("register", Script(reply), film())
+        run("upload", Script(reply), film())
 
 
 SANDBOX = PinterestSection(api_url="http://127.0.0.1:8123/pinterest/v5", client_secret=SecretStr("s"))
@@ -146,10 +141,10 @@ def test_where_the_bytes_may_go(section: PinterestSection, url: str, allowed: bo
 
 
 def test_the_form_is_copied_and_the_file_comes_last_straight_from_the_disk() -> None:
-    script = Script(answer(204, x_amz_request_id="S3RID"))
-    conversation = job(script, film(size_bytes=150_000_000), memo=registered())
+    script = Script(FORM, answer(204, x_amz_request_id="S3RID"))
+    conversation = job(script, film(size_bytes=150_000_000))
     outcome = upload.upload(conversation, PRODUCTION)
-    (call,) = script.calls
+    _, call = script.calls
     assert (call.method, call.path) == ("POST", STORAGE)
     parts = call.request["multipart"]
     assert list(parts) == [*FIELDS, "file"]
@@ -162,25 +157,28 @@ def test_the_form_is_copied_and_the_file_comes_last_straight_from_the_disk() -> 
 
 
 def test_the_owners_file_name_is_nobodys_business() -> None:
-    script = Script(answer(204))
-    run("upload", script, film(mime_type="video/quicktime"), memo=registered())
-    assert script.calls[0].request["multipart"]["file"].filename == "video.mov"
+    script = Script(FORM, answer(204))
+    run("upload", script, film(mime_type="video/quicktime"))
+    assert script.calls[1].request["multipart"]["file"].filename == "video.mov"
 
 
 def test_a_video_that_was_sent_is_not_sent_again() -> None:
     assert run("upload", Script(), film(), memo=sent()) == Done(sent())
 
 
-def test_an_old_form_is_replaced_before_it_is_used() -> None:
-    outcome = run("upload", Script(), film(), memo=registered(seconds_ago=601))
-    assert isinstance(outcome, Again)
-    assert (outcome.step, outcome.memo["video"]) == ("register", None)
-    assert run("register", Script(answer(201, REGISTERED)), film(), memo=outcome.memo) == Done(
-        {**outcome.memo, **registered()}
-    )
-
-
-@pytest.mark.parametrize("reply", [NoAnswer("cut"), answer(503, STORAGE_SAYS % b"SlowDown"), answer(307, b"")])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        NoAnswer("cut"),
+        answer(503, STORAGE_SAYS % b"SlowDown"),
+        answer(307, b""),
+        answer(413, b"<html>"),
+        answer(403, b"<html>"),
+        answer(400, b""),
+        answer(403, {"code": 403, "message": "No."}),
+        answer(200, b"<html>"),
+    ],
+)
 def test_an_upload_that_broke_off_begins_with_a_new_registration_and_growing_pauses(
     reply: HttpResponse | Exception,
 ) -> None:
@@ -188,17 +186,17 @@ def test_an_upload_that_broke_off_begins_with_a_new_registration_and_growing_pau
     back: dict[str, int] = {}
     pauses = []
     for _ in range(9):
-        outcome = run("upload", Script(reply), film(), memo={**memo, **registered()}, back=back)
+        outcome = run("upload", Script(FORM, reply), film(), memo=memo, back=back)
         assert isinstance(outcome, Again)
-        assert outcome.step == "register"
+        assert outcome.step == "upload"
         pauses.append(outcome.seconds)
         memo = outcome.memo
     assert pauses == [5, 10, 20, 40, 80, 160, 320, 640, 900]
 
 
-def test_what_never_left_is_tried_again_as_it_is() -> None:
+def test_what_never_left_is_tried_again() -> None:
     with pytest.raises(NotSent):
-        run("upload", Script(NotSent("no route")), film(), memo=registered())
+        run("upload", Script(FORM, NotSent("no route")), film())
 
 
 def test_a_form_that_the_storage_refuses_is_replaced_three_times() -> None:
@@ -206,16 +204,16 @@ def test_a_form_that_the_storage_refuses_is_replaced_three_times() -> None:
     back: dict[str, int] = {}
     refusal = answer(403, STORAGE_SAYS % b"AccessDenied")
     for _ in range(3):
-        outcome = run("upload", Script(refusal), film(), memo={**memo, **registered()}, back=back)
+        outcome = run("upload", Script(FORM, refusal), film(), memo=memo, back=back)
         assert isinstance(outcome, Again)
         memo = outcome.memo
-    outcome = run("upload", Script(refusal), film(), memo={**memo, **registered()}, back=back)
+    outcome = run("upload", Script(FORM, refusal), film(), memo=memo, back=back)
     assert isinstance(outcome, Refused)
     assert "AccessDenied" in outcome.message
 
 
 def test_a_video_that_the_storage_finds_too_large_is_refused_with_its_size() -> None:
-    outcome = run("upload", Script(answer(400, STORAGE_SAYS % b"EntityTooLarge")), film(), memo=registered())
+    outcome = run("upload", Script(FORM, answer(400, STORAGE_SAYS % b"EntityTooLarge")), film())
     assert isinstance(outcome, Refused)
     assert "2500000" in outcome.message
 
@@ -253,7 +251,7 @@ def test_a_video_that_failed_is_sent_once_more_and_then_refused() -> None:
     back: dict[str, int] = {}
     outcome = run("await_processing", Script(status("failed")), film(), memo=sent(), back=back)
     assert isinstance(outcome, Again)
-    assert (outcome.step, outcome.limit) == ("register", 1)
+    assert (outcome.step, outcome.limit) == ("upload", 1)
     outcome = run("await_processing", Script(status("failed")), film(), memo={**outcome.memo, **sent()}, back=back)
     assert isinstance(outcome, Refused)
     assert "H.264" in outcome.message
@@ -267,14 +265,17 @@ def test_a_video_that_pinterest_does_not_know_is_sent_once_more() -> None:
     assert isinstance(run("await_processing", Script(error(404, 404)), film(), memo=memo, back=back), Refused)
 
 
-@pytest.mark.parametrize("reply", [error(500, 0), answer(200, b"<html>"), answer(200, {}), NoAnswer("cut")])
+@pytest.mark.parametrize(
+    "reply",
+    [error(500, 0), answer(200, b"<html>"), answer(200, {}), answer(404, b"<html>"), answer(404, b""), NoAnswer("cut")],
+)
 def test_trouble_while_asking_is_no_verdict_on_the_video(reply: HttpResponse | Exception) -> None:
     with pytest.raises(NoAnswer):
         run("await_processing", Script(reply), film(), memo=sent())
 
 
 def test_waiting_without_a_video_begins_at_the_beginning() -> None:
-    for memo in ({}, {"video": None}, registered()):
+    for memo in ({}, {"video": None}):
         outcome = run("await_processing", Script(), film(), memo=memo)
         assert isinstance(outcome, Again)
-        assert outcome.step == "register"
+        assert outcome.step == "upload"

@@ -1,0 +1,108 @@
+"""A picture of the owner's as the cover of a video."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from socialpub.core.errors import InvalidRequest
+from socialpub.db.models import State
+from socialpub.publishing import draft_validation, posts
+from socialpub.publishing.drafts import Change, Draft, DraftMedia
+from tests.providers.grid import BODY, Environment, assert_the_outcome_is_true
+from tests.providers.networks import story_of
+from tests.providers.sample_artifacts import sample_artifact
+from tests.providers.stories_pinterest import film, picture
+from tests.samples import media
+from tests.support.appliance import OWNER, accept, message_of, state_of
+from tests.support.drain import drain
+
+UNKNOWN = "01a12f57-1a80-7074-9d08-074dfc0027ba"
+
+
+def cover(env: Environment) -> str:
+    return sample_artifact(env.rt, env.samples / "cover.webp", "image/webp", partial(media.webp, width=640, height=960))
+
+
+def draft(env: Environment, cover_id: str, *, make: Any = film, **options: Any) -> Draft:
+    network, _ = story_of("pinterest", "film")
+    profile = env.rt.reader.value("SELECT id FROM profile") or network.connect(env.rt, env.world)
+    chosen = {**network.options(env.world, "demo"), "coverArtifactId": cover_id, **options}
+    return Draft(BODY, None, (str(profile),), make(env.rt, env.samples), {"pinterest": chosen})
+
+
+def problems(env: Environment, given: Draft) -> list[tuple[tuple[str | int, ...], str]]:
+    (checked,) = draft_validation.validate(env.rt, env.rt.reader, given, OWNER)
+    return [(problem.path, problem.message) for problem in checked.problems]
+
+
+def test_a_video_is_pinned_with_the_cover_of_its_owner_in_a_type_that_pinterest_takes(env: Environment) -> None:
+    given = draft(env, cover(env))
+    assert problems(env, given) == []
+    post = env.rt.write(posts.create, given, OWNER)
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
+    assert_the_outcome_is_true(env.rt, env.world, story_of("pinterest", "film")[0], post)
+    (pin,) = env.world.pinterest.pins
+    assert (pin.kind, pin.key_frame_seconds) == ("video", None)
+    assert [(one.mime_type, one.width, one.height) for one in pin.pictures] == [("image/jpeg", 640, 960)]
+    assert env.transport.called[:2] == ["read_board", "register_media"]
+
+
+def test_a_lost_answer_is_read_back_and_the_second_call_carries_the_cover_too(env: Environment) -> None:
+    post = env.rt.write(posts.create, draft(env, cover(env)), OWNER)
+    env.world.pinterest.next("create_pin").times_out_before_effect()
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
+    (pin,) = env.world.pinterest.pins
+    assert len(pin.pictures) == 1
+
+
+def test_what_is_no_verified_artifact_is_refused_at_its_field(env: Environment) -> None:
+    for given in (draft(env, UNKNOWN), draft(env, "none of ours")):
+        with pytest.raises(InvalidRequest) as caught:
+            env.rt.write(posts.create, given, OWNER)
+        assert [error.path for error in caught.value.errors] == [("providerOptions", "pinterest", "coverArtifactId")]
+        with pytest.raises(InvalidRequest):
+            problems(env, given)
+    known = draft(env, cover(env))
+    later = Draft(BODY, env.clock.now().replace(year=2027), known.profiles, known.media, known.options)
+    post = env.rt.write(posts.create, later, OWNER)
+    change = Change(frozenset({"options"}), options={"pinterest": {"cover_artifact_id": UNKNOWN}})
+    with pytest.raises(InvalidRequest) as caught:
+        env.rt.write(posts.edit, post, change, OWNER)
+    assert [error.path for error in caught.value.errors] == [("providerOptions", "pinterest", "cover_artifact_id")]
+
+
+def test_a_cover_that_pinterest_would_not_take_is_a_problem_of_its_field(env: Environment) -> None:
+    path = ("providerOptions", "pinterest", "coverArtifactId")
+    moving = film(env.rt, env.samples)[0].artifact_id
+    assert [found for found, _ in problems(env, draft(env, moving))] == [path]
+    both = draft(env, cover(env), coverImageKeyFrameTime=3)
+    ((found, message),) = problems(env, both)
+    assert found == path
+    assert "not both" in message
+    post = env.rt.write(posts.create, both, OWNER)
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is State.FAILED
+    assert env.world.pinterest.pins == []
+
+
+def test_a_cover_for_a_picture_is_only_noted(env: Environment) -> None:
+    given = draft(env, cover(env), make=picture)
+    (checked,) = draft_validation.validate(env.rt, env.rt.reader, given, OWNER)
+    assert (checked.problems, len(checked.notes)) == ([], 1)
+
+
+def test_a_stored_cover_that_is_gone_fails_the_delivery_and_says_so(env: Environment) -> None:
+    given = draft(env, cover(env))
+    env.rt.write(lambda rt, tx: tx.execute("UPDATE profile SET options = ?", (f'{{"coverArtifactId": "{UNKNOWN}"}}',)))
+    board = {"pinterest": {"boardId": (given.options or {})["pinterest"]["boardId"]}}
+    stored = Draft(BODY, None, given.profiles, given.media, board)
+    assert len(problems(env, stored)) == 1
+    post = accept(
+        env.rt, *given.profiles, media=tuple(DraftMedia(one.artifact_id) for one in given.media), options=board
+    )
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is State.FAILED
+    assert "upload the picture again" in message_of(env.rt, post)

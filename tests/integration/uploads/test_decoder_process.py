@@ -1,8 +1,8 @@
 """The child that decodes: what it answers, what becomes of it, and that the asking process stays as it was."""
 
 import asyncio
+import errno
 import os
-import select
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +16,9 @@ from tests.samples import hostile, media
 
 LITTLE = 512 * 1024 * 1024
 """Memory enough for a photo, and not for what a bomb unpacks to."""
+
+REFUSES_MEMORY = "resource.setrlimit(resource.RLIMIT_DATA, (90 * 2**20, 90 * 2**20))"
+"""Stands in for a machine that has no more: to the child the kernel's answer is the same."""
 
 
 def test_a_photo_is_examined_in_a_child(tmp_path: Path) -> None:
@@ -117,26 +120,45 @@ def test_a_hundred_megapixels_are_within_the_allowance(tmp_path: Path) -> None:
     assert decoder_client.inspect_file(path, "image/png", MediaLimits()).facts["width"] == 10_000
 
 
-class Begun(subprocess.Popen[bytes]):
-    """A child counts as started once it has said that it is ready: how long that takes is the machine's affair."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        assert select.select([self.stdout], [], [], 60)[0]
-
-
-def test_what_takes_too_long_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_takes_too_much_processor_time_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = media.png(tmp_path / "a.png")
-    monkeypatch.setattr(decoder_client, "_COMMAND", _child("os.write(1, b'ready\\n'); signal.pause()"))
-    with pytest.raises(MediaRejected, match=r"longer than 0\.5 seconds to decode"):
+    monkeypatch.setattr(decoder_client, "_COMMAND", _confined_child("while True: pass"))
+    with pytest.raises(MediaRejected, match="more processor time"):
         decoder_client.inspect_file(path, "image/png", MediaLimits(), seconds=0.5)
-    with pytest.raises(MediaRejected, match="longer than"):
+    with pytest.raises(MediaRejected, match="more processor time"):
         asyncio.run(decoder_client.inspect_file_async(path, "image/png", MediaLimits(), seconds=0.5))
     assert not _children()
 
 
-@pytest.mark.parametrize("end", ["os.kill(os.getpid(), signal.SIGKILL)", "os.abort()", "sys.exit(1)"])
-def test_a_child_that_dies_over_a_file_refuses_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+def test_a_child_that_is_suspended_says_nothing_about_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = media.png(tmp_path / "a.png")
+    monkeypatch.setattr(decoder_client, "_COMMAND", _child("os.write(1, b'ready\\n'); os.kill(os.getpid(), 19)"))
+    with pytest.raises(decoder_client.DecoderFailed):
+        decoder_client.inspect_file(path, "image/png", MediaLimits(), patience_seconds=0.5)
+    with pytest.raises(decoder_client.DecoderFailed):
+        asyncio.run(decoder_client.inspect_file_async(path, "image/png", MediaLimits(), patience_seconds=0.5))
+    with pytest.raises(decoder_client.DecoderFailed):
+        decoder_client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000), patience_seconds=0.5)
+    assert not _children()
+
+
+def test_what_a_child_answered_while_we_were_suspended_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class AfterASuspension(subprocess.Popen[bytes]):
+        """The child has ended when we come to look, and the time is over."""
+
+        def communicate(self, input: bytes | None = None, timeout: float | None = None) -> tuple[bytes, bytes]:
+            if timeout is None:
+                return self.kept
+            self.kept = super().communicate(input)
+            raise subprocess.TimeoutExpired(self.args, timeout)
+
+    monkeypatch.setattr(subprocess, "Popen", AfterASuspension)
+    found = decoder_client.inspect_file(media.png(tmp_path / "a.png"), "image/png", MediaLimits())
+    assert found.mime_type == "image/png"
+
+
+@pytest.mark.parametrize("end", ["os.abort()", "os.kill(os.getpid(), signal.SIGSEGV)", "sys.exit(1)"])
+def test_a_child_that_crashes_over_a_file_refuses_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     path = media.png(tmp_path / "a.png")
     monkeypatch.setattr(decoder_client, "_COMMAND", _child(f"os.write(1, b'ready\\n'); {end}"))
     with pytest.raises(MediaRejected, match="crashed"):
@@ -148,16 +170,63 @@ def test_a_child_that_dies_over_a_file_refuses_it(tmp_path: Path, monkeypatch: p
     [
         "sys.exit('no decoder')",
         "os.kill(os.getpid(), signal.SIGKILL)",
-        "os.write(1, b'ready\\n'); os.kill(os.getpid(), 15)",
+        "os.write(1, b'ready\\n'); os.kill(os.getpid(), signal.SIGKILL)",
+        "os.write(1, b'ready\\n'); os.kill(os.getpid(), signal.SIGTERM)",
+        "os.write(1, b'ready\\n'); os.kill(os.getpid(), signal.SIGUSR1)",
     ],
 )
-def test_a_child_that_could_not_begin_or_was_stopped_is_our_own_fault(
+def test_a_child_that_could_not_begin_or_was_killed_is_our_own_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
     path = media.png(tmp_path / "a.png")
     monkeypatch.setattr(decoder_client, "_COMMAND", _child(end))
     with pytest.raises(decoder_client.DecoderFailed):
         decoder_client.inspect_file(path, "image/png", MediaLimits())
+    with pytest.raises(decoder_client.DecoderFailed):
+        asyncio.run(decoder_client.inspect_file_async(path, "image/png", MediaLimits()))
+    with pytest.raises(decoder_client.DecoderFailed):
+        decoder_client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000))
+
+
+def test_a_machine_that_refuses_memory_says_nothing_about_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = hostile.png_bomb(tmp_path / "a.png", 10_000, 10_000)
+    monkeypatch.setattr(decoder_client, "_COMMAND", _real_child(REFUSES_MEMORY))
+    with pytest.raises(decoder_client.DecoderFailed, match="too little memory"):
+        decoder_client.inspect_file(path, "image/png", MediaLimits())
+    with pytest.raises(decoder_client.DecoderFailed, match="too little memory"):
+        decoder_client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000, max_width=100))
+
+
+def test_where_memory_is_refused_before_it_runs_out_a_broken_file_may_be_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = hostile.cut(media.png(tmp_path / "a.png", noise=True))
+    monkeypatch.setattr(decoder_client, "_COMMAND", _real_child(REFUSES_MEMORY))
+    with pytest.raises(MediaRejected):
+        decoder_client.inspect_file(path, "image/png", MediaLimits())
+    strict = "decoder_process._promises_are_kept = lambda: True"
+    monkeypatch.setattr(decoder_client, "_COMMAND", _real_child(f"{REFUSES_MEMORY}; {strict}"))
+    with pytest.raises(decoder_client.DecoderFailed, match="too little memory"):
+        decoder_client.inspect_file(path, "image/png", MediaLimits())
+    monkeypatch.setattr(decoder_client, "_COMMAND", _real_child(strict))
+    with pytest.raises(MediaRejected):
+        decoder_client.inspect_file(path, "image/png", MediaLimits())
+
+
+def test_a_machine_that_can_start_no_process_says_nothing_about_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_process(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    monkeypatch.setattr(subprocess, "Popen", no_process)
+    path = media.png(tmp_path / "a.png")
+    with pytest.raises(decoder_client.DecoderFailed, match="could not be started"):
+        decoder_client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000))
+    with pytest.raises(decoder_client.DecoderFailed, match="could not be started"):
+        asyncio.run(decoder_client.inspect_file_async(path, "image/png", MediaLimits()))
 
 
 def test_a_child_that_cannot_be_started_is_our_own_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,3 +291,20 @@ def test_asking_imports_no_decoder() -> None:
 def _child(ends: str) -> tuple[str, ...]:
     """A child in the real one's place, which reads the request and then does as told."""
     return (sys.executable, "-I", "-c", f"import os, signal, sys; sys.stdin.read(); {ends}")
+
+
+def _confined_child(does: str) -> tuple[str, ...]:
+    """One that sets itself the real limits first."""
+    code = (
+        "import json, os, sys; from socialpub.media import decoder_process\n"
+        "request = json.load(sys.stdin)\n"
+        "decoder_process._confine(request['memory_bytes'], request['cpu_seconds'])\n"
+        f"os.write(1, b'ready\\n')\n{does}"
+    )
+    return (sys.executable, "-I", "-c", code)
+
+
+def _real_child(before: str) -> tuple[str, ...]:
+    """The real one, with something done before it begins."""
+    code = f"import resource; from socialpub.media import decoder_process; {before}; decoder_process.main()"
+    return (sys.executable, "-I", "-c", code)

@@ -168,11 +168,27 @@ async def _run_async(path: Path, request: dict[str, Any], patience_seconds: floa
     try:
         async with _core():
             with _our_own_faults():
-                child = await asyncio.create_subprocess_exec(*_COMMAND, **_PROCESS_OPTIONS, pass_fds=_slots(turn))
+                child = await _start(turn)
             _leave(turn)
             return await _answer_of(child, request, patience_seconds)
     finally:
         _leave(turn)
+
+
+async def _start(turn: MemoryTurn | None) -> asyncio.subprocess.Process:
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(*_COMMAND, **_PROCESS_OPTIONS, pass_fds=_slots(turn))
+    )
+    try:
+        await asyncio.wait({starting})
+    except asyncio.CancelledError:
+        # Not left halfway: nobody else would know of the child, which waits for its request and keeps its turn.
+        await asyncio.wait({starting})
+        if starting.exception() is None:
+            _kill(starting.result())
+            await starting.result().wait()
+        raise
+    return starting.result()
 
 
 async def _answer_of(

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
+from socialpub.core.memory_turns import SLOT_BYTES, MemoryTurns, TurnNotFree
 from socialpub.media import decoder_client
 from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaRejected
 from tests.samples import hostile, media
@@ -72,7 +74,8 @@ def test_the_event_loop_goes_on_while_children_decode(tmp_path: Path) -> None:
     assert turns > 100
 
 
-def test_a_canceled_question_leaves_no_child_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_canceled_question_leaves_no_child_behind(tmp_path: Path, new_loop: Any) -> None:
     bomb = hostile.gif_bomb(tmp_path / "a.gif", frames=18)
 
     async def story() -> None:
@@ -84,7 +87,8 @@ def test_a_canceled_question_leaves_no_child_behind(tmp_path: Path) -> None:
             await asking
         assert not _children()
 
-    asyncio.run(story())
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(story())
 
 
 def _children() -> list[str]:
@@ -236,6 +240,51 @@ def test_a_child_that_cannot_be_started_is_our_own_fault(tmp_path: Path, monkeyp
         decoder_client.inspect_file(path, "image/png", MediaLimits())
     with pytest.raises(decoder_client.DecoderFailed, match="could not be started"):
         asyncio.run(decoder_client.inspect_file_async(path, "image/png", MediaLimits()))
+
+
+@pytest.fixture
+def one_slot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MemoryTurns:
+    """Memory for one child at a time, which other processes share."""
+    turns = MemoryTurns(tmp_path / "run", SLOT_BYTES)
+    monkeypatch.setattr(decoder_client, "_turns", turns)
+    return turns
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_child_begins_when_memory_is_free_and_has_it_until_it_ends(
+    tmp_path: Path, one_slot: MemoryTurns, new_loop: Any
+) -> None:
+    photo, bomb = media.jpeg(tmp_path / "a.jpg"), hostile.gif_bomb(tmp_path / "b.gif", frames=18)
+
+    async def story() -> None:
+        other = one_slot.take(SLOT_BYTES, 0)
+        asking = asyncio.ensure_future(decoder_client.inspect_file_async(photo, "image/jpeg", MediaLimits()))
+        await asyncio.sleep(0)
+        assert not _children() and not asking.done()
+        other.close()
+        assert (await asking).kind == "image"
+        asking = asyncio.ensure_future(decoder_client.inspect_file_async(bomb, "image/gif", MediaLimits()))
+        while not _children():
+            await asyncio.sleep(0)
+        with pytest.raises(TurnNotFree):
+            one_slot.take(SLOT_BYTES, 0)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        one_slot.take(SLOT_BYTES, 0).close()
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(story())
+
+
+def test_whoever_has_no_turn_in_time_learns_nothing_about_the_file(tmp_path: Path, one_slot: MemoryTurns) -> None:
+    path, limits = media.png(tmp_path / "a.png"), FitLimits(("image/jpeg",), 10_000)
+    with one_slot.take(SLOT_BYTES, 0):
+        with pytest.raises(decoder_client.DecoderFailed, match="memory"):
+            decoder_client.fit(path, tmp_path / "b", limits, patience_seconds=0)
+        with pytest.raises(decoder_client.DecoderFailed, match="memory"):
+            asyncio.run(decoder_client.inspect_file_async(path, "image/png", MediaLimits(), patience_seconds=0))
+    assert decoder_client.fit(path, tmp_path / "b", limits)["changed"]
 
 
 def test_a_file_that_is_not_there_is_no_verdict(tmp_path: Path) -> None:

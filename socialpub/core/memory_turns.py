@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 
 SLOT_BYTES = 256 * 1024 * 1024
-"""What an ordinary photo needs at most."""
+"""What an ordinary photo, or a film, needs at most."""
 
 POLL_SECONDS = 0.02
 """A blocking flock could not be given up. Work that is worth a turn takes a hundred times as long."""

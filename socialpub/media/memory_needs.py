@@ -15,8 +15,8 @@ _BYTES_PER_PIXEL = {b"\xff\xd8\xff": 13, b"GIF8": 13, b"\x89PNG": 17, b"RIFF": 2
 """Measured with 96 megapixels and the limits of all networks, the worst of inspecting and fitting: a JPEG in CMYK, a
 GIF, a PNG with transparency, a lossless WebP with transparency."""
 
-_FILM_BYTES = 480 * 1024**2
-"""One frame is decoded, on one thread: a film of 8K needs about this."""
+_FILM_BYTES = 240 * 1024**2
+"""One frame is decoded, on one thread: measured, a film of 8K needs half of this."""
 
 _MOST_SEGMENTS = 500
 """A JPEG's size stands behind its metadata, which comes in segments of at most 64 KiB."""

@@ -42,7 +42,7 @@ class MemoryTurn:
         if not self.descriptors and any(self._lock(name) for name in self._express):
             self._leave_gate()
             return True
-        # Whoever gathers slots holds the gate, so that many who want one do not for ever keep one who wants many.
+        # One gathers at a time: two who each hold half of what they want would wait for each other for ever.
         if self._gate is None:
             self._gate = _try_lock(self._folder / "gate")
         if self._gate is None:
@@ -94,7 +94,7 @@ class MemoryTurns:
 
     def take(self, needed_bytes: int, patience_seconds: float) -> MemoryTurn:
         """Wait for a turn. Raises TurnNotFree, OSError. Blocks; in the event loop use `take_async`."""
-        turn, give_up_at = self._line_up(needed_bytes), time.monotonic() + patience_seconds
+        turn, give_up_at = self.line_up(needed_bytes), time.monotonic() + patience_seconds
         try:
             while not turn.try_begin():
                 _check(give_up_at)
@@ -106,7 +106,7 @@ class MemoryTurns:
 
     async def take_async(self, needed_bytes: int, patience_seconds: float) -> MemoryTurn:
         """The same for the event loop. Canceled, it keeps nothing."""
-        turn, give_up_at = self._line_up(needed_bytes), time.monotonic() + patience_seconds
+        turn, give_up_at = self.line_up(needed_bytes), time.monotonic() + patience_seconds
         try:
             while not turn.try_begin():
                 _check(give_up_at)
@@ -116,7 +116,8 @@ class MemoryTurns:
             raise
         return turn
 
-    def _line_up(self, needed_bytes: int) -> MemoryTurn:
+    def line_up(self, needed_bytes: int) -> MemoryTurn:
+        """A turn that has not begun."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         express = range(self.kept_for_small if needed_bytes <= SLOT_BYTES else 0)
         slots = range(self.kept_for_small, self.slots)

@@ -252,9 +252,18 @@ def one_slot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MemoryTurns:
 
 @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
 def test_a_child_begins_when_memory_is_free_and_has_it_until_it_ends(
-    tmp_path: Path, one_slot: MemoryTurns, new_loop: Any
+    tmp_path: Path, one_slot: MemoryTurns, new_loop: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    photo, bomb = media.jpeg(tmp_path / "a.jpg"), hostile.gif_bomb(tmp_path / "b.gif", frames=18)
+    photo, answer_of, running = media.jpeg(tmp_path / "a.jpg"), decoder_client._answer_of, 0
+
+    async def looked_at_while_it_runs(child: Any, *rest: Any) -> dict[str, Any]:
+        nonlocal running
+        running += 1
+        with pytest.raises(TurnNotFree):
+            one_slot.take(SLOT_BYTES, 0)
+        return await answer_of(child, *rest)
+
+    monkeypatch.setattr(decoder_client, "_answer_of", looked_at_while_it_runs)
 
     async def story() -> None:
         other = one_slot.take(SLOT_BYTES, 0)
@@ -263,15 +272,15 @@ def test_a_child_begins_when_memory_is_free_and_has_it_until_it_ends(
         assert not _children() and not asking.done()
         other.close()
         assert (await asking).kind == "image"
-        asking = asyncio.ensure_future(decoder_client.inspect_file_async(bomb, "image/gif", MediaLimits()))
+        one_slot.take(SLOT_BYTES, 0).close()
+        asking = asyncio.ensure_future(decoder_client.inspect_file_async(photo, "image/jpeg", MediaLimits()))
         while not _children():
             await asyncio.sleep(0)
-        with pytest.raises(TurnNotFree):
-            one_slot.take(SLOT_BYTES, 0)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
         one_slot.take(SLOT_BYTES, 0).close()
+        assert running == 1
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(story())

@@ -63,6 +63,19 @@ def test_who_needs_many_slots_is_not_overtaken_for_ever(turns: MemoryTurns) -> N
     asyncio.run(story())
 
 
+def test_two_who_need_many_do_not_wait_for_each_other(turns: MemoryTurns) -> None:
+    held = [taken(turns, 3 * SLOT_BYTES), taken(turns, 3 * SLOT_BYTES)]
+    first, second = turns.line_up(LARGE), turns.line_up(LARGE)
+    for turn in held:
+        assert not first.try_begin()
+        turn.close()
+        assert not second.try_begin()
+    assert first.try_begin()
+    first.close()
+    assert second.try_begin()
+    second.close()
+
+
 def test_what_needs_more_than_the_budget_still_has_its_turn(tmp_path: Path) -> None:
     for budget in (0, SLOT_BYTES, 2 * SLOT_BYTES, 5 * SLOT_BYTES):
         turns = MemoryTurns(tmp_path / str(budget), budget)

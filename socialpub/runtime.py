@@ -20,6 +20,7 @@ from socialpub.db.database import Database
 from socialpub.db.locks import ProcessLock
 from socialpub.db.secret_binding import bind_secret
 from socialpub.db.transaction import Reader, Tx
+from socialpub.media import decoder_client
 from socialpub.media.files import Files
 from socialpub.providers import registry
 from socialpub.providers.http import Http
@@ -125,6 +126,7 @@ def build(
         media_url=lambda storage_key: media_url(storage_key, int(clock.now().timestamp())),
     )
     bind_secret(db, secrets.check_value)
+    decoder_client.take_turns_in(settings.run_dir / "decoders")
     return Runtime(
         settings=settings,
         clock=clock,

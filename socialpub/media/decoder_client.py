@@ -1,7 +1,8 @@
 """Has files decoded in a child process of their own (`decoder_process.py`), and judges how that process ended.
 
-A file is rejected only when the child had begun to decode it; a child that could not begin is our own fault. No decoder
-is imported here.
+Whose fault an end was decides whether a post fails or waits, so only what nothing but the file can cause counts
+against it: a verdict of the decoder, a crash inside it, and the limits that the child sets for itself. All else is our
+own fault and may be tried again: a child that was killed, suspended, or could not begin. No decoder is imported here.
 """
 
 import asyncio
@@ -12,12 +13,15 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from socialpub.core import machine_memory
+from socialpub.core.memory_turns import MemoryTurn, MemoryTurns, TurnNotFree
+from socialpub.media import memory_needs
 from socialpub.media.decoder_process import READY
 from socialpub.media.types import CannotFit, Facts, FitLimits, MediaLimits, MediaRejected
 
@@ -25,8 +29,15 @@ MEMORY_BYTES = 2048 * 1024 * 1024
 """Address space of the child. Measured: 100 megapixels need up to 0.75 GiB as PNG, GIF or baseline JPEG, 1.25 GiB as
 progressive JPEG, 1.75 GiB as WebP, whose decoder keeps three copies. It is a bound: a photo takes 0.1 GiB."""
 
-TIMEOUT_SECONDS = 60.0
-"""How long one request may take, on the wall clock."""
+CPU_SECONDS = 60.0
+"""Processor time of one inspection. The clock on the wall says nothing about a file: a child that is suspended, or has
+to share the machine, takes long over any. There is no file that takes long without using the processor."""
+
+FIT_CPU_SECONDS = 240.0
+"""The same for fitting. Measured: 96 megapixels can take 35 s, and an old machine is several times as slow."""
+
+PATIENCE_SECONDS = 600.0
+"""How long a child, and before that the wait for its turn, may take on the wall clock before it is given up."""
 
 _COMMAND = (sys.executable, "-I", "-m", "socialpub.media.decoder_process")
 _PROCESS_OPTIONS: Mapping[str, Any] = {
@@ -39,14 +50,26 @@ _PROCESS_OPTIONS: Mapping[str, Any] = {
     # A Ctrl-C in the terminal is for us to handle, and says nothing about the file.
     "start_new_session": True,
 }
-_STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
-"""Somebody stopped the appliance, or closed the terminal: that says nothing about the file."""
+_CRASHES = {-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT, -signal.SIGFPE, -signal.SIGILL}
+"""What a decoder does to itself over a file. Any other signal comes from outside: from an operator, from a stop of the
+appliance, and SIGKILL from the kernel when the machine is out of memory. The child's own limits never kill: too much
+address space is an error inside the child, and too much processor time is SIGXCPU."""
 
-_semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+_cores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+_turns: MemoryTurns | None = None
 
 
 class DecoderFailed(Exception):
     """The child could not do its work, through no fault of the file. The message is for the log."""
+
+
+def take_turns_in(folder: Path) -> None:
+    """Have the children of this process share a budget of memory with those of all processes that name this folder.
+
+    The budget is half of the machine's memory, and no more than one largest child per core can use.
+    """
+    global _turns
+    _turns = MemoryTurns(folder, min(machine_memory.total_bytes() // 2, (os.cpu_count() or 1) * MEMORY_BYTES))
 
 
 def inspect_file(
@@ -54,14 +77,16 @@ def inspect_file(
     declared: str,
     limits: MediaLimits,
     *,
-    seconds: float = TIMEOUT_SECONDS,
+    seconds: float = CPU_SECONDS,
     memory_bytes: int = MEMORY_BYTES,
+    patience_seconds: float = PATIENCE_SECONDS,
 ) -> Facts:
     """What the file is. Raises `MediaRejected` (the file's fault), `DecoderFailed` (ours), FileNotFoundError.
 
-    Blocks up to `seconds`; in the event loop use `inspect_file_async`.
+    `seconds` is processor time. Blocks, in turn with others; in the event loop use `inspect_file_async`.
     """
-    return Facts(**_run(_inspection(path, declared, limits, seconds, memory_bytes), seconds))
+    request = _inspection(path, declared, limits, seconds, memory_bytes)
+    return Facts(**_run(path, request, patience_seconds))
 
 
 async def inspect_file_async(
@@ -69,14 +94,13 @@ async def inspect_file_async(
     declared: str,
     limits: MediaLimits,
     *,
-    seconds: float = TIMEOUT_SECONDS,
+    seconds: float = CPU_SECONDS,
     memory_bytes: int = MEMORY_BYTES,
+    patience_seconds: float = PATIENCE_SECONDS,
 ) -> Facts:
-    """The same for the event loop. At most one child per core runs at a time; the wait for one's turn does not count
-    into `seconds`. Canceled, it kills its child."""
+    """The same for the event loop. At most one child per core runs at a time. Canceled, it kills its child."""
     request = _inspection(path, declared, limits, seconds, memory_bytes)
-    async with _semaphore():
-        return Facts(**await _run_async(request, seconds))
+    return Facts(**await _run_async(path, request, patience_seconds))
 
 
 def fit(
@@ -84,12 +108,13 @@ def fit(
     target: Path,
     limits: FitLimits,
     *,
-    seconds: float = TIMEOUT_SECONDS,
+    seconds: float = FIT_CPU_SECONDS,
     memory_bytes: int = MEMORY_BYTES,
+    patience_seconds: float = PATIENCE_SECONDS,
 ) -> dict[str, Any]:
     """Write a version of the image within the limits to `target`; see `resize.fit` for the result.
 
-    Raises `CannotFit` (the image's fault), `DecoderFailed` (ours), FileNotFoundError. Blocks up to `seconds`.
+    Raises `CannotFit` (the image's fault), `DecoderFailed` (ours), FileNotFoundError. Blocks, in turn with others.
     """
     source.stat()
     request = {
@@ -100,7 +125,7 @@ def fit(
         "max_output_bytes": limits.max_bytes,
     }
     try:
-        return _run(request | _allowance(seconds, memory_bytes), seconds)
+        return _run(source, request | _allowance(seconds, memory_bytes), patience_seconds)
     except MediaRejected as rejected:
         raise CannotFit(rejected.reason) from None
 
@@ -112,36 +137,66 @@ def _inspection(path: Path, declared: str, limits: MediaLimits, seconds: float, 
 
 
 def _allowance(seconds: float, memory_bytes: int) -> dict[str, Any]:
-    return {"cpu_seconds": math.ceil(seconds) + 1, "memory_bytes": memory_bytes}
+    return {"cpu_seconds": math.ceil(seconds), "memory_bytes": memory_bytes}
 
 
-def _run(request: dict[str, Any], seconds: float) -> dict[str, Any]:
-    try:
-        child = subprocess.Popen(_COMMAND, **_PROCESS_OPTIONS)  # noqa: S603  # our own interpreter and module
-    except OSError as error:
-        raise DecoderFailed(f"The decoder process could not be started: {error}.") from error
-    timed_out = False
+def _run(path: Path, request: dict[str, Any], patience_seconds: float) -> dict[str, Any]:
+    need = memory_needs.estimate(path, request["memory_bytes"])
+    with _our_own_faults():
+        turn = None if _turns is None else _turns.take(need, patience_seconds)
+        try:
+            child = subprocess.Popen(_COMMAND, **_PROCESS_OPTIONS, pass_fds=_slots(turn))  # noqa: S603  # our own
+        finally:
+            _leave(turn)
     with child:
         try:
-            output, errors = child.communicate(json.dumps(request).encode(), timeout=seconds)
+            output, errors = child.communicate(json.dumps(request).encode(), timeout=patience_seconds)
         except subprocess.TimeoutExpired:
-            timed_out = True
+            # We may have been suspended ourselves: what it said meanwhile counts.
             child.kill()
             output, errors = child.communicate()
         except BaseException:
             child.kill()
             raise
-    return _result(child.returncode, output, errors, seconds if timed_out else None)
+    return _result(child.returncode, output, errors)
 
 
-async def _run_async(request: dict[str, Any], seconds: float) -> dict[str, Any]:
+async def _run_async(path: Path, request: dict[str, Any], patience_seconds: float) -> dict[str, Any]:
+    need = memory_needs.estimate(path, request["memory_bytes"])
+    with _our_own_faults():
+        turn = None if _turns is None else await _turns.take_async(need, patience_seconds)
     try:
-        child = await asyncio.create_subprocess_exec(*_COMMAND, **_PROCESS_OPTIONS)
-    except OSError as error:
-        raise DecoderFailed(f"The decoder process could not be started: {error}.") from error
+        async with _core():
+            with _our_own_faults():
+                child = await _start(turn)
+            _leave(turn)
+            return await _answer_of(child, request, patience_seconds)
+    finally:
+        _leave(turn)
+
+
+async def _start(turn: MemoryTurn | None) -> asyncio.subprocess.Process:
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(*_COMMAND, **_PROCESS_OPTIONS, pass_fds=_slots(turn))
+    )
+    try:
+        await asyncio.wait({starting})
+    except asyncio.CancelledError:
+        # Not left halfway: nobody else would know of the child, which waits for its request and keeps its turn.
+        await asyncio.wait({starting})
+        if starting.exception() is None:
+            _kill(starting.result())
+            await starting.result().wait()
+        raise
+    return starting.result()
+
+
+async def _answer_of(
+    child: asyncio.subprocess.Process, request: dict[str, Any], patience_seconds: float
+) -> dict[str, Any]:
     answering = asyncio.ensure_future(child.communicate(json.dumps(request).encode()))
     try:
-        done, _ = await asyncio.wait({answering}, timeout=seconds)
+        done, _ = await asyncio.wait({answering}, timeout=patience_seconds)
     except asyncio.CancelledError:
         _kill(child)
         # Reaped before the cancellation goes on, or the child would stay behind as a zombie.
@@ -150,7 +205,26 @@ async def _run_async(request: dict[str, Any], seconds: float) -> dict[str, Any]:
     if not done:
         _kill(child)
     output, errors = await answering
-    return _result(child.returncode or 0, output, errors, None if done else seconds)
+    return _result(child.returncode or 0, output, errors)
+
+
+@contextlib.contextmanager
+def _our_own_faults() -> Iterator[None]:
+    """Around what comes before a child begins: the file has no part in it."""
+    try:
+        yield
+    except (OSError, MemoryError, TurnNotFree) as error:
+        raise DecoderFailed(f"The decoder process could not be started: {error}.") from error
+
+
+def _slots(turn: MemoryTurn | None) -> tuple[int, ...]:
+    """Handed to the child, so that they stay taken as long as it lives, and no longer."""
+    return () if turn is None else tuple(turn.descriptors)
+
+
+def _leave(turn: MemoryTurn | None) -> None:
+    if turn is not None:
+        turn.close()
 
 
 def _kill(child: asyncio.subprocess.Process) -> None:
@@ -158,25 +232,24 @@ def _kill(child: asyncio.subprocess.Process) -> None:
         child.kill()
 
 
-def _semaphore() -> asyncio.Semaphore:
+def _core() -> asyncio.Semaphore:
     loop = asyncio.get_running_loop()
-    if loop not in _semaphores:
-        _semaphores[loop] = asyncio.Semaphore(os.cpu_count() or 1)
-    return _semaphores[loop]
+    if loop not in _cores:
+        _cores[loop] = asyncio.Semaphore(os.cpu_count() or 1)
+    return _cores[loop]
 
 
-def _result(code: int, output: bytes, errors: bytes, timed_out_after: float | None) -> dict[str, Any]:
+def _result(code: int, output: bytes, errors: bytes) -> dict[str, Any]:
     """The child's response, or what the way it ended means. Raises as `inspect_file` does."""
     if not output.startswith(READY):
         last = errors.decode(errors="replace").strip()[-500:]
         raise DecoderFailed(f"The decoder process ended with {code} before it could begin. {last}".rstrip())
-    if timed_out_after is not None or code == -signal.SIGXCPU:
-        allowed = f"{timed_out_after:g} seconds" if timed_out_after is not None else "the processor time allowed"
-        raise MediaRejected(f"The file took longer than {allowed} to decode.")
+    if code == -signal.SIGXCPU:
+        raise MediaRejected("The file takes more processor time to decode than one upload may take.")
+    if code in _CRASHES:
+        raise MediaRejected("Decoding the file crashed the decoder.")
     if code < 0:
-        if -code in _STOP_SIGNALS:
-            raise DecoderFailed(f"The decoder process was stopped by signal {-code}.")
-        raise MediaRejected("Decoding the file needed more memory than one upload may take, or crashed the decoder.")
+        raise DecoderFailed(f"The decoder process was ended by signal {-code}.")
     try:
         response = json.loads(output[len(READY) :])
     except ValueError:

@@ -1,12 +1,14 @@
 """The child process in which whatever a caller sent is decoded.
 
 It lives for one request, with limits on memory, processor time and files, so that nothing a file contains may block,
-fill or crash the process that asks (`decoder_client.py`). An end before it wrote `READY` is our fault, any later one
-that of the file. Decoders are loaded only once it is confined, and only those that the request needs.
+fill or crash the process that asks (`decoder_client.py`). An end before it wrote `READY` is our fault. Decoders are
+loaded only once it is confined, and only those that the request needs.
 """
 
 import contextlib
+import errno
 import json
+import mmap
 import os
 import resource
 import sys
@@ -18,6 +20,9 @@ from socialpub.media import inspect
 from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaRejected, kind_of
 
 READY = b"ready\n"
+
+_SPARE_BYTES = 16 * 1024 * 1024
+"""Left out when asking for all the memory that the limit leaves: what lies between may be lost to rounding."""
 
 
 def main() -> None:
@@ -61,18 +66,54 @@ def _load_decoders(request: dict[str, Any]) -> None:
 
 
 def _respond(request: dict[str, Any]) -> dict[str, Any]:
-    do = request["do"]
+    out_of_memory = False
     try:
-        return {"result": _fit(request) if do == "fit" else _inspect(request)}
+        return {"result": _fit(request) if request["do"] == "fit" else _inspect(request)}
     except (MediaRejected, CannotFit) as error:
-        return {"rejected": error.reason}
+        reason = error.reason
     except MemoryError:
-        return {"rejected": "Decoding the file needs more memory than one upload may take."}
+        out_of_memory = True
     except OSError as error:
-        return {"failed": f"The decoder process could not {do} the file: {error.strerror or error}."}
+        out_of_memory = error.errno == errno.ENOMEM
+        if not out_of_memory:
+            return {"failed": f"The decoder process could not {request['do']} the file: {error.strerror or error}."}
     except Exception as error:
         # Decoders meet hostile bytes with all kinds of errors. There is nobody else in this process to handle them.
-        return {"rejected": f"The file does not decode ({type(error).__name__})."}
+        reason = f"The file does not decode ({type(error).__name__})."
+    # A machine that is out of memory usually kills (SIGKILL, which is never held against a file) rather than refuse:
+    # what it promised it has to find. A refusal is therefore that of our own limit, unless the machine promises no more
+    # than it has, or has less altogether than was asked for in one piece. It is asked for all that our limit leaves:
+    # that it gives this much shows that it would have given the file less. Where it never promises too much, a decoder
+    # that was refused memory may have called the file broken instead.
+    if (out_of_memory or _promises_are_kept()) and _memory_is_short(int(request["memory_bytes"])):
+        return {"failed": "The machine has too little memory at the moment."}
+    return {"rejected": _TOO_LARGE[request["do"]] if out_of_memory else reason}
+
+
+_TOO_LARGE = {
+    "inspect": "Decoding the file needs more memory than one upload may take.",
+    "fit": "Making the picture fit needs more memory than one picture may take.",
+}
+
+
+def _promises_are_kept() -> bool:
+    """Whether the kernel refuses memory rather than promise more than there is."""
+    try:
+        return Path("/proc/sys/vm/overcommit_memory").read_text().strip() == "2"
+    except OSError:
+        return False
+
+
+def _memory_is_short(limit_bytes: int) -> bool:
+    """Whether the machine refuses memory that our own limit would leave us."""
+    try:
+        taken = int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
+        left = limit_bytes - taken - _SPARE_BYTES
+        if left > 0:
+            mmap.mmap(-1, left, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+    except OSError:
+        return True
+    return False
 
 
 def _inspect(request: dict[str, Any]) -> dict[str, Any]:

@@ -116,6 +116,8 @@ def open_image(path: Path, mime_type: str, most_pixels: int) -> Iterator[Image.I
     except OSError as error:
         if error.errno is not None:
             raise
+        if str(error).startswith("out of memory"):
+            raise MemoryError from None
         raise _undecodable(mime_type, error) from None
     except (ValueError, SyntaxError, EOFError, KeyError, IndexError, TypeError, AssertionError, struct.error) as error:
         raise _undecodable(mime_type, error) from None

@@ -44,7 +44,7 @@ def inspect_file(path: Path, declared: str, limits: MediaLimits) -> Facts:
     """The facts of the file at `path`, which its sender declared as `declared`.
 
     Raises `MediaRejected` when it is something else, broken, or over a limit; OSError when the file cannot be read at
-    all, which is not the file's fault.
+    all, which is not the file's fault; MemoryError.
     """
     expected = canonical_type(declared)
     if expected is None:
@@ -63,16 +63,13 @@ def inspect_file(path: Path, declared: str, limits: MediaLimits) -> Facts:
     if found != expected and found not in _ALSO_NAMED[expected]:
         raise type_mismatch(found, expected)
     # Each brings a decoder of its own, and loading both would double the child's start.
-    try:
-        if kind == "image":
-            from socialpub.media import images
+    if kind == "image":
+        from socialpub.media import images
 
-            return Facts(kind, expected, size, images.inspect_image(path, expected, found, limits))
-        from socialpub.media import videos
+        return Facts(kind, expected, size, images.inspect_image(path, expected, found, limits))
+    from socialpub.media import videos
 
-        return Facts(kind, expected, size, videos.inspect_video(path, expected, found))
-    except MemoryError:
-        raise MediaRejected(f"Decoding the file as {expected} needs more memory than one upload may take.") from None
+    return Facts(kind, expected, size, videos.inspect_video(path, expected, found))
 
 
 def detect_type(path: Path) -> str:

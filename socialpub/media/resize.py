@@ -19,7 +19,7 @@ def fit(source: Path, target: Path, limits: FitLimits) -> dict[str, Any]:
     """Write a version of the picture `source` within the limits to `target`.
 
     Returns mime_type, width, height, size_bytes and `changed`; when that is False the source fits as it is and
-    nothing was written. Raises `CannotFit`.
+    nothing was written. Raises `CannotFit`, and MemoryError.
     """
     mime_type = _type_of(source)
     try:
@@ -39,8 +39,6 @@ def fit(source: Path, target: Path, limits: FitLimits) -> dict[str, Any]:
             return _write_fitting(picture, mime_type, turned, target, limits)
     except MediaRejected as rejected:
         raise CannotFit(rejected.reason) from None
-    except MemoryError:
-        raise CannotFit("Making the picture fit needs more memory than one picture may take.") from None
 
 
 def _result(mime_type: str, width: int, height: int, size: int, *, changed: bool) -> dict[str, Any]:

@@ -1,12 +1,19 @@
-"""Versions of a picture that a network takes, made from the stored original and kept until the delivery is settled."""
+"""Versions of a picture that a network takes, made from the stored original and kept until the delivery is settled.
 
+Beside each lies a verdict that says what it is. It counts only while version and verdict agree; else both are made
+again.
+"""
+
+import contextlib
 import json
 import shutil
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
+from socialpub.core import durable_files, logging
 from socialpub.core.errors import Unavailable
 from socialpub.db import delivery_rows
 from socialpub.media import decoder_client
@@ -18,6 +25,11 @@ from socialpub.runtime import Runtime
 FITTED = "fitted"
 """The folder of the media folder in which they lie, one below it per delivery."""
 
+_VERDICT = {"mime_type": str, "width": int, "height": int, "size_bytes": int, "changed": bool}
+_NOT_NOW = "The picture could not be made to fit just now."
+
+log = logging.get_logger("socialpub.renditions")
+
 
 def fitted(rt: Runtime, delivery_id: str, media: MediaFile, limits: ImageLimits) -> MediaFile:
     """The media file within the limits: itself, or a version made for this delivery.
@@ -25,20 +37,13 @@ def fitted(rt: Runtime, delivery_id: str, media: MediaFile, limits: ImageLimits)
     Raises Unfit, FileNotFoundError (the original is gone), Unavailable (it could not be made just now).
     """
     name = sha256(f"{media.path.name} {limits}".encode()).hexdigest()[:24]
-    folder = _folder(rt, delivery_id)
-    verdict = folder / f"{name}.json"
-    if not verdict.exists():
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        verdict.with_suffix(".part").write_text(json.dumps(_fit(media, folder / name, limits)))
-        verdict.with_suffix(".part").rename(verdict)  # from here on it counts
+    version = _folder(rt, delivery_id) / name
     media.path.stat()
-    answer = json.loads(verdict.read_text())
-    if not answer["changed"]:
+    verdict = _read_verdict(version) or _make(media, version, limits)
+    if not verdict["changed"]:
         return media
-    facts = {**media.facts, "width": answer["width"], "height": answer["height"], "frames": 1}
-    return replace(
-        media, path=folder / name, mime_type=answer["mime_type"], size_bytes=answer["size_bytes"], facts=facts
-    )
+    facts = {**media.facts, "width": verdict["width"], "height": verdict["height"], "frames": 1}
+    return replace(media, path=version, mime_type=verdict["mime_type"], size_bytes=verdict["size_bytes"], facts=facts)
 
 
 def key_of(rt: Runtime, media: MediaFile) -> str:
@@ -48,13 +53,10 @@ def key_of(rt: Runtime, media: MediaFile) -> str:
 
 def type_of(rt: Runtime, storage_key: str) -> str | None:
     """The media type of a fitted version, or None when there is none under this key."""
-    folder, _, name = storage_key.rpartition("/")
-    if not folder.startswith(f"{FITTED}/"):
+    if not storage_key.startswith(f"{FITTED}/"):
         return None
-    try:
-        return str(json.loads(rt.files.path(f"{folder}/{name}.json").read_text())["mime_type"])
-    except FileNotFoundError:
-        return None
+    verdict = _read_verdict(rt.files.path(storage_key))
+    return None if verdict is None else str(verdict["mime_type"])
 
 
 def forget(rt: Runtime, delivery_id: str) -> None:
@@ -73,6 +75,54 @@ def clean(rt: Runtime) -> int:
     return removed
 
 
+def _read_verdict(version: Path) -> dict[str, Any] | None:
+    """What was found when this version was made; None unless it can be believed and the version lies there whole."""
+    try:
+        verdict = json.loads(_verdict_of(version).read_bytes())
+        types = {key: type(value) for key, value in verdict.items()}
+        if types != _VERDICT or (verdict["changed"] and version.stat().st_size != verdict["size_bytes"]):
+            return None
+    except (OSError, ValueError, AttributeError):
+        return None
+    return dict(verdict)
+
+
+def _verdict_of(version: Path) -> Path:
+    return version.with_suffix(".json")
+
+
+def _make(media: MediaFile, version: Path, limits: ImageLimits) -> dict[str, Any]:
+    """Make the version and its verdict, both whole and on the disk before they have their names, the verdict last.
+
+    Others may be making the same one: each has files of its own, and whichever is named last stays. Equal pictures and
+    limits make equal versions.
+    """
+    part = version.with_suffix(f".{token_hex(8)}.part")
+    try:
+        version.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        verdict = _fit(media, part, limits)
+        if verdict["changed"]:
+            with part.open("rb") as file:
+                durable_files.flush(file)
+            _name(part, version)
+        with durable_files.create(part) as file:
+            file.write(json.dumps(verdict).encode())
+            durable_files.flush(file)
+        _name(part, _verdict_of(version))
+        return verdict
+    except OSError as error:
+        media.path.stat()  # that it is gone is another matter, which waiting does not mend
+        raise Unavailable(_NOT_NOW) from error
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
+
+
+def _name(part: Path, path: Path) -> None:
+    part.replace(path)
+    durable_files.flush_folder(path.parent)
+
+
 def _fit(media: MediaFile, target: Path, limits: ImageLimits) -> dict[str, Any]:
     try:
         return decoder_client.fit(
@@ -83,7 +133,8 @@ def _fit(media: MediaFile, target: Path, limits: ImageLimits) -> dict[str, Any]:
     except CannotFit as error:
         raise Unfit(f"{media.file_name}: {error.reason}") from None
     except decoder_client.DecoderFailed as error:
-        raise Unavailable("The picture could not be made to fit just now.") from error
+        log.warning("a picture could not be made to fit", file_name=media.file_name, reason=str(error))
+        raise Unavailable(_NOT_NOW) from error
 
 
 def _folder(rt: Runtime, delivery_id: str) -> Path:

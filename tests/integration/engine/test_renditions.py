@@ -1,9 +1,194 @@
-"""Versions made for a delivery go when it is settled, however it ended."""
+"""Versions made for a delivery: whole or not there at all, and gone when it is settled, however it ended."""
 
+import json
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from socialpub.core.errors import Unavailable
+from socialpub.media import decoder_client
+from socialpub.providers.content import ImageLimits, MediaFile
+from socialpub.providers.job import Unfit
 from socialpub.publishing import renditions
 from socialpub.runtime import Runtime
+from tests.samples import media as samples
 from tests.support.appliance import accept
 from tests.support.drain import drain
+
+SMALLER = ImageLimits(("image/jpeg",), 100_000, max_width=160)
+AS_IT_IS = ImageLimits(("image/jpeg",), 10_000_000)
+
+
+@pytest.fixture
+def photo(rt: Runtime) -> MediaFile:
+    path = rt.files.path("aa/photo.jpg")
+    path.parent.mkdir()
+    samples.jpeg(path, 320, 240)
+    return MediaFile(0, "image", "image/jpeg", path.stat().st_size, path, "photo.jpg", facts={"width": 320})
+
+
+@pytest.fixture
+def fits(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Where versions were written, one for each time that a picture was made to fit."""
+    targets: list[Path] = []
+    real = decoder_client.fit
+
+    def fit(source: Path, target: Path, limits: Any, **options: Any) -> dict[str, Any]:
+        targets.append(target)
+        return real(source, target, limits, **options)
+
+    monkeypatch.setattr(decoder_client, "fit", fit)
+    return targets
+
+
+def whole(version: MediaFile) -> bool:
+    return version.path.stat().st_size == version.size_bytes > 0 and version.path.read_bytes()[:2] == b"\xff\xd8"
+
+
+def test_a_version_is_made_once(rt: Runtime, photo: MediaFile, fits: list[Path]) -> None:
+    first = renditions.fitted(rt, "d1", photo, SMALLER)
+    assert renditions.fitted(rt, "d1", photo, SMALLER) == first
+    assert whole(first) and first.facts["width"] == 160
+    assert renditions.fitted(rt, "d1", photo, AS_IT_IS) == photo == renditions.fitted(rt, "d1", photo, AS_IT_IS)
+    assert len(fits) == 2
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b'{"mime_type": "image/jpeg", "wid', b"\0" * 90, b"[]", b"{}", b'{"changed": false}', b"\xff\xfe"],
+)
+def test_a_damaged_verdict_is_made_anew(rt: Runtime, photo: MediaFile, fits: list[Path], damage: bytes) -> None:
+    first = renditions.fitted(rt, "d1", photo, SMALLER)
+    first.path.with_suffix(".json").write_bytes(damage)
+    assert renditions.type_of(rt, renditions.key_of(rt, first)) is None
+    assert renditions.fitted(rt, "d1", photo, SMALLER) == first
+    assert whole(first) and len(fits) == 2
+    assert renditions.type_of(rt, renditions.key_of(rt, first)) == "image/jpeg"
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.write_bytes(b""), Path.unlink, lambda path: os.truncate(path, 9)])
+def test_a_damaged_version_is_made_anew(rt: Runtime, photo: MediaFile, fits: list[Path], damage: Any) -> None:
+    first = renditions.fitted(rt, "d1", photo, SMALLER)
+    damage(first.path)
+    assert renditions.type_of(rt, renditions.key_of(rt, first)) is None, "a network is handed no empty picture"
+    assert renditions.fitted(rt, "d1", photo, SMALLER) == first
+    assert whole(first) and len(fits) == 2
+    assert renditions.type_of(rt, renditions.key_of(rt, first)) == "image/jpeg"
+
+
+def test_a_verdict_is_believed_only_when_the_picture_is_on_the_disk(
+    rt: Runtime, photo: MediaFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[str] = []
+    fsync, rename = os.fsync, Path.replace
+
+    def what(path: Path) -> str:
+        if path.is_dir():
+            return "folder"
+        return "verdict" if path.read_bytes().startswith(b"{") else "picture"
+
+    def flushed(fd: int) -> None:
+        fsync(fd)
+        events.append("flush " + what(Path(f"/proc/self/fd/{fd}").readlink()))
+
+    def named(path: Path, target: Path) -> Path:
+        events.append("name " + what(path))
+        return rename(path, target)
+
+    monkeypatch.setattr(os, "fsync", flushed)
+    monkeypatch.setattr(Path, "replace", named)
+    renditions.fitted(rt, "d1", photo, SMALLER)
+    assert events == [
+        "flush picture",
+        "name picture",
+        "flush folder",
+        "flush verdict",
+        "name verdict",
+        "flush folder",
+    ]
+
+
+def test_a_death_before_the_verdict_leaves_nothing_that_is_believed(
+    rt: Runtime, photo: MediaFile, fits: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Dead(BaseException):
+        pass
+
+    def die(*_: Any) -> None:
+        raise Dead
+
+    with monkeypatch.context() as patched:
+        patched.setattr(json, "dumps", die)
+        patched.setattr(decoder_client, "fit", lambda _s, target, _l: target.write_bytes(b"half") and {"changed": True})
+        with pytest.raises(Dead):
+            renditions.fitted(rt, "d1", photo, SMALLER)
+    assert whole(renditions.fitted(rt, "d1", photo, SMALLER)) and len(fits) == 1
+
+
+def test_many_who_make_the_same_version_at_once_do_not_spoil_it(
+    rt: Runtime, photo: MediaFile, fits: list[Path]
+) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda _: renditions.fitted(rt, "d1", photo, SMALLER), range(4)))
+    assert all(version == made[0] for version in made) and whole(made[0])
+    assert len(set(fits)) == len(fits), "each wrote to a file of its own"
+    assert sorted(path.suffix for path in made[0].path.parent.iterdir()) == ["", ".json"]
+
+
+def test_a_child_that_was_killed_is_no_verdict_on_the_picture(
+    rt: Runtime, photo: MediaFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = decoder_client._result
+    with monkeypatch.context() as patched:
+        patched.setattr(decoder_client, "_result", lambda _code, output, errors: real(-signal.SIGKILL, output, errors))
+        with pytest.raises(Unavailable):
+            renditions.fitted(rt, "d1", photo, SMALLER)
+    assert not list(rt.files.path(renditions.FITTED).rglob("*.part"))
+    assert whole(renditions.fitted(rt, "d1", photo, SMALLER))
+
+
+def test_a_disk_that_cannot_be_written_is_no_verdict_either(
+    rt: Runtime, photo: MediaFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_fd: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(Unavailable):
+            renditions.fitted(rt, "d1", photo, SMALLER)
+    assert whole(renditions.fitted(rt, "d1", photo, SMALLER))
+
+
+def test_versions_removed_while_one_is_made_do_not_mean_that_the_original_is_gone(
+    rt: Runtime, photo: MediaFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = decoder_client.fit
+
+    def fit(*arguments: Any) -> dict[str, Any]:
+        made = real(*arguments)
+        renditions.forget(rt, "d1")
+        return made
+
+    monkeypatch.setattr(decoder_client, "fit", fit)
+    with pytest.raises(Unavailable):
+        renditions.fitted(rt, "d1", photo, SMALLER)
+
+
+def test_what_is_the_pictures_fault_and_what_is_gone_is_still_said(rt: Runtime, photo: MediaFile) -> None:
+    with pytest.raises(Unfit, match=r"photo\.jpg: .*at most 50 bytes"):
+        renditions.fitted(rt, "d1", photo, ImageLimits(("image/jpeg",), 50))
+    renditions.fitted(rt, "d1", photo, SMALLER)
+    photo.path.unlink()
+    with pytest.raises(FileNotFoundError):
+        renditions.fitted(rt, "d1", photo, SMALLER)
+    with pytest.raises(FileNotFoundError):
+        renditions.fitted(rt, "d1", replace(photo, file_name="other"), AS_IT_IS)
 
 
 def test_what_was_made_for_a_delivery_that_ended_is_removed_and_what_is_needed_stays(rt: Runtime, profile: str) -> None:

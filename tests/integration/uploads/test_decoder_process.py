@@ -1,21 +1,26 @@
 """The child that decodes: what it answers, what becomes of it, and that the asking process stays as it was."""
 
 import asyncio
+import errno
 import os
-import select
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
+from socialpub.core.memory_turns import SLOT_BYTES, MemoryTurns, TurnNotFree
 from socialpub.media import decoder_client
 from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaRejected
 from tests.samples import hostile, media
 
 LITTLE = 512 * 1024 * 1024
 """Memory enough for a photo, and not for what a bomb unpacks to."""
+
+REFUSES_MEMORY = "resource.setrlimit(resource.RLIMIT_DATA, (90 * 2**20, 90 * 2**20))"
+"""Stands in for a machine that has no more: to the child the kernel's answer is the same."""
 
 
 def test_a_photo_is_examined_in_a_child(tmp_path: Path) -> None:
@@ -69,7 +74,8 @@ def test_the_event_loop_goes_on_while_children_decode(tmp_path: Path) -> None:
     assert turns > 100
 
 
-def test_a_canceled_question_leaves_no_child_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_canceled_question_leaves_no_child_behind(tmp_path: Path, new_loop: Any) -> None:
     bomb = hostile.gif_bomb(tmp_path / "a.gif", frames=18)
 
     async def story() -> None:
@@ -81,7 +87,8 @@ def test_a_canceled_question_leaves_no_child_behind(tmp_path: Path) -> None:
             await asking
         assert not _children()
 
-    asyncio.run(story())
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(story())
 
 
 def _children() -> list[str]:
@@ -117,26 +124,45 @@ def test_a_hundred_megapixels_are_within_the_allowance(tmp_path: Path) -> None:
     assert decoder_client.inspect_file(path, "image/png", MediaLimits()).facts["width"] == 10_000
 
 
-class Begun(subprocess.Popen[bytes]):
-    """A child counts as started once it has said that it is ready: how long that takes is the machine's affair."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        assert select.select([self.stdout], [], [], 60)[0]
-
-
-def test_what_takes_too_long_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_takes_too_much_processor_time_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = media.png(tmp_path / "a.png")
-    monkeypatch.setattr(decoder_client, "_COMMAND", _child("os.write(1, b'ready\\n'); signal.pause()"))
-    with pytest.raises(MediaRejected, match=r"longer than 0\.5 seconds to decode"):
+    monkeypatch.setattr(decoder_client, "_COMMAND", _confined_child("while True: pass"))
+    with pytest.raises(MediaRejected, match="more processor time"):
         decoder_client.inspect_file(path, "image/png", MediaLimits(), seconds=0.5)
-    with pytest.raises(MediaRejected, match="longer than"):
+    with pytest.raises(MediaRejected, match="more processor time"):
         asyncio.run(decoder_client.inspect_file_async(path, "image/png", MediaLimits(), seconds=0.5))
     assert not _children()
 
 
-@pytest.mark.parametrize("end", ["os.kill(os.getpid(), signal.SIGKILL)", "os.abort()", "sys.exit(1)"])
-def test_a_child_that_dies_over_a_file_refuses_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+def test_a_child_that_is_suspended_says_nothing_about_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = media.png(tmp_path / "a.png")
+    monkeypatch.setattr(decoder_client, "_COMMAND", _child("os.write(1, b'ready\\n'); os.kill(os.getpid(), 19)"))
+    with pytest.raises(decoder_client.DecoderFailed):
+        decoder_client.inspect_file(path, "image/png", MediaLimits(), patience_seconds=0.5)
+    with pytest.raises(decoder_client.DecoderFailed):
+        asyncio.run(decoder_client.inspect_file_async(path, "image/png", MediaLimits(), patience_seconds=0.5))
+    with pytest.raises(decoder_client.DecoderFailed):
+        decoder_client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000), patience_seconds=0.5)
+    assert not _children()
+
+
+def test_what_a_child_answered_while_we_were_suspended_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class AfterASuspension(subprocess.Popen[bytes]):
+        """The child has ended when we come to look, and the time is over."""
+
+        def communicate(self, input: bytes | None = None, timeout: float | None = None) -> tuple[bytes, bytes]:
+            if timeout is None:
+                return self.kept
+            self.kept = super().communicate(input)
+            raise subprocess.TimeoutExpired(self.args, timeout)
+
+    monkeypatch.setattr(subprocess, "Popen", AfterASuspension)
+    found = decoder_client.inspect_file(media.png(tmp_path / "a.png"), "image/png", MediaLimits())
+    assert found.mime_type == "image/png"
+
+
+@pytest.mark.parametrize("end", ["os.abort()", "os.kill(os.getpid(), signal.SIGSEGV)", "sys.exit(1)"])
+def test_a_child_that_crashes_over_a_file_refuses_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     path = media.png(tmp_path / "a.png")
     monkeypatch.setattr(decoder_client, "_COMMAND", _child(f"os.write(1, b'ready\\n'); {end}"))
     with pytest.raises(MediaRejected, match="crashed"):
@@ -148,16 +174,63 @@ def test_a_child_that_dies_over_a_file_refuses_it(tmp_path: Path, monkeypatch: p
     [
         "sys.exit('no decoder')",
         "os.kill(os.getpid(), signal.SIGKILL)",
-        "os.write(1, b'ready\\n'); os.kill(os.getpid(), 15)",
+        "os.write(1, b'ready\\n'); os.kill(os.getpid(), signal.SIGKILL)",
+        "os.write(1, b'ready\\n'); os.kill(os.getpid(), signal.SIGTERM)",
+        "os.write(1, b'ready\\n'); os.kill(os.getpid(), signal.SIGUSR1)",
     ],
 )
-def test_a_child_that_could_not_begin_or_was_stopped_is_our_own_fault(
+def test_a_child_that_could_not_begin_or_was_killed_is_our_own_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
     path = media.png(tmp_path / "a.png")
     monkeypatch.setattr(decoder_client, "_COMMAND", _child(end))
     with pytest.raises(decoder_client.DecoderFailed):
         decoder_client.inspect_file(path, "image/png", MediaLimits())
+    with pytest.raises(decoder_client.DecoderFailed):
+        asyncio.run(decoder_client.inspect_file_async(path, "image/png", MediaLimits()))
+    with pytest.raises(decoder_client.DecoderFailed):
+        decoder_client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000))
+
+
+def test_a_machine_that_refuses_memory_says_nothing_about_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = hostile.png_bomb(tmp_path / "a.png", 10_000, 10_000)
+    monkeypatch.setattr(decoder_client, "_COMMAND", _real_child(REFUSES_MEMORY))
+    with pytest.raises(decoder_client.DecoderFailed, match="too little memory"):
+        decoder_client.inspect_file(path, "image/png", MediaLimits())
+    with pytest.raises(decoder_client.DecoderFailed, match="too little memory"):
+        decoder_client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000, max_width=100))
+
+
+def test_where_memory_is_refused_before_it_runs_out_a_broken_file_may_be_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = hostile.cut(media.png(tmp_path / "a.png", noise=True))
+    monkeypatch.setattr(decoder_client, "_COMMAND", _real_child(REFUSES_MEMORY))
+    with pytest.raises(MediaRejected):
+        decoder_client.inspect_file(path, "image/png", MediaLimits())
+    strict = "decoder_process._promises_are_kept = lambda: True"
+    monkeypatch.setattr(decoder_client, "_COMMAND", _real_child(f"{REFUSES_MEMORY}; {strict}"))
+    with pytest.raises(decoder_client.DecoderFailed, match="too little memory"):
+        decoder_client.inspect_file(path, "image/png", MediaLimits())
+    monkeypatch.setattr(decoder_client, "_COMMAND", _real_child(strict))
+    with pytest.raises(MediaRejected):
+        decoder_client.inspect_file(path, "image/png", MediaLimits())
+
+
+def test_a_machine_that_can_start_no_process_says_nothing_about_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_process(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    monkeypatch.setattr(subprocess, "Popen", no_process)
+    path = media.png(tmp_path / "a.png")
+    with pytest.raises(decoder_client.DecoderFailed, match="could not be started"):
+        decoder_client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000))
+    with pytest.raises(decoder_client.DecoderFailed, match="could not be started"):
+        asyncio.run(decoder_client.inspect_file_async(path, "image/png", MediaLimits()))
 
 
 def test_a_child_that_cannot_be_started_is_our_own_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,6 +240,60 @@ def test_a_child_that_cannot_be_started_is_our_own_fault(tmp_path: Path, monkeyp
         decoder_client.inspect_file(path, "image/png", MediaLimits())
     with pytest.raises(decoder_client.DecoderFailed, match="could not be started"):
         asyncio.run(decoder_client.inspect_file_async(path, "image/png", MediaLimits()))
+
+
+@pytest.fixture
+def one_slot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MemoryTurns:
+    """Memory for one child at a time, which other processes share."""
+    turns = MemoryTurns(tmp_path / "run", SLOT_BYTES)
+    monkeypatch.setattr(decoder_client, "_turns", turns)
+    return turns
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_child_begins_when_memory_is_free_and_has_it_until_it_ends(
+    tmp_path: Path, one_slot: MemoryTurns, new_loop: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    photo, answer_of, running = media.jpeg(tmp_path / "a.jpg"), decoder_client._answer_of, 0
+
+    async def looked_at_while_it_runs(child: Any, *rest: Any) -> dict[str, Any]:
+        nonlocal running
+        running += 1
+        with pytest.raises(TurnNotFree):
+            one_slot.take(SLOT_BYTES, 0)
+        return await answer_of(child, *rest)
+
+    monkeypatch.setattr(decoder_client, "_answer_of", looked_at_while_it_runs)
+
+    async def story() -> None:
+        other = one_slot.take(SLOT_BYTES, 0)
+        asking = asyncio.ensure_future(decoder_client.inspect_file_async(photo, "image/jpeg", MediaLimits()))
+        await asyncio.sleep(0)
+        assert not _children() and not asking.done()
+        other.close()
+        assert (await asking).kind == "image"
+        one_slot.take(SLOT_BYTES, 0).close()
+        asking = asyncio.ensure_future(decoder_client.inspect_file_async(photo, "image/jpeg", MediaLimits()))
+        while not _children():
+            await asyncio.sleep(0)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        one_slot.take(SLOT_BYTES, 0).close()
+        assert running
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(story())
+
+
+def test_whoever_has_no_turn_in_time_learns_nothing_about_the_file(tmp_path: Path, one_slot: MemoryTurns) -> None:
+    path, limits = media.png(tmp_path / "a.png"), FitLimits(("image/jpeg",), 10_000)
+    with one_slot.take(SLOT_BYTES, 0):
+        with pytest.raises(decoder_client.DecoderFailed, match="memory"):
+            decoder_client.fit(path, tmp_path / "b", limits, patience_seconds=0)
+        with pytest.raises(decoder_client.DecoderFailed, match="memory"):
+            asyncio.run(decoder_client.inspect_file_async(path, "image/png", MediaLimits(), patience_seconds=0))
+    assert decoder_client.fit(path, tmp_path / "b", limits)["changed"]
 
 
 def test_a_file_that_is_not_there_is_no_verdict(tmp_path: Path) -> None:
@@ -222,3 +349,20 @@ def test_asking_imports_no_decoder() -> None:
 def _child(ends: str) -> tuple[str, ...]:
     """A child in the real one's place, which reads the request and then does as told."""
     return (sys.executable, "-I", "-c", f"import os, signal, sys; sys.stdin.read(); {ends}")
+
+
+def _confined_child(does: str) -> tuple[str, ...]:
+    """One that sets itself the real limits first."""
+    code = (
+        "import json, os, sys; from socialpub.media import decoder_process\n"
+        "request = json.load(sys.stdin)\n"
+        "decoder_process._confine(request['memory_bytes'], request['cpu_seconds'])\n"
+        f"os.write(1, b'ready\\n')\n{does}"
+    )
+    return (sys.executable, "-I", "-c", code)
+
+
+def _real_child(before: str) -> tuple[str, ...]:
+    """The real one, with something done before it begins."""
+    code = f"import resource; from socialpub.media import decoder_process; {before}; decoder_process.main()"
+    return (sys.executable, "-I", "-c", code)

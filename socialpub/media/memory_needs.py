@@ -1,0 +1,79 @@
+"""How much memory decoding a file may take, estimated from its first bytes before any decoder sees it.
+
+An estimate decides only how many children run beside each other. What a child can take at most is a limit of its own,
+so a header that lies wins nothing.
+"""
+
+import struct
+from pathlib import Path
+from typing import IO
+
+_CHILD_BYTES = 32 * 1024**2
+"""The child itself, with its decoders."""
+
+_BYTES_PER_PIXEL = {b"\xff\xd8\xff": 13, b"GIF8": 13, b"\x89PNG": 17, b"RIFF": 22}
+"""Measured with 96 megapixels and the limits of all networks, the worst of inspecting and fitting: a JPEG in CMYK, a
+GIF, a PNG with transparency, a lossless WebP with transparency."""
+
+_FILM_BYTES = 240 * 1024**2
+"""One frame is decoded, on one thread: measured, a film of 8K needs half of this."""
+
+_MOST_SEGMENTS = 500
+"""A JPEG's size stands behind its metadata, which comes in segments of at most 64 KiB."""
+
+
+def estimate(path: Path, most_bytes: int) -> int:
+    """Bytes of memory; `most_bytes` when the file says nothing that is understood here. Raises FileNotFoundError."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(32)
+            if head[4:8] in {b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip"} or head[:4] == b"\x1a\x45\xdf\xa3":
+                return min(_FILM_BYTES, most_bytes)
+            start = next((start for start in _BYTES_PER_PIXEL if head.startswith(start)), None)
+            sides = None if start is None else _sides(file, head)
+    except FileNotFoundError:
+        raise
+    except OSError:  # the child says what is wrong with it
+        return most_bytes
+    if start is None or sides is None:
+        return most_bytes
+    return min(_CHILD_BYTES + sides[0] * sides[1] * _BYTES_PER_PIXEL[start], most_bytes)
+
+
+def _sides(file: IO[bytes], head: bytes) -> tuple[int, int] | None:
+    """Width and height of a picture, None when they do not stand where they should."""
+    if len(head) < 32:
+        return None
+    if head.startswith(b"\xff\xd8"):
+        return _jpeg_sides(file)
+    if head.startswith(b"\x89PNG"):
+        return struct.unpack_from(">II", head, 16) if head[12:16] == b"IHDR" else None
+    if head.startswith(b"GIF"):
+        return struct.unpack_from("<HH", head, 6)
+    match head[8:16]:
+        case b"WEBPVP8X":
+            return 1 + int.from_bytes(head[24:27], "little"), 1 + int.from_bytes(head[27:30], "little")
+        case b"WEBPVP8 ":
+            width, height = struct.unpack_from("<HH", head, 26)
+            return width & 0x3FFF, height & 0x3FFF
+        case b"WEBPVP8L":
+            bits = int.from_bytes(head[21:25], "little")
+            return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    return None
+
+
+def _jpeg_sides(file: IO[bytes]) -> tuple[int, int] | None:
+    file.seek(2)
+    for _ in range(_MOST_SEGMENTS):
+        segment = file.read(9)
+        if len(segment) < 9 or segment[0] != 0xFF:
+            return None
+        marker, length = segment[1], int.from_bytes(segment[2:4])
+        if marker == 0xFF:  # padding
+            file.seek(-8, 1)
+        elif 0xC0 <= marker <= 0xCF and marker not in {0xC4, 0xC8, 0xCC}:
+            height, width = struct.unpack_from(">HH", segment, 5)
+            return width, height
+        else:
+            file.seek(length - 7, 1)
+    return None

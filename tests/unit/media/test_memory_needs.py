@@ -1,0 +1,67 @@
+"""What a file will need, from its first bytes."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from socialpub.core.memory_turns import SLOT_BYTES
+from socialpub.media.memory_needs import estimate
+from tests.samples import hostile, media
+
+MOST = 2 * 1024**3
+CHILD = 32 * 1024**2
+
+
+@pytest.mark.parametrize(
+    ("make", "bytes_per_pixel"),
+    [
+        (media.jpeg, 13),
+        (lambda path: media.jpeg(path, orientation=6), 13),
+        (media.jpeg_progressive, 13),
+        (media.jpeg_with_profile, 13),
+        (media.jpeg_mpo, 13),
+        (media.jpeg_samsung, 13),
+        (media.gif, 13),
+        (media.png, 17),
+        (media.webp, 22),
+        (lambda path: (Image.new("RGBA", (320, 240)).save(path, "WEBP", lossless=True), path)[1], 22),
+        (lambda path: (Image.new("RGBA", (320, 240)).save(path, "WEBP"), path)[1], 22),
+    ],
+)
+def test_a_picture_needs_memory_by_its_pixels(
+    tmp_path: Path, make: Callable[[Path], Path], bytes_per_pixel: int
+) -> None:
+    assert estimate(make(tmp_path / "a"), MOST) == CHILD + 320 * 240 * bytes_per_pixel
+
+
+def test_an_ordinary_photo_needs_one_slot_and_the_largest_several(tmp_path: Path) -> None:
+    Image.new("L", (4000, 3000)).save(tmp_path / "a.jpg")
+    assert estimate(tmp_path / "a.jpg", MOST) <= SLOT_BYTES
+    assert estimate(hostile.png_bomb(tmp_path / "b.png", 12_000, 8_000), MOST) > 6 * SLOT_BYTES
+
+
+@pytest.mark.parametrize(
+    "make", [lambda path: media.video_mp4(path, 0.1), lambda path: media.video_webm(path, 0.1), media.video_mov]
+)
+def test_a_film_needs_one_slot_as_one_frame_of_it_is_decoded(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+    assert CHILD < estimate(make(tmp_path / "a"), MOST) <= SLOT_BYTES
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xd8\xff", b"GIF89a" + b"\0" * 4, b"\xff\xd8" + b"\xff" * 9000, b"<html>"]
+)
+def test_what_is_not_understood_is_expected_to_take_all_it_may(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a").write_bytes(content)
+    assert estimate(tmp_path / "a", MOST) == MOST
+
+
+def test_nothing_is_expected_to_take_more_than_it_may(tmp_path: Path) -> None:
+    assert estimate(hostile.png_bomb(tmp_path / "a.png", 60_000, 60_000), MOST) == MOST
+
+
+def test_a_file_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        estimate(tmp_path / "gone", MOST)
+    assert estimate(tmp_path, MOST) == MOST

@@ -50,10 +50,15 @@ class ClockWatch:
         self._clock = clock
         self._known: float | None = None
 
+    @property
+    def was_set(self) -> bool:
+        """Whether the next write will find the wall clock set, or has not looked yet."""
+        return self._differs(_ahead(self._clock, self._clock.now()))
+
     def look(self, tx: Tx) -> None:
         """Before a write begins: move the waits when the wall clock was set since the last one of any process."""
         ahead = _ahead(self._clock, tx.now)
-        if self._known is not None and abs(ahead - self._known) < NOTICED_SECONDS:
+        if not self._differs(ahead):
             return
         tx.after_commit(self._remember, ahead)  # what is not on the disk was not moved
         known = state(tx)
@@ -65,6 +70,9 @@ class ClockWatch:
             seen = ClockState(self._clock.boot, ahead, moved + jump, tx.stamp, jump)
             _move_waits(tx, jump)
         appliance_state.put(tx, appliance_state.CLOCK, json.dumps(asdict(seen)))
+
+    def _differs(self, ahead: float) -> bool:
+        return self._known is None or abs(ahead - self._known) >= NOTICED_SECONDS
 
     def _remember(self, ahead: float) -> None:
         self._known = ahead

@@ -15,7 +15,7 @@ from peewee import SqliteDatabase
 from socialpub.core.clock import Clock
 from socialpub.db import migrate
 from socialpub.db.locks import Turnstile
-from socialpub.db.transaction import Reader
+from socialpub.db.transaction import Reader, Tx
 from socialpub.db.writer import Writer
 
 T = TypeVar("T")
@@ -91,6 +91,11 @@ class Database:
         """The same for the event loop: an awaitable."""
         return self._writer.write_soon(fn, *args)
 
+    def look_at_clock(self) -> None:
+        """Move what waits when the wall clock was set. Every write does so; whoever only reads for long asks for it."""
+        if self._writer.watch.was_set:
+            self.write(_nothing)
+
     def close(self) -> None:
         """Let the waiting writes end, then close everything."""
         self._writer.close()
@@ -99,6 +104,10 @@ class Database:
         self._connection.close()
         self._peewee.close()
         self._turnstile.close()
+
+
+def _nothing(tx: Tx) -> None:
+    """A write that only looks at the clock."""
 
 
 def _register_media_url(connection: sqlite3.Connection, media_url: Callable[[str], str]) -> None:

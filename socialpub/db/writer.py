@@ -52,7 +52,7 @@ class Writer:
         self._connection = connection
         self._turnstile = turnstile
         self._clock = clock
-        self._watch = ClockWatch(clock)
+        self.watch = ClockWatch(clock)
         self._busy_seconds = busy_seconds
         self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._closing = threading.Lock()
@@ -118,7 +118,7 @@ class Writer:
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 look = Tx(self._connection, self._clock.now())
-                self._watch.look(look)
+                self.watch.look(look)
                 for call in calls:
                     self._run(call)
                 self._connection.execute("COMMIT")

@@ -45,6 +45,7 @@ class Reconciler:
     def once(self) -> int:
         """Wake every lane with something to do, and show that the worker lives; returns how many were woken."""
         now = self.rt.clock.monotonic()
+        self.rt.db.look_at_clock()
         run_if_due(self.rt, self._heartbeat)
         if appliance_state.paused_at(self.rt.reader):
             return 0

@@ -1,0 +1,274 @@
+"""A wall clock that is set, either way: what we wait for goes on as if nothing had happened, and it shows."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from socialpub.core.clock import parse
+from socialpub.core.settings.sections import PublishingSection
+from socialpub.db import appliance_state, clock_jumps
+from socialpub.db.models import State
+from socialpub.ops import doctor, health
+from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, Throttled
+from socialpub.providers.outcomes import Look, Published, Wait
+from socialpub.providers.protocol import Kind
+from socialpub.publishing import deliveries
+from socialpub.runtime import Runtime
+from socialpub.worker import reconciler
+from tests.support.appliance import accept, add_profile, attempts_of, message_of, open_appliance, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import ScriptedNetwork
+
+WEEK = 7 * 86_400.0
+either_way = pytest.mark.parametrize("jump", [WEEK, -WEEK, 3600.0, -3600.0], ids=["+7d", "-7d", "+1h", "-1h"])
+
+WAITING: dict[str, tuple[Any, float]] = {
+    "a rate limit": (Throttled("slow down", retry_after_seconds=600), 600),
+    "a retry": (NotSent("no route"), 5),
+    "processing": (Wait(300, "X is processing the video"), 300),
+}
+"""What the first call comes to, and for how long at least the next one waits."""
+
+
+@either_way
+@pytest.mark.parametrize("met", WAITING)
+def test_a_wait_lasts_as_long_as_it_was_meant_to(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, met: str, jump: float
+) -> None:
+    answer, seconds = WAITING[met]
+    network.results["create_post"] = [answer]
+    post = accept(rt, profile)
+    drain(rt)
+    clock.forward(1)
+    clock.jump(jump)
+    for passed in (seconds - 2, 8):
+        assert state_of(rt, post) is State.QUEUED
+        clock.forward(passed)
+        drain(rt)
+    assert state_of(rt, post) is State.PUBLISHED
+
+
+@either_way
+def test_the_looks_at_an_account_keep_their_pauses_and_a_jump_proves_nothing(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, jump: float
+) -> None:
+    network.results["create_post"] = [NoAnswer("timed out")]
+    post = accept(rt, profile)
+    drain(rt)
+    clock.forward(6)
+    drain(rt)
+    clock.jump(jump)
+    clock.forward(300)
+    drain(rt)
+    assert network.asked.count("create_post") == 1, "it has not been looked for ten minutes"
+    network.results["recover"] = [Look((Published("77"),))]
+    drain(rt, clock, within=300)
+    assert (state_of(rt, post), network.asked.count("create_post")) == (State.PUBLISHED, 1)
+
+
+@either_way
+def test_patience_is_not_used_up_by_a_clock(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, jump: float
+) -> None:
+    network.results["create_post"] = [Throttled("slow down", retry_after_seconds=600)]
+    begun, paused = accept(rt, profile), add_profile(rt, account_id="other")
+    drain(rt)
+    rt.write(deliveries.pause)
+    not_begun = accept(rt, paused, body="Accepted while it was paused")
+    clock.forward(60)
+    clock.jump(jump)
+    clock.forward(60)
+    assert rt.write(deliveries.resume) == 0, "nothing is too late"
+    drain(rt, clock, within=700)
+    assert [state_of(rt, post) for post in (begun, not_begun)] == [State.PUBLISHED] * 2
+
+
+def test_what_was_accepted_on_a_clock_ahead_of_time_goes_out_once_the_clock_is_right(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    post = accept(rt, profile)
+    clock.jump(-86_400)
+    drain(rt)
+    assert state_of(rt, post) is State.PUBLISHED
+
+
+@either_way
+def test_a_post_keeps_the_time_that_its_owner_chose(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, jump: float
+) -> None:
+    at = clock.now() + timedelta(days=10)
+    post = accept(rt, profile, at=at)
+    clock.jump(jump)
+    drain(rt, clock, within=20 * 86_400)
+    assert state_of(rt, post) is State.PUBLISHED
+    assert network.jobs[0].now >= at - timedelta(seconds=jump), "on the even clock of ours"
+    published_at = parse(rt.reader.value("SELECT published_at FROM delivery"))
+    assert timedelta(0) <= published_at - at < timedelta(seconds=2)
+
+
+def test_a_post_whose_time_the_clock_jumped_over_goes_out_and_is_not_called_late(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    post = accept(rt, profile, at=clock.now() + timedelta(days=2))
+    clock.jump(WEEK)
+    drain(rt)
+    assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
+
+
+def test_a_scheduled_post_that_was_due_waits_for_its_time_again_when_the_clock_goes_back(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    at = clock.now() + timedelta(minutes=10)
+    rt.write(deliveries.pause)
+    post = accept(rt, profile, at=at)
+    clock.forward(660)
+    clock.jump(-3600)
+    rt.write(deliveries.resume)
+    drain(rt)
+    assert state_of(rt, post) is State.QUEUED
+    clock.forward((at - clock.now()).total_seconds())
+    drain(rt)
+    assert state_of(rt, post) is State.PUBLISHED
+
+
+@either_way
+def test_holds_and_gaps_end_when_they_should(tmp_path: Path, clock: HandClock, jump: float) -> None:
+    network = ScriptedNetwork()
+    gap = PublishingSection(min_gap=timedelta(minutes=15))
+    rt = open_appliance(tmp_path, clock, providers={"x": network}, publishing=gap)
+    try:
+        one, two = add_profile(rt, account_id="one"), add_profile(rt, account_id="two")
+        first, second = accept(rt, one), accept(rt, one, body="Second")
+        drain(rt)
+        network.results["create_post"] = [AppRefused("no credits")]
+        held = accept(rt, two)
+        drain(rt)
+        clock.jump(jump)
+        clock.forward(14 * 60)
+        drain(rt)
+        assert [state_of(rt, post) for post in (first, second, held)] == [State.PUBLISHED, State.QUEUED, State.QUEUED]
+        clock.forward(2 * 60)
+        drain(rt)
+        assert [state_of(rt, post) for post in (second, held)] == [State.PUBLISHED] * 2
+    finally:
+        rt.close()
+
+
+@either_way
+def test_an_adapter_measures_ages_on_a_clock_that_nobody_sets(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, jump: float
+) -> None:
+    network.steps = ScriptedNetwork(("upload", Kind.PREPARE), ("create_post", Kind.COMMIT)).steps
+    network.results["create_post"] = [Throttled("slow down", retry_after_seconds=100)]
+    accept(rt, profile)
+    drain(rt)
+    clock.jump(jump)
+    clock.forward(101)
+    drain(rt)
+    upload, first, second = network.jobs
+    assert (first.now - upload.now).total_seconds() == 0
+    assert 100 < (second.now - first.now).total_seconds() < 102
+    assert second.committed_at is not None
+    assert abs((second.committed_at - second.now).total_seconds()) < 1
+
+
+# --- what is said about it -------------------------------------------------------------------------------------------
+
+
+@either_way
+def test_readiness_and_the_doctor_speak_of_it_for_a_day(
+    rt: Runtime, network: ScriptedNetwork, clock: HandClock, jump: float
+) -> None:
+    rt.write(reconciler.beat)
+    assert health.clock_jump(rt.reader, rt.now()) is None
+    clock.jump(jump)
+    rt.write(reconciler.beat)
+    told = health.clock_jump(rt.reader, rt.now())
+    assert told is not None
+    assert told.startswith(f"The clock was set {'forward' if jump > 0 else 'back'} by ")
+    assert anyio.run(health.reasons, rt) == [], "it is information, and nothing is wrong"
+    assert told in [finding.message for finding in doctor.check(rt)]
+    clock.forward(86_500)
+    assert health.clock_jump(rt.reader, rt.now()) is None
+
+
+def test_a_heartbeat_from_the_future_is_none(rt: Runtime, clock: HandClock) -> None:
+    rt.write(reconciler.beat)
+    clock.jump(-5 * 3600)
+    (late,) = list(health.worker_problems(rt.reader, rt.now()))
+    assert "dated in the future" in late.message
+
+
+def test_a_worker_that_died_before_the_clock_was_set_is_missed_afterwards(rt: Runtime, clock: HandClock) -> None:
+    rt.write(reconciler.beat)
+    clock.jump(-5 * 3600)
+    clock.forward(60)
+    assert len(anyio.run(health.reasons, rt)) == 1
+
+
+def test_only_the_first_process_to_notice_moves_anything(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, tmp_path: Path
+) -> None:
+    network.results["create_post"] = [Throttled("slow down", retry_after_seconds=600)]
+    accept(rt, profile)
+    drain(rt)
+    other = open_appliance(tmp_path, clock, providers={"x": network})
+    try:
+        other.write(reconciler.beat)
+        clock.jump(WEEK)
+        expected = clock.now() + timedelta(seconds=600)
+        for each in (rt, other, rt):
+            each.write(reconciler.beat)
+        assert abs(parse(rt.reader.value("SELECT run_at FROM delivery")) - expected) < timedelta(seconds=1)
+        known = clock_jumps.state(rt.reader)
+        assert known is not None
+        assert known.moved == pytest.approx(WEEK)
+    finally:
+        other.close()
+
+
+def test_a_machine_that_starts_with_a_clock_behind_what_it_wrote_last_moves_its_waits_back(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, tmp_path: Path
+) -> None:
+    network.results["create_post"] = [Throttled("slow down", retry_after_seconds=600)]
+    post = accept(rt, profile)
+    drain(rt)
+    rt.write(reconciler.beat)
+    booted = HandClock(clock.now() - timedelta(days=30))
+    booted.boot = "the next one"
+    later = open_appliance(tmp_path, booted, providers={"x": network})
+    try:
+        later.write(reconciler.beat)
+        booted.forward(601)
+        drain(later)
+        assert state_of(later, post) is State.PUBLISHED
+    finally:
+        later.close()
+
+
+def test_an_ordinary_correction_of_a_few_seconds_is_not_worth_a_word(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    post = accept(rt, profile)
+    for _ in range(20):
+        clock.jump(2)
+        rt.write(reconciler.beat)
+    drain(rt)
+    assert state_of(rt, post) is State.PUBLISHED
+    assert attempts_of(rt, post) == [("create_post", "published")]
+
+
+def test_a_retry_with_its_key_finds_its_first_answer_after_a_jump(rt: Runtime, clock: HandClock) -> None:
+    rt.db.write(
+        lambda tx: tx.execute(
+            "INSERT INTO idempotency (key_id, key, fingerprint, created_at) VALUES ('k', 'once', 'f', ?)", (tx.stamp,)
+        )
+    )
+    clock.jump(WEEK)
+    rt.write(reconciler.beat)
+    assert parse(rt.reader.value("SELECT created_at FROM idempotency")) == parse(rt.stamp())
+    assert appliance_state.get(rt.reader, appliance_state.CLOCK) is not None

@@ -1,0 +1,165 @@
+"""A step that kills its worker is noticed: after three deaths its delivery ends, and everything else goes on."""
+
+from pathlib import Path
+
+import pytest
+
+from socialpub.db.models import State
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import More
+from socialpub.runtime import Runtime
+from tests.integration.engine.four_steps import FourSteps, Place
+from tests.support.appliance import accept, add_profile, attempts_of, message_of, open_appliance, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import ProcessKilled
+
+POISON = "poison"
+
+
+@pytest.fixture
+def network(clock: HandClock) -> FourSteps:
+    return FourSteps(clock)
+
+
+class Lives:
+    """One worker process after the other over the same folder."""
+
+    def __init__(self, folder: Path, network: FourSteps, clock: HandClock) -> None:
+        self.folder, self.network, self.clock = folder, network, clock
+        self.deaths = 0
+
+    def begin(self) -> Runtime:
+        return open_appliance(self.folder, self.clock, providers={"x": self.network})
+
+    def go_on(self, most: int = 20, *, asked_to_stop: bool = False) -> Runtime:
+        """Until everything rests; each death begins a new process. The last one."""
+        for _ in range(most):
+            rt = self.begin()
+            try:
+                drain(rt, self.clock)
+                return rt
+            except ProcessKilled:
+                self.deaths += 1
+                if asked_to_stop:
+                    rt.process.mark_stopping()
+                die(rt)
+        raise AssertionError("it dies for ever")
+
+
+def die(rt: Runtime) -> None:
+    """As by SIGKILL: the lock is free, and its file stays."""
+    rt.process._lock.release()
+    rt.db.close()
+
+
+@pytest.fixture
+def lives(tmp_path: Path, network: FourSteps, clock: HandClock) -> Lives:
+    return Lives(tmp_path, network, clock)
+
+
+def deadly(network: FourSteps, step: str) -> None:
+    """This step of the post with the text `poison` kills whoever runs it."""
+    run = network.run
+
+    def kills(name: str, job: Job) -> object:
+        if name == step and job.content.text == POISON:
+            network.asked.append(name)
+            raise ProcessKilled
+        return run(name, job)
+
+    network.run = kills  # type: ignore[method-assign,assignment]
+
+
+@pytest.mark.parametrize("step", [Place.PREPARE, Place.POLL_BEFORE])
+def test_a_step_before_the_commit_that_kills_three_workers_fails_its_delivery_and_the_lane_goes_on(
+    lives: Lives, network: FourSteps, step: str
+) -> None:
+    rt = lives.begin()
+    profile = add_profile(rt)
+    poison, after = accept(rt, profile, body=POISON), accept(rt, profile, body="Behind it")
+    other = accept(rt, add_profile(rt, account_id="other"), body="Elsewhere")
+    die(rt)
+    deadly(network, step)
+    rt = lives.go_on()
+    assert lives.deaths == 3
+    assert state_of(rt, poison) is State.FAILED
+    assert f"the worker died 3 times in a row in its step {step}" in message_of(rt, poison)
+    assert [state_of(rt, post) for post in (after, other)] == [State.PUBLISHED] * 2
+    assert POISON not in network.effects
+    rt.close()
+
+
+def test_a_commit_that_kills_its_worker_is_looked_for_and_never_sent_a_third_time(
+    lives: Lives, network: FourSteps
+) -> None:
+    rt = lives.begin()
+    poison = accept(rt, add_profile(rt), body=POISON)
+    die(rt)
+    deadly(network, Place.COMMIT)
+    rt = lives.go_on()
+    assert (lives.deaths, network.asked.count(Place.COMMIT)) == (2, 2)
+    assert state_of(rt, poison) is State.UNCONFIRMED
+    rt.close()
+
+
+def test_a_step_after_the_commit_that_kills_three_workers_leaves_the_outcome_unknown(
+    lives: Lives, network: FourSteps
+) -> None:
+    rt = lives.begin()
+    poison = accept(rt, add_profile(rt), body=POISON)
+    die(rt)
+    deadly(network, Place.POLL_AFTER)
+    rt = lives.go_on()
+    assert (lives.deaths, state_of(rt, poison)) == (3, State.UNCONFIRMED)
+    assert "died 3 times in a row" in message_of(rt, poison)
+    assert network.effects == [POISON]
+    rt.close()
+
+
+def test_what_ran_beside_it_is_not_taken_for_it(lives: Lives, network: FourSteps) -> None:
+    """All lanes run when the worker dies; from then on only one of them at a time, and the next death tells."""
+    rt = lives.begin()
+    profiles = [add_profile(rt, account_id=f"account {number}") for number in range(6)]
+    posts = [accept(rt, one, body=f"Innocent {number}") for number, one in enumerate(profiles[1:])]
+    poison = accept(rt, profiles[0], body=POISON)
+    rows = "UPDATE delivery SET state = 'running', owner = ?, plan = ?, started_at = ?"
+    plan = '[["upload","prepare"],["await_processing","poll"],["create_post","commit"],["await_outcome","poll"]]'
+    rt.db.write(lambda tx: tx.execute(rows, (rt.process.name, plan, tx.stamp)))
+    die(rt)
+    deadly(network, Place.PREPARE)
+    rt = lives.go_on()
+    assert (lives.deaths, state_of(rt, poison)) == (2, State.FAILED), "the one above was the first"
+    assert [state_of(rt, post) for post in posts] == [State.PUBLISHED] * 5
+    rt.close()
+
+
+def test_a_worker_that_was_asked_to_stop_and_had_to_be_killed_says_nothing_about_the_step(
+    lives: Lives, network: FourSteps
+) -> None:
+    rt = lives.begin()
+    post = accept(rt, add_profile(rt))
+    die(rt)
+
+    def killed(job: Job) -> object:
+        raise ProcessKilled
+
+    network.results[Place.PREPARE] = [killed] * 8
+    rt = lives.go_on(asked_to_stop=True)
+    assert (lives.deaths, state_of(rt, post)) == (8, State.PUBLISHED)
+    rt.close()
+
+
+def test_deaths_count_only_in_a_row(lives: Lives, network: FourSteps) -> None:
+    rt = lives.begin()
+    post = accept(rt, add_profile(rt))
+    die(rt)
+
+    def killed(job: Job) -> object:
+        raise ProcessKilled
+
+    network.results[Place.PREPARE] = [killed, killed, More({}), killed, killed, More({}), killed, killed]
+    rt = lives.go_on()
+    assert (lives.deaths, state_of(rt, post)) == (6, State.PUBLISHED)
+    assert attempts_of(rt, post)[-1][1] == "published"
+    rt.close()

@@ -6,7 +6,7 @@ import pytest
 
 from socialpub.providers.content import Account
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, Rejected, Throttled
-from socialpub.providers.outcomes import Done, Refused
+from socialpub.providers.outcomes import Done, Held, Refused
 from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.tiktok.script import (
     ADDRESS,
@@ -140,11 +140,13 @@ def test_the_publish_id_is_kept_and_shown_and_the_address_only_sealed() -> None:
     assert script.trace.message == f"publish_id {PUBLISH_ID}"
 
 
-def test_an_upload_host_that_is_not_tiktok_s_ends_the_post_before_the_first_byte() -> None:
+def test_an_upload_host_that_is_not_listed_holds_all_uploads_and_fails_no_post() -> None:
     outcome = run("init_video", Script(ok(publish_id=PUBLISH_ID, upload_url="https://evil.example/?t=hush")))
-    assert isinstance(outcome, Refused)
-    assert "evil.example" in outcome.message
-    assert "hush" not in outcome.message
+    assert isinstance(outcome, Held)
+    assert (outcome.code, outcome.this_step) == ("upload_host", True)
+    assert "evil.example" in outcome.reason
+    assert "upload_hosts of [providers.tiktok]" in outcome.reason
+    assert "hush" not in outcome.reason
 
 
 @pytest.mark.parametrize("data", [{}, {"publish_id": PUBLISH_ID}, {"upload_url": ADDRESS}])

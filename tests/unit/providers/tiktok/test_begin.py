@@ -211,21 +211,28 @@ def test_a_full_app_holds_the_whole_network(step: str, status: int) -> None:
 
 
 @pytest.mark.parametrize("step", ENDPOINTS)
-@pytest.mark.parametrize(
-    "answer", [envelope(401, "access_token_invalid"), envelope(200, "access_token_invalid"), page(401)]
-)
+@pytest.mark.parametrize("answer", [envelope(401, "access_token_invalid"), envelope(200, "access_token_invalid")])
 def test_a_spent_token_is_refreshed_by_the_engine(step: str, answer: HttpResponse) -> None:
     with pytest.raises(AuthExpired):
         run(step, Script(answer))
+
+
+DATE = {"date": "Sat, 21 Nov 2026 12:00:00 GMT"}
 
 
 def test_a_rate_limit_rests_a_minute_or_as_long_as_tiktok_says() -> None:
     limited = envelope(429, "rate_limit_exceeded")
     for answer, seconds in (
         (limited, None),
-        (page(429), None),
         (HttpResponse(429, {"retry-after": "300"}, limited.body), 300),
         (HttpResponse(429, {"retry-after": "1"}, limited.body), 60),
+        (HttpResponse(429, {"retry-after": "0"}, limited.body), 0),
+        (HttpResponse(429, {"retry-after": "Sat, 21 Nov 2026 12:05:00 GMT", **DATE}, limited.body), 300),
+        (HttpResponse(429, {"retry-after": "Sat, 21 Nov 2026 12:00:01 GMT", **DATE}, limited.body), 60),
+        (HttpResponse(429, {"retry-after": "Sat, 21 Nov 2026 11:00:00 GMT", **DATE}, limited.body), -3600),
+        (HttpResponse(429, {"retry-after": "Sat, 21 Nov 2026 12:05:00 GMT"}, limited.body), None),
+        (HttpResponse(429, {"retry-after": "soon", **DATE}, limited.body), None),
+        (HttpResponse(429, {"retry-after": "Sat, 99 Nov 2026 12:05:00 GMT", **DATE}, limited.body), None),
     ):
         with pytest.raises(Throttled) as caught:
             run("init_video", Script(answer))
@@ -252,10 +259,16 @@ def test_what_is_no_answer_of_tiktok_s_leaves_the_question_open(answer: HttpResp
         run("init_video", Script(answer))
 
 
-def test_a_page_that_refuses_is_a_refusal() -> None:
-    outcome = run("init_video", Script(page(403)))
-    assert isinstance(outcome, Refused)
-    assert "HTTP 403" in outcome.message
+@pytest.mark.parametrize("step", [*ENDPOINTS, "await_outcome"])
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 407, 429, 502, 503])
+@pytest.mark.parametrize(
+    "body", [b"<html>", b"", b"denied", b"[]", b'{"message": "x"}', b'{"error": "x"}', b'{"error": {"code": 7}}']
+)
+def test_what_has_not_tiktok_s_own_form_is_no_answer_whatever_its_status(step: str, status: int, body: bytes) -> None:
+    """It comes from something in between: no refusal, no spent token, no rate limit."""
+    with pytest.raises(NoAnswer) as caught:
+        run(step, Script(HttpResponse(status, {"retry-after": "300"}, body)), memo=opened())
+    assert f"HTTP {status}" in caught.value.message
 
 
 @pytest.mark.parametrize(

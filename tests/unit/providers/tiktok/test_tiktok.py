@@ -1,6 +1,7 @@
 """What an owner may say about a post on TikTok, what TikTok would refuse, and its tokens."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -208,13 +209,37 @@ def test_an_envelope_is_judged_by_its_code_and_not_by_its_status(
     assert getattr(caught.value, "reauth", None) == reauth
 
 
-@pytest.mark.parametrize(("status", "kind"), [(502, NoAnswer), (200, NoAnswer), (429, Throttled)])
-def test_a_page_instead_of_an_answer_is_judged_by_its_status(
-    tiktok: TikTok, status: int, kind: type[ProviderError]
-) -> None:
-    with pytest.raises(ProviderError) as caught:
-        tiktok.oauth.identify(Answering(HttpResponse(status, {}, b"<html>")), "act.1", frozenset())
-    assert type(caught.value) is kind
+@pytest.mark.parametrize("status", [200, 400, 401, 403, 404, 407, 429, 500, 502])
+@pytest.mark.parametrize("body", [b"<html>", b"", b"denied", b"[]", b'{"message": "x"}'])
+def test_what_has_not_tiktok_s_own_form_is_no_answer(tiktok: TikTok, status: int, body: bytes) -> None:
+    answer = HttpResponse(status, {"retry-after": "300"}, body)
+    asked: list[Callable[[], object]] = [
+        lambda: tiktok.oauth.identify(Answering(answer), "act.1", frozenset()),
+        lambda: tiktok.oauth.refresh(Answering(answer), "rft.1"),
+        lambda: tiktok.oauth.exchange(Answering(answer), "c", REDIRECT, VERIFIER),
+    ]
+    if status != 200 or body not in (b"", b'{"message": "x"}'):
+        asked.append(lambda: tiktok.oauth.revoke(Answering(answer), "act.1", None))
+    for ask in asked:
+        with pytest.raises(NoAnswer):
+            ask()
+
+
+def test_each_endpoint_has_one_form_and_the_other_one_is_no_answer(tiktok: TikTok) -> None:
+    envelope = {"data": {}, "error": {"code": "invalid_grant", "message": "why", "log_id": "log1"}}
+    flat = {"error": "access_token_invalid", "error_description": "why", "log_id": "log1"}
+    with pytest.raises(NoAnswer):
+        tiktok.oauth.refresh(Answering(envelope, status=400), "rft.1")
+    with pytest.raises(NoAnswer):
+        tiktok.oauth.identify(Answering(flat, status=401), "act.1", frozenset())
+
+
+def test_a_rate_limit_of_the_token_endpoint_is_one_in_its_own_form_only(tiktok: TikTok) -> None:
+    body = json.dumps({"error": "rate_limit_exceeded", "log_id": "log1"}).encode()
+    headers = {"retry-after": "Sat, 21 Nov 2026 12:05:00 GMT", "date": "Sat, 21 Nov 2026 12:00:00 GMT"}
+    with pytest.raises(Throttled) as caught:
+        tiktok.oauth.refresh(Answering(HttpResponse(429, headers, body)), "rft.1")
+    assert caught.value.retry_after_seconds == 300
 
 
 def test_a_refresh_brings_a_new_pair_and_sends_the_credentials_in_the_body(tiktok: TikTok) -> None:
@@ -272,6 +297,7 @@ def test_revoking_sends_the_access_token_and_takes_an_empty_body_for_yes(tiktok:
     http = Answering(HttpResponse(200, {}, b""))
     tiktok.oauth.revoke(http, "act.1", "rft.1")
     assert http.calls[0]["form"]["token"] == "act.1"
+    tiktok.oauth.revoke(Answering({}), "act.1", "rft.1")
     refusal = HttpResponse(200, {}, json.dumps({"error": "invalid_client"}).encode())
     with pytest.raises(Rejected):
         tiktok.oauth.revoke(Answering(refusal), "act.1", None)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from socialpub.providers.content import Account, Content, MediaFile, Problem, utf16_units
-from socialpub.providers.tiktok import limits
+from socialpub.providers.tiktok import limits, remedies
 from socialpub.providers.tiktok.options import DIRECT, DRAFT, contradictions, is_draft
 
 VIDEO_ONLY = ("disableDuet", "disableStitch", "videoCoverTimestampMs", "isAigc")
@@ -15,11 +15,11 @@ PHOTOS_ONLY = ("title", "photoCoverIndex", "autoAddMusic")
 KEPT_IN_PHOTO_DRAFTS = ("mode", "title", "photoCoverIndex")
 
 
-def problems(content: Content, chosen: Mapping[str, Any], account: Account) -> list[Problem]:
-    """Everything about this post that TikTok would refuse."""
+def problems(content: Content, chosen: Mapping[str, Any], account: Account, asked: Sequence[str] = ()) -> list[Problem]:
+    """Everything about this post that TikTok would refuse. `asked`: the scopes that accounts are connected with."""
     return [
         *contradictions(chosen),
-        *_scope(chosen, account),
+        *_scope(chosen, account, asked),
         *_media(content.media),
         *_text(content, chosen),
         *_cover(content.media, chosen),
@@ -57,12 +57,13 @@ def _counts(key: str, *, video: bool, draft: bool) -> bool:
     return key in KEPT_IN_PHOTO_DRAFTS if draft else key not in VIDEO_ONLY
 
 
-def _scope(chosen: Mapping[str, Any], account: Account) -> list[Problem]:
+def _scope(chosen: Mapping[str, Any], account: Account, asked: Sequence[str]) -> list[Problem]:
     scope = limits.SCOPE_DRAFT if is_draft(chosen) else limits.SCOPE_DIRECT
     if not account.scopes or scope in account.scopes:
         return []
     mode = DRAFT if is_draft(chosen) else DIRECT
-    message = f'mode "{mode}" needs the permission {scope}, which was not granted; connect the account again.'
+    remedy = remedies.how_to_grant(scope, asked)
+    message = f'mode "{mode}" needs the permission {scope}, which was not granted; {remedy}.'
     return [Problem(("profiles",), message)]
 
 

@@ -25,7 +25,6 @@ from socialpub.providers.tiktok import limits
 from socialpub.providers.tiktok.errors import SCOPE_CODES, read_error
 from socialpub.providers.tiktok.retry_after import retry_after
 
-SCOPES = (limits.SCOPE_BASIC, limits.SCOPE_DIRECT, limits.SCOPE_DRAFT)
 BASIC_FIELDS = ("open_id", "union_id", "display_name", "avatar_url")
 PROFILE_FIELDS = ("username",)
 
@@ -59,7 +58,7 @@ class TikTokOAuth:
         query = {
             "client_key": self._section.client_key,
             "response_type": "code",
-            "scope": ",".join(SCOPES),
+            "scope": ",".join(self._section.scopes),
             "redirect_uri": redirect_uri,
             "state": state,
         }
@@ -119,8 +118,10 @@ class TikTokOAuth:
         uses = (
             (limits.SCOPE_DIRECT, 'posts with mode "direct" are not possible'),
             (limits.SCOPE_DRAFT, 'drafts (mode "draft") are not possible'),
+            (limits.SCOPE_LIST, "TikTok does not tell the exact links of posts"),
         )
-        return [f"{scope} was not granted: {use}." for scope, use in uses if scope not in scopes]
+        asked = self._section.scopes
+        return [f"{scope} was not granted: {use}." for scope, use in uses if scope in asked and scope not in scopes]
 
     def can_publish(self, scopes: frozenset[str]) -> bool:
         return not scopes or not scopes.isdisjoint({limits.SCOPE_DIRECT, limits.SCOPE_DRAFT})

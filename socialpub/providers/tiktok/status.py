@@ -86,9 +86,15 @@ def _share_url(job: Job, section: TikTokSection, post_id: str) -> str | None:
     videos = data.get("videos")
     for video in videos if isinstance(videos, list) else ():
         url = text_at(video, "share_url") if isinstance(video, Mapping) else None
-        if url is not None and str(video.get("id")) == post_id and re.fullmatch(r"https://[!-~]+", url):
+        if url is not None and str(video.get("id")) == post_id and _is_link(url, section):
             return url
     return None
+
+
+def _is_link(url: str, section: TikTokSection) -> bool:
+    """A stand-in for TikTok may show its posts by http."""
+    scheme = "https" if section.api_url == section.OWN_API_URL else "https?"
+    return re.fullmatch(rf"{scheme}://[!-~]+", url) is not None
 
 
 def _post_ids(data: Mapping[str, Any]) -> tuple[str, ...]:

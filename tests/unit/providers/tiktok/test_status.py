@@ -83,6 +83,7 @@ def test_a_connection_that_may_list_videos_gets_tiktok_s_own_link() -> None:
         ok(videos=[]),
         ok(videos=[{"id": "1", "share_url": "https://x.example"}]),
         ok(videos=[{"id": str(POST_ID), "share_url": "javascript:x"}]),
+        ok(videos=[{"id": str(POST_ID), "share_url": "http://www.tiktok.com/x"}]),
         page(502),
         NoAnswer("cut"),
         Throttled("full"),

@@ -142,6 +142,10 @@ def test_a_grant_without_the_scope_of_the_mode_is_said(tiktok: TikTok) -> None:
     assert not tiktok.oauth.can_publish(frozenset({"user.info.basic"}))
     assert len(tiktok.oauth.missing_scopes(drafts_only.scopes)) == 1
     assert tiktok.oauth.missing_scopes(frozenset()) == []
+    drafting = TikTok(section(scopes=("user.info.basic", "video.upload", "video.list")))
+    assert [one.split()[0] for one in drafting.oauth.missing_scopes(drafts_only.scopes)] == ["video.list"]
+    (problem,) = found(drafting, Content("", (video(),)), DIRECT, drafts_only)
+    assert "add it to scopes of [providers.tiktok], then connect the account again" in problem.message
 
 
 @pytest.mark.parametrize(
@@ -325,6 +329,12 @@ def test_the_consent_page_gets_a_challenge_in_hexadecimal() -> None:
         "code_challenge": ["e37f4614c3eacf4a17d267137a6650113091cfcdcfb013f810d241ee62f38c9a"],
         "code_challenge_method": ["S256"],
     }
+
+
+def test_the_consent_page_is_asked_for_what_the_owner_lists() -> None:
+    asking = TikTokOAuth(section(scopes=("user.info.basic", "video.upload", "video.list")))
+    url = asking.authorize_url(redirect_uri=REDIRECT, state="st", verifier=VERIFIER)
+    assert parse_qs(urlsplit(url).query)["scope"] == ["user.info.basic,video.upload,video.list"]
 
 
 def test_pkce_can_be_turned_off_on_both_sides() -> None:

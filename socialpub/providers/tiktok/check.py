@@ -8,7 +8,7 @@ from typing import Any
 
 from socialpub.providers.content import Account, Content, MediaFile, Problem, utf16_units
 from socialpub.providers.tiktok import limits, remedies
-from socialpub.providers.tiktok.options import DIRECT, DRAFT, contradictions, is_draft
+from socialpub.providers.tiktok.options import DIRECT, DRAFT, INTERACTIONS, contradictions, is_draft
 
 VIDEO_ONLY = ("disableDuet", "disableStitch", "videoCoverTimestampMs", "isAigc")
 PHOTOS_ONLY = ("title", "photoCoverIndex", "autoAddMusic")
@@ -34,6 +34,7 @@ def notes(content: Content, chosen: Mapping[str, Any]) -> list[str]:
         found.append("A draft is not public: finish it in TikTok's app, where it waits in the inbox.")
     if video and draft and content.text:
         found.append("TikTok takes no caption with a draft: paste it when you finish the post in the app.")
+    found.extend(_left_off(content, chosen))
     idle = [key for key in chosen if not _counts(key, video=video, draft=draft)]
     if idle and content.media:
         kind = f"{'draft' if draft else 'post'} of {'a video' if video else 'photos'}"
@@ -49,6 +50,16 @@ def notes(content: Content, chosen: Mapping[str, Any]) -> list[str]:
     if any(item.alt for item in content.media):
         found.append("TikTok takes no alt texts.")
     return found
+
+
+def _left_off(content: Content, chosen: Mapping[str, Any]) -> list[str]:
+    """What others may not do with a direct post because nobody switched it on."""
+    if is_draft(chosen) or not content.media:
+        return []
+    known = list(INTERACTIONS.values()) if content.has_video else [INTERACTIONS["comment"]]
+    off = [option for option in known if option not in chosen]
+    what = "Comments, duets and stitches are" if content.has_video else "Comments are"
+    return [f"{what} off unless switched on; not given: {', '.join(off)} (false allows it)."] if off else []
 
 
 def _counts(key: str, *, video: bool, draft: bool) -> bool:

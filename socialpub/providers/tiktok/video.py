@@ -12,7 +12,8 @@ from socialpub.providers.outcomes import Done, Outcome
 from socialpub.providers.responses import text_at
 from socialpub.providers.tiktok import chunk_put, chunks, limits
 from socialpub.providers.tiktok.client import call
-from socialpub.providers.tiktok.creator import INTERACTIONS, disabled
+from socialpub.providers.tiktok.creator import disabled
+from socialpub.providers.tiktok.options import INTERACTIONS
 
 
 def init_video(job: Job, section: TikTokSection) -> Outcome:

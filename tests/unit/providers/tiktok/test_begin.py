@@ -83,6 +83,7 @@ def test_a_direct_video_says_everything_the_owner_said_and_both_brand_marks() ->
     chosen = {
         "privacyLevel": "SELF_ONLY",
         "disableComment": True,
+        "disableStitch": False,
         "videoCoverTimestampMs": 1500,
         "brandOrganicToggle": True,
         "isAigc": True,
@@ -153,6 +154,26 @@ def test_an_upload_host_that_is_not_listed_holds_all_uploads_and_fails_no_post()
 def test_a_task_that_is_not_named_is_no_answer(data: dict[str, str]) -> None:
     with pytest.raises(NoAnswer):
         run("init_video", Script(ok(**data)))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "creator_off", "off"),
+    [
+        ({}, [], {"comment", "duet", "stitch"}),
+        ({"disableComment": False}, [], {"duet", "stitch"}),
+        ({"disableComment": False, "disableDuet": False, "disableStitch": False}, [], set()),
+        ({"disableComment": False, "disableDuet": False, "disableStitch": False}, ["duet"], {"duet"}),
+        ({"disableComment": True, "disableDuet": False}, [], {"comment", "stitch"}),
+    ],
+)
+def test_what_others_may_do_is_off_unless_it_was_switched_on(
+    chosen: dict[str, bool], creator_off: list[str], off: set[str]
+) -> None:
+    memo = {"creator": {"username": "demo.owner", "levels": [], "off": creator_off}}
+    script = Script(ok(**TASK))
+    run("init_video", script, options={"privacyLevel": "SELF_ONLY", **chosen}, memo=memo)
+    info = script.calls[0].json["post_info"]
+    assert {name for name in ("comment", "duet", "stitch") if info[f"disable_{name}"]} == off
 
 
 # --- every refusal ---------------------------------------------------------------------------------------------------

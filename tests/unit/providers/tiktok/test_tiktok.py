@@ -169,8 +169,20 @@ def test_what_will_be_left_out_is_said_beforehand(
 
 
 def test_nothing_is_noted_about_a_plain_post(tiktok: TikTok) -> None:
-    assert tiktok.notes(Content("Hello", (video(),)), {**DIRECT, "isAigc": True}) == []
-    assert tiktok.notes(Content("Hello", (photo(),)), {**DIRECT, "title": "Views"}) == []
+    chosen = {**DIRECT, "disableComment": False, "disableDuet": True, "disableStitch": True}
+    assert tiktok.notes(Content("Hello", (video(),)), {**chosen, "isAigc": True}) == []
+    assert tiktok.notes(Content("Hello", (photo(),)), {**DIRECT, "disableComment": True, "title": "Views"}) == []
+
+
+def test_it_is_said_beforehand_what_others_may_not_do_with_a_post(tiktok: TikTok) -> None:
+    (note,) = tiktok.notes(Content("Hello", (video(),)), {**DIRECT, "disableDuet": False})
+    assert note == (
+        "Comments, duets and stitches are off unless switched on; not given: disableComment, disableStitch "
+        "(false allows it)."
+    )
+    (note,) = tiktok.notes(Content("Hello", (photo(),)), DIRECT)
+    assert note == "Comments are off unless switched on; not given: disableComment (false allows it)."
+    assert not any("off" in note for note in tiktok.notes(Content("Hello", (video(),)), {"mode": "draft"}))
 
 
 # --- tokens ----------------------------------------------------------------------------------------------------------

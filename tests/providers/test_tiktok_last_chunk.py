@@ -120,6 +120,37 @@ def test_a_worker_that_died_in_the_middle_left_one_task_behind(env: Environment,
     successor.process.close()
 
 
+@pytest.mark.parametrize("tried", [0, 1], ids=["in the first try", "in the second"])
+@pytest.mark.parametrize("arrived", [True, False], ids=["it arrived", "it did not"])
+def test_a_worker_that_dies_says_nothing_untrue(env: Environment, arrived: bool, tried: int) -> None:
+    env.world.tiktok.count_lag_seconds = LAGS["half an hour late"]
+    if tried:
+        CUT_BEFORE["503"](env.world.tiktok.next("upload_chunk"))
+    calls = 0
+
+    def dies(request: httpx2.Request) -> None:
+        nonlocal calls
+        if env.transport.endpoint_of(request) == "upload_chunk":
+            calls += 1
+            if calls > tried:
+                env.transport.before_call = env.transport.after_call = None
+                raise ProcessKilled
+
+    setattr(env.transport, "after_call" if arrived else "before_call", dies)
+    played, chosen = story_of("tiktok", "film")
+    post = begin(env, played, chosen, played.connect(env.rt, env.world))
+    with pytest.raises(ProcessKilled):
+        drain(env.rt, env.clock)
+    env.rt.process.close()
+    successor = grid_appliance(env.folder, env.clock, env.rt.http)
+    drain(successor, env.clock)
+    assert_the_outcome_is_true(successor, env.world, played, post)
+    assert state_of(successor, post) in (State.PUBLISHED, State.UNCONFIRMED)
+    assert len(env.world.tiktok.tasks.all) == 1
+    successor.db.close()
+    successor.process.close()
+
+
 @pytest.mark.parametrize("first", ["503", "an unreadable 200", "a time-out", "403"])
 def test_a_profile_that_is_disconnected_during_the_last_chunk_leaves_it_open(env: Environment, first: str) -> None:
     played, chosen = story_of("tiktok", "film")

@@ -55,7 +55,7 @@ def _in_inbox(job: Job) -> Outcome:
         return Done(job.memo) if is_draft(job.options) else Published(None)
     memo = {**job.memo, "notes": [*notes, INBOX_NOTE]}
     if not is_draft(job.options):
-        return Wait(0.0, INBOX_NOTE, memo)
+        return Wait(1.0, INBOX_NOTE, memo)
     job.trace.message = INBOX_NOTE
     return Done(memo)
 
@@ -73,7 +73,7 @@ def _missing_end(job: Job, task: TaskStatus) -> Outcome | None:
     if counted != task.uploaded_bytes:
         since = now
     if now - since >= SETTLED_SECONDS:
-        message = f"{count} Its upload has lapsed, so this video can not be posted any more: create the post again."
+        message = f"{upload['watched']} {count} Its upload has lapsed: nothing was posted. Create the post again."
         return Refused(message, "upload_failed", verdict=True)
     return Wait(_pause(job), reason, {**job.memo, "upload": {**upload, "short": [since, task.uploaded_bytes]}})
 

@@ -1,7 +1,6 @@
 """Sending one chunk to the address that TikTok named for it.
 
-The upload host answers with a bare status. A page in its place comes from something in between and proves nothing, and
-so does a success that says nothing about the progress.
+The upload host answers with a bare status; a page in its place comes from something in between and proves nothing.
 """
 
 import re
@@ -36,7 +35,7 @@ def put(job: Job, cut: chunks.Chunks, index: int) -> HttpResponse:
         raise NoAnswer(
             f"Something between here and TikTok's upload host answered in its place (HTTP {code}).", code=str(code)
         )
-    if response.ok and (code not in TAKEN or _is_doubtful(response)):
+    if response.ok and code not in TAKEN:
         raise NoAnswer(f"TikTok's upload host answered in a way that it does not document (HTTP {code}).")
     return response
 
@@ -61,10 +60,10 @@ def progress(job: Job, sent: int, **more: object) -> Memo:
     return {**job.memo, "upload": {**job.memo["upload"], "sent": sent, "tries": 0, **more}}
 
 
+def is_doubtful(response: HttpResponse) -> bool:
+    """Whether a success may be another's: it has words, but not a word on the progress."""
+    return bool(response.body.strip()) and "content-range" not in response.headers
+
+
 def _is_page(response: HttpResponse) -> bool:
     return "html" in response.headers.get("content-type", "").lower() or PAGE.match(response.body) is not None
-
-
-def _is_doubtful(response: HttpResponse) -> bool:
-    """With words, but without a word on the progress."""
-    return bool(response.body.strip()) and "content-range" not in response.headers

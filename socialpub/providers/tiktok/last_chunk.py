@@ -37,7 +37,7 @@ def send_last(job: Job, section: TikTokSection) -> Outcome:
         response = chunk_put.put(job, cut, cut.count - 1)
     except NoAnswer as error:
         return _as_tiktok_counts(job, section, cut, error.message)
-    if response.status in chunk_put.TAKEN:
+    if response.status in chunk_put.TAKEN and not chunk_put.is_doubtful(response):
         job.trace.message = "TikTok has the whole video."
         return Done(chunk_put.progress(job, cut.count, out=True))
     said = f"TikTok's upload host answered the end of the video with HTTP {response.status}."
@@ -58,7 +58,7 @@ def _as_tiktok_counts(job: Job, section: TikTokSection, cut: chunks.Chunks, said
         counted = status.count_of(task, cut.total_bytes)
     if job.unknown_before:
         job.trace.message = f"{said} {counted} It is watched until its upload has lapsed."
-        return Done(chunk_put.progress(job, cut.count - 1, out=True, watched=True))
+        return Done(chunk_put.progress(job, cut.count - 1, out=True, watched=said))
     return Unknown(f"{said} {counted}", code, chunk_put.progress(job, cut.count - 1, out=True))
 
 

@@ -271,7 +271,7 @@ def test_after_the_first_try_it_stays_open_and_after_the_second_it_is_watched(
     second = run("send_last", script, LONG, memo=first.memo, unknown_before=True)
     assert script.asked == [chunk(5), STATUS], "the same bytes, to the same task"
     assert isinstance(second, Done)
-    assert second.memo["upload"]["watched"] is True
+    assert second.memo["upload"]["watched"]
 
 
 def test_how_much_tiktok_has_is_said() -> None:
@@ -284,6 +284,7 @@ def test_how_much_tiktok_has_is_said() -> None:
 def test_a_success_in_words_of_somebody_else_is_not_believed() -> None:
     doubtful = HttpResponse(200, {}, b"welcome")
     assert isinstance(run("send_last", Script(doubtful, received(5 * CHUNK)), LONG, memo=opened(5)), Unknown)
+    assert isinstance(run("send_chunks", Script(received(4 * CHUNK), doubtful), LONG, memo=opened(4)), Done)
     certain = HttpResponse(201, {"content-range": f"bytes 0-{SIZE}/{SIZE}"}, b"{}")
     assert isinstance(run("send_last", Script(certain), LONG, memo=opened(5)), Done)
 
@@ -303,7 +304,7 @@ def test_a_new_task_is_begun_only_when_no_try_of_the_last_chunk_can_have_left() 
         assert script.asked == [STATUS], "the address is not used any more"
     watched = run("send_last", Script(received(5 * CHUNK)), LONG, memo=never_sent, unknown_before=True)
     assert isinstance(watched, Done)
-    assert watched.memo["upload"]["watched"] is True
+    assert watched.memo["upload"]["watched"]
 
 
 def test_an_address_that_is_not_allowed_any_more_holds_no_post_that_may_be_out() -> None:

@@ -53,6 +53,9 @@ DRAFT = {"mode": "draft"}
 PUBLISHED, FAILED = State.PUBLISHED, State.FAILED
 INIT = ("the app's cap", "the account's cap", "banned", "scope missing")
 STATUS = ("scope missing", "unknown publish_id")
+NOT_TIKTOKS = {"413": PUBLISHED}
+"""An empty body is none of TikTok's; the call is made again."""
+
 LAST_CHUNK = {
     # A refusal of the last chunk may come after its effect: the same bytes are sent to the same task once more.
     **dict.fromkeys(("400", "403", "404", "413"), PUBLISHED),
@@ -74,7 +77,10 @@ TIKTOK = Network(
             "status_fetch#2",
             every_fault=True,
             own={"creator_info": INIT, "video_init": INIT, "status_fetch": STATUS},
-            otherwise={"upload_chunk": LAST_CHUNK},
+            otherwise={
+                **dict.fromkeys(("creator_info", "video_init", "status_fetch"), NOT_TIKTOKS),
+                "upload_chunk": LAST_CHUNK,
+            },
         ),
         "film in chunks": Story(
             large_film,

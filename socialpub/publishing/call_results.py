@@ -52,9 +52,12 @@ def of_unusable(delivery: Delivery, profile: Profile) -> Result | None:
     """What it means that nothing can be sent for this profile; None when it can."""
     match profile.status:
         case ProfileStatus.DISCONNECTED:
+            if delivery.may_be_public:
+                return _not_readable("The profile was disconnected.")
             how = remedies.reconnect(profile.provider)
-            message = f"The profile was disconnected. Connect the account again (`{how}`) and create the post anew."
-            return not_sendable(delivery, message)
+            return Refused(
+                f"The profile was disconnected. Connect the account again (`{how}`) and create the post anew."
+            )
         case ProfileStatus.REAUTH_REQUIRED:
             return NeedsOwner(owner_wait.reason(profile))
         case _:

@@ -119,7 +119,8 @@ def _update_holds(
     step that it went well. A run that shows nothing gives its turn as the probe back."""
     if committing and (isinstance(result, Done | Published) or (_is_refusal(result) and run.answered)):
         _release(tx, delivery.provider, holds.PUBLISHING)
-    if asked and run.answered and not isinstance(result, Held | Retry | Limited | NeedsOwner):
+    told = isinstance(result, Done | More | Again | Wait | Missing | Published)
+    if asked and (told or (run.answered and isinstance(result, Refused | Undecidable))):
         _release(tx, delivery.provider, holds.QUESTIONS)
     if isinstance(result, Done | More) and not asked:
         _release(tx, delivery.provider, scopes[-1])

@@ -196,7 +196,7 @@ class Story:
     after: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     read_back_by: str | None = None
-    """The endpoint that tells what became of the commit; None: the network has none."""
+    """The call that tells what became of the commit; None: the network has none."""
     every_fault: bool = False
     """One story of each network meets all of the shared ones, the others one for each meaning."""
     own: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

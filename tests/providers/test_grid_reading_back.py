@@ -56,7 +56,7 @@ def test_the_question_meets_a_fault(env: Environment, network: str, story: str, 
     getattr(env.world.networks[network].next(chosen.commit), verb)()
     assert chosen.read_back_by is not None
     fault_met = played.fault(fault)
-    fault_met.apply(env, network, Call(chosen.read_back_by))
+    fault_met.apply(env, network, Call.of(chosen.read_back_by))
     drain(env.rt, env.clock)
     assert_the_outcome_is_true(env.rt, env.world, played, post)
     answered = fault_met.means in ANSWERED_IN_THE_END and (network, fault) not in NO_ANSWER

@@ -263,3 +263,13 @@ def test_tiktok_can_be_told_to_keep_its_refresh_token(world: World, web: TestCli
     form = APP | {"grant_type": "refresh_token", "refresh_token": granted["refreshToken"]}
     for _ in range(2):
         assert web.post("/tiktok/v2/oauth/token/", data=form).json()["refresh_token"] == granted["refreshToken"]
+
+
+def test_arranged_errors_of_the_token_endpoint_have_its_flat_form(world: World, web: TestClient) -> None:
+    world.tiktok.next("token").fails_with(500)
+    answer = web.post("/tiktok/v2/oauth/token/", data={"grant_type": "refresh_token"})
+    assert (answer.status_code, answer.json()["error"]) == (500, "server_error")
+    world.tiktok.next("token").rate_limited(30, "retry-after")
+    limited = web.post("/tiktok/v2/oauth/token/", data={"grant_type": "refresh_token"})
+    assert (limited.status_code, limited.json()["error"]) == (429, "rate_limit_exceeded")
+    assert limited.headers["retry-after"] == "30"

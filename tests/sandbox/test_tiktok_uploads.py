@@ -208,3 +208,41 @@ def test_five_drafts_may_wait(world: World, tiktok: TikTokClient, clock: HandClo
     clock.forward(86400)
     tiktok.token = TikTokClient(tiktok.web, world).token
     assert error_code(tiktok.draft()) == "ok"
+
+
+def test_the_count_of_bytes_can_be_told_to_lag(world: World, tiktok: TikTokClient, clock: HandClock) -> None:
+    world.tiktok.count_lag_seconds = 600
+    begun = tiktok.begin()
+    assert tiktok.put(begun, MP4).status_code == 201
+    clock.forward(599)
+    for _ in range(5):
+        assert tiktok.status(publish_id(begun)) == {"status": "PROCESSING_UPLOAD", "uploaded_bytes": 0}
+    assert tiktok.put(begun, MP4).status_code == 416
+    clock.forward(1)
+    assert tiktok.status(publish_id(begun))["uploaded_bytes"] == len(MP4)
+    clock.forward(30)
+    assert tiktok.status(publish_id(begun))["status"] == "PUBLISH_COMPLETE"
+
+
+def test_a_direct_post_can_be_told_to_end_in_the_inbox(world: World, tiktok: TikTokClient, clock: HandClock) -> None:
+    world.tiktok.next_fate("inbox")
+    begun = tiktok.post()
+    clock.forward(30)
+    assert tiktok.status(begun)["status"] == "SEND_TO_USER_INBOX"
+    assert world.tiktok.posts == []
+    world.tiktok.tasks.finish_draft(begun)
+    assert len(world.tiktok.posts) == 1
+
+
+def test_another_upload_host_can_be_named(world: World, tiktok: TikTokClient) -> None:
+    world.tiktok.upload_host = "open-upload-xx.example"
+    assert tiktok.begin().json()["data"]["upload_url"].startswith("https://open-upload-xx.example/")
+
+
+@pytest.mark.parametrize("status", [403, 410, 416])
+def test_a_chunk_can_be_refused_although_it_was_taken(world: World, tiktok: TikTokClient, status: int) -> None:
+    world.tiktok.next("upload_chunk").fails_with(status, "", after_effect=True)
+    begun = tiktok.begin()
+    answer = tiktok.put(begun, MP4)
+    assert (answer.status_code, answer.content) == (status, b"")
+    assert tiktok.status(publish_id(begun))["uploaded_bytes"] == len(MP4)

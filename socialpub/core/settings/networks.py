@@ -38,6 +38,41 @@ def _check_file_name(name: str) -> str:
     return name
 
 
+TIKTOK_SCOPES = (
+    "user.info.basic",
+    "user.info.profile",
+    "user.info.stats",
+    "video.list",
+    "video.publish",
+    "video.upload",
+)
+TIKTOK_SCOPES_NEEDED = (
+    "a list of TikTok's permissions: user.info.basic, video.publish or video.upload or both, and, where the app has "
+    "them, video.list, user.info.profile, user.info.stats"
+)
+
+
+def _check_scope(name: str) -> str:
+    if name not in TIKTOK_SCOPES:
+        raise ValueError(f"{name!r} is not one of {', '.join(TIKTOK_SCOPES)}")
+    return name
+
+
+def _check_scopes(names: tuple[str, ...]) -> tuple[str, ...]:
+    if "user.info.basic" not in names:
+        raise ValueError("must hold user.info.basic, which says whose account it is")
+    if not {"video.publish", "video.upload"} & set(names):
+        raise ValueError("must hold video.publish (direct posts) or video.upload (drafts), or nothing can be posted")
+    return tuple(dict.fromkeys(names))
+
+
+TikTokScopes = Annotated[
+    tuple[Annotated[str, AfterValidator(_check_scope)], ...],
+    BeforeValidator(_read_list),
+    AfterValidator(_check_scopes),
+]
+
+
 class NetworkSection(Section):
     """One network's app credentials and addresses. Each network adds its own name for the app's id."""
 
@@ -106,8 +141,11 @@ class TikTokSection(NetworkSection):
     api_url: BaseUrl = Field(default=OWN_API_URL, description=AN_API_URL)
     authorize_url: Url = Field(default="https://www.tiktok.com/v2/auth/authorize/", description=A_CONSENT_PAGE)
     upload_hosts: UploadHosts = Field(
-        default=("open-upload.tiktokapis.com", "upload.*.tiktokapis.com"),
+        default=("*.tiktokapis.com",),
         description=HOSTS,
+    )
+    scopes: TikTokScopes = Field(
+        default=("user.info.basic", "video.publish", "video.upload"), description=TIKTOK_SCOPES_NEEDED
     )
     pkce: bool = Field(default=True, description="true or false")
     verification_file: Annotated[str, AfterValidator(_check_file_name)] = Field(

@@ -30,7 +30,7 @@ class TikTok:
         return options.merge(stored, own)
 
     def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
-        return check.problems(content, options, account)
+        return check.problems(content, options, account, self.section.scopes)
 
     def notes(self, content: Content, options: Mapping[str, Any]) -> list[str]:
         return check.notes(content, options)

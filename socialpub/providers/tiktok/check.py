@@ -7,19 +7,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from socialpub.providers.content import Account, Content, MediaFile, Problem, utf16_units
-from socialpub.providers.tiktok import limits
-from socialpub.providers.tiktok.options import DIRECT, DRAFT, contradictions, is_draft
+from socialpub.providers.tiktok import limits, remedies
+from socialpub.providers.tiktok.options import DIRECT, DRAFT, INTERACTIONS, contradictions, is_draft
 
 VIDEO_ONLY = ("disableDuet", "disableStitch", "videoCoverTimestampMs", "isAigc")
 PHOTOS_ONLY = ("title", "photoCoverIndex", "autoAddMusic")
 KEPT_IN_PHOTO_DRAFTS = ("mode", "title", "photoCoverIndex")
 
 
-def problems(content: Content, chosen: Mapping[str, Any], account: Account) -> list[Problem]:
-    """Everything about this post that TikTok would refuse."""
+def problems(content: Content, chosen: Mapping[str, Any], account: Account, asked: Sequence[str] = ()) -> list[Problem]:
+    """Everything about this post that TikTok would refuse. `asked`: the scopes that accounts are connected with."""
     return [
         *contradictions(chosen),
-        *_scope(chosen, account),
+        *_scope(chosen, account, asked),
         *_media(content.media),
         *_text(content, chosen),
         *_cover(content.media, chosen),
@@ -34,6 +34,7 @@ def notes(content: Content, chosen: Mapping[str, Any]) -> list[str]:
         found.append("A draft is not public: finish it in TikTok's app, where it waits in the inbox.")
     if video and draft and content.text:
         found.append("TikTok takes no caption with a draft: paste it when you finish the post in the app.")
+    found.extend(_left_off(content, chosen))
     idle = [key for key in chosen if not _counts(key, video=video, draft=draft)]
     if idle and content.media:
         kind = f"{'draft' if draft else 'post'} of {'a video' if video else 'photos'}"
@@ -51,18 +52,29 @@ def notes(content: Content, chosen: Mapping[str, Any]) -> list[str]:
     return found
 
 
+def _left_off(content: Content, chosen: Mapping[str, Any]) -> list[str]:
+    """What others may not do with a direct post because nobody switched it on."""
+    if is_draft(chosen) or not content.media:
+        return []
+    known = list(INTERACTIONS.values()) if content.has_video else [INTERACTIONS["comment"]]
+    off = [option for option in known if option not in chosen]
+    what = "Comments, duets and stitches are" if content.has_video else "Comments are"
+    return [f"{what} off unless switched on; not given: {', '.join(off)} (false allows it)."] if off else []
+
+
 def _counts(key: str, *, video: bool, draft: bool) -> bool:
     if video:
         return key == "mode" if draft else key not in PHOTOS_ONLY
     return key in KEPT_IN_PHOTO_DRAFTS if draft else key not in VIDEO_ONLY
 
 
-def _scope(chosen: Mapping[str, Any], account: Account) -> list[Problem]:
+def _scope(chosen: Mapping[str, Any], account: Account, asked: Sequence[str]) -> list[Problem]:
     scope = limits.SCOPE_DRAFT if is_draft(chosen) else limits.SCOPE_DIRECT
     if not account.scopes or scope in account.scopes:
         return []
     mode = DRAFT if is_draft(chosen) else DIRECT
-    message = f'mode "{mode}" needs the permission {scope}, which was not granted; connect the account again.'
+    remedy = remedies.how_to_grant(scope, asked)
+    message = f'mode "{mode}" needs the permission {scope}, which was not granted; {remedy}.'
     return [Problem(("profiles",), message)]
 
 

@@ -11,7 +11,7 @@ from socialpub.providers.error_table import Reason, Rejection
 from socialpub.providers.errors import Rejected
 from socialpub.providers.job import Job
 from socialpub.providers.responses import json_object, object_at
-from socialpub.providers.tiktok import limits
+from socialpub.providers.tiktok import limits, remedies
 from socialpub.providers.tiktok.errors import TABLE, read_error
 from socialpub.providers.tiktok.options import is_draft
 
@@ -42,15 +42,16 @@ def call(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> d
         return object_at(json_object(response), "data")
     rejection = TABLE.classify(response)
     if rejection.reason is Reason.SCOPE_MISSING:
-        rejection = _scope_missing(job, rejection)
+        rejection = _scope_missing(job, section, rejection)
     raise CallRefused(rejection)
 
 
-def _scope_missing(job: Job, rejection: Rejection) -> Rejection:
+def _scope_missing(job: Job, section: TikTokSection, rejection: Rejection) -> Rejection:
     """The other way of publishing may remain: then the connection is kept."""
     missing, other = limits.SCOPE_DIRECT, limits.SCOPE_DRAFT
     if is_draft(job.options):
         missing, other = other, missing
     scopes = job.account.scopes
-    message = f"The connection lacks TikTok's permission {missing}: connect the account again and grant it."
+    remedy = remedies.how_to_grant(missing, section.scopes)
+    message = f"The connection lacks TikTok's permission {missing}: {remedy} and grant it."
     return replace(rejection, message=message, reauth=bool(scopes) and other not in scopes)

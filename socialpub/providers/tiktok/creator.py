@@ -10,8 +10,7 @@ from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Done, Outcome, Refused
 from socialpub.providers.responses import positive_int_at, text_at
 from socialpub.providers.tiktok.client import call
-
-INTERACTIONS = ("comment", "duet", "stitch")
+from socialpub.providers.tiktok.options import INTERACTIONS
 
 
 def creator_info(job: Job, section: TikTokSection) -> Outcome:
@@ -43,5 +42,6 @@ def creator_info(job: Job, section: TikTokSection) -> Outcome:
 
 
 def disabled(job: Job, name: str) -> bool:
-    """Whether `comment`, `duet` or `stitch` stays off: as chosen, and where the creator's own settings say so."""
-    return bool(job.options.get(f"disable{name.capitalize()}")) or name in job.memo.get("creator", {}).get("off", ())
+    """Whether `comment`, `duet` or `stitch` stays off: unless it was switched on, and where the creator's own settings
+    say so. TikTok's guidelines want all of them off at first."""
+    return bool(job.options.get(INTERACTIONS[name], True)) or name in job.memo.get("creator", {}).get("off", ())

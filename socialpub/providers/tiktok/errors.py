@@ -1,19 +1,16 @@
 """TikTok's refusals, row by row: its error codes when it is called, and its reasons when a task failed.
 
-Codes decide, never the HTTP status or the wording: refusals come with status 200 too.
+Codes decide, never the HTTP status or the wording: refusals come with status 200 too, and what names no code was not
+written by TikTok.
 """
 
 from datetime import datetime
 
-from socialpub.providers.error_table import NOT_4XX, Action, ErrorBody, ErrorRow, ErrorTable, Reason
-from socialpub.providers.responses import HttpResponse, json_object, object_at, seconds_in_header, shortened, text_at
+from socialpub.providers.error_table import Action, ErrorBody, ErrorRow, ErrorTable, Reason
+from socialpub.providers.responses import HttpResponse, json_object, object_at, shortened, text_at
+from socialpub.providers.tiktok.retry_after import retry_after
 
 DAY_SECONDS = 24 * 3600.0
-MIN_PAUSE_SECONDS = 60.0
-"""TikTok's windows are a minute long and it names no time."""
-
-NO_CODE = ""
-"""Stands for the code of a response without one: something in between may have answered."""
 SCOPE_CODES = frozenset({"scope_not_authorized", "scope_permission_missed"})
 UNKNOWN_TASK = frozenset({"invalid_publish_id", "token_not_authorized_for_specified_publish_id"})
 INVALID = frozenset({"invalid_param", "invalid_params"})
@@ -35,10 +32,8 @@ TOO_MANY_POSTS = ErrorRow(
 
 ROWS: tuple[ErrorRow, ...] = (
     ErrorRow(RATE_LIMITED, codes={"rate_limit_exceeded"}, action=Action.WAIT),
-    ErrorRow(RATE_LIMITED, {429}, {NO_CODE}, action=Action.WAIT),
     # The token, and the app.
     ErrorRow(NOT_ACCEPTED, codes={"access_token_invalid"}, action=Action.REFRESH),
-    ErrorRow(NOT_ACCEPTED, {401}, {NO_CODE}, action=Action.REFRESH),
     ErrorRow(codes=SCOPE_CODES, reason=Reason.SCOPE_MISSING),
     ErrorRow("The TikTok app has reached its number of posting accounts for 24 hours (5 while it is not audited).",
              codes={"reached_active_user_cap"}, action=Action.HOLD_APP),
@@ -62,9 +57,8 @@ ROWS: tuple[ErrorRow, ...] = (
              codes={"invalid_publish_id"}),
     ErrorRow("TikTok says that the post's publish_id belongs to another account: look at the profile.",
              codes={"token_not_authorized_for_specified_publish_id"}),
-    # TikTok's own faults, and what comes from something in between: it may have happened all the same.
+    # TikTok's own faults: it may have happened all the same.
     ErrorRow(codes={"ok", "internal_error"}, action=Action.NO_ANSWER),
-    ErrorRow(statuses=NOT_4XX | {408}, codes={NO_CODE}, action=Action.NO_ANSWER),
     ErrorRow(statuses=frozenset(range(500, 1000)), action=Action.NO_ANSWER),
 )  # fmt: skip
 UNLISTED = ErrorRow()
@@ -101,14 +95,14 @@ def read_error(response: HttpResponse) -> ErrorBody:
     return ErrorBody(
         shortened(text_at(error, "message")),
         code,
-        {code or NO_CODE},
+        {code} if code else frozenset(),
         request_id=text_at(error, "log_id") or text_at(error, "logid"),
+        own_form=code is not None,
     )
 
 
 def _wait_seconds(response: HttpResponse, _: ErrorBody, __: datetime | None) -> float | None:
-    named = seconds_in_header(response, "retry-after")
-    return None if named is None else max(named, MIN_PAUSE_SECONDS)
+    return retry_after(response)
 
 
 def _message(row: ErrorRow, status: int, body: ErrorBody, _: float | None) -> str:

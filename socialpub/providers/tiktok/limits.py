@@ -31,6 +31,8 @@ CHUNK_BYTES = 10_000_000
 """A chunk has 5 to 64 MB, the last one up to 128. Whether MB are decimal is not said; this is right either way."""
 UPLOAD_SECONDS = 3600
 """How long an upload address lives."""
+UPLOAD_MARGIN_SECONDS = 60
+"""An upload does not begin in the last moment of its address (caution of ours)."""
 
 PHOTOS = 35
 PHOTO = ImageLimits(

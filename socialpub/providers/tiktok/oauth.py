@@ -1,7 +1,7 @@
 """TikTok's side of tokens: who an account is, fresh tokens, giving them back.
 
 Answers are judged by their body: TikTok puts errors into answers with status 200. Of the two shapes (an envelope for
-data, a flat one for tokens) each endpoint has one.
+data, a flat one for tokens) each endpoint has one; what has another one was not written by TikTok and is no answer.
 """
 
 import hashlib
@@ -18,14 +18,13 @@ from socialpub.providers.responses import (
     json_object,
     object_at,
     positive_int_at,
-    seconds_in_header,
     shortened,
     text_at,
 )
 from socialpub.providers.tiktok import limits
 from socialpub.providers.tiktok.errors import SCOPE_CODES, read_error
+from socialpub.providers.tiktok.retry_after import retry_after
 
-SCOPES = (limits.SCOPE_BASIC, limits.SCOPE_DIRECT, limits.SCOPE_DRAFT)
 BASIC_FIELDS = ("open_id", "union_id", "display_name", "avatar_url")
 PROFILE_FIELDS = ("username",)
 
@@ -59,7 +58,7 @@ class TikTokOAuth:
         query = {
             "client_key": self._section.client_key,
             "response_type": "code",
-            "scope": ",".join(SCOPES),
+            "scope": ",".join(self._section.scopes),
             "redirect_uri": redirect_uri,
             "state": state,
         }
@@ -110,7 +109,7 @@ class TikTokOAuth:
     def revoke(self, http: Http, access_token: str, refresh_token: str | None) -> None:  # noqa: ARG002
         """Take the whole grant back; TikTok wants the access token for it."""
         response = _post(http, self._section, "revoke", {"token": access_token})
-        if not response.ok or text_at(json_object(response), "error"):
+        if not response.ok or not _says_nothing(response):
             raise _token_error(response, "revoke the account's access")
 
     def missing_scopes(self, scopes: frozenset[str]) -> list[str]:
@@ -119,8 +118,10 @@ class TikTokOAuth:
         uses = (
             (limits.SCOPE_DIRECT, 'posts with mode "direct" are not possible'),
             (limits.SCOPE_DRAFT, 'drafts (mode "draft") are not possible'),
+            (limits.SCOPE_LIST, "TikTok does not tell the exact links of posts"),
         )
-        return [f"{scope} was not granted: {use}." for scope, use in uses if scope not in scopes]
+        asked = self._section.scopes
+        return [f"{scope} was not granted: {use}." for scope, use in uses if scope in asked and scope not in scopes]
 
     def can_publish(self, scopes: frozenset[str]) -> bool:
         return not scopes or not scopes.isdisjoint({limits.SCOPE_DIRECT, limits.SCOPE_DRAFT})
@@ -132,6 +133,17 @@ def _post(http: Http, section: TikTokSection, endpoint: str, form: Mapping[str, 
         "client_secret": section.client_secret.get_secret_value(),
     }
     return http.call("POST", f"{section.api_url}/v2/oauth/{endpoint}/", form={**credentials, **form})
+
+
+def _says_nothing(response: HttpResponse) -> bool:
+    """An empty body, or an object without an error: TikTok's yes to a revocation."""
+    if not response.body.strip():
+        return True
+    try:
+        found = response.json()
+    except NoAnswer:
+        return False
+    return isinstance(found, dict) and not found.get("error")
 
 
 def _tokens(response: HttpResponse, doing: str, *, login: bool = False) -> Tokens:
@@ -156,17 +168,16 @@ def _data(response: HttpResponse) -> dict[str, Any]:
     if code == "ok" and status < 400:
         return object_at(json_object(response), "data")
     about: dict[str, Any] = {"code": code, "request_id": body.request_id}
-    quoted = body.message or code or f"HTTP {status}"
-    if code == "rate_limit_exceeded" or status == 429:
-        wait = seconds_in_header(response, "retry-after")
-        raise Throttled("TikTok's rate limit is reached.", retry_after_seconds=wait, **about)
+    if code in (None, "ok", "internal_error") or status >= 500:
+        raise NoAnswer(f"TikTok gave no usable answer (HTTP {status}).", **about)
+    quoted = body.message or code
+    if code == "rate_limit_exceeded":
+        raise Throttled("TikTok's rate limit is reached.", retry_after_seconds=retry_after(response), **about)
     if code in SCOPE_CODES:
         message = f"TikTok wants a permission that was not granted: {quoted}. Connect the account again."
         raise Rejected(message, status=status, reauth=True, **about)
-    if code == "access_token_invalid" or status == 401:
+    if code == "access_token_invalid":
         raise AuthExpired("TikTok does not accept the access token.", **about)
-    if code in (None, "ok", "internal_error") or status >= 500:
-        raise NoAnswer(f"TikTok gave no usable answer (HTTP {status}).", **about)
     raise Rejected(f"TikTok refused: {quoted} ({code}).", status=status, **about)
 
 
@@ -175,11 +186,10 @@ def _token_error(response: HttpResponse, doing: str, *, login: bool = False) -> 
     found = json_object(response)
     code = text_at(found, "error")
     about: dict[str, Any] = {"code": code, "request_id": text_at(found, "log_id")}
-    if response.status == 429:
-        wait = seconds_in_header(response, "retry-after")
-        return Throttled("TikTok's rate limit is reached.", retry_after_seconds=wait, **about)
-    if code is None or code in PASSING_FAULTS:
+    if code is None or code in PASSING_FAULTS or response.status >= 500:
         return NoAnswer(f"TikTok could not {doing} (HTTP {response.status}).", **about)
+    if response.status == 429 or code == "rate_limit_exceeded":
+        return Throttled("TikTok's rate limit is reached.", retry_after_seconds=retry_after(response), **about)
     why = TOKEN_FAULTS.get(code) or shortened(text_at(found, "error_description")) or code
     message = f"TikTok refused to {doing}: {why}."
     reauth = code == "invalid_grant" or (login and code in BEGIN_AGAIN)

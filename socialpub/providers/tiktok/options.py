@@ -15,6 +15,10 @@ DIRECT, DRAFT = "direct", "draft"
 PRIVATE = "SELF_ONLY"
 PRIVACY_LEVELS = ("PUBLIC_TO_EVERYONE", "MUTUAL_FOLLOW_FRIENDS", "FOLLOWER_OF_CREATOR", PRIVATE)
 
+INTERACTIONS = {"comment": "disableComment", "duet": "disableDuet", "stitch": "disableStitch"}
+"""What others may do with a post, and the option that switches it off. Off unless the post or its profile says `false`:
+TikTok's guidelines want them off at first. Photos know comments only."""
+
 TABLE: options.Table = (
     Option("mode", OptionType.CHOICE, values=(DIRECT, DRAFT)),
     Option("privacyLevel", OptionType.CHOICE, values=PRIVACY_LEVELS),

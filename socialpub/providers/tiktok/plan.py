@@ -1,7 +1,7 @@
 """The steps of a post on TikTok, and which of them makes it public.
 
-A video becomes a post with its last byte, photos with the call that names their addresses. Only a draft or a post that
-TikTok calls failed, or whose bytes certainly never all arrived, is begun anew; everything else is only observed.
+A video becomes a post with its last byte, photos with the call that names their addresses. Only a task that TikTok
+calls failed, or whose last byte certainly never left, is followed by another one; all others are only observed.
 """
 
 from collections.abc import Mapping
@@ -51,8 +51,7 @@ def plan(content: Content, chosen: Mapping[str, Any]) -> list[Step]:
 def start_over(job: Job, because: str, otherwise: Refused, *, seconds: float = 0.0) -> Again:
     """A new task from the first step on, once for this reason; then `otherwise`.
 
-    Only for tasks that TikTok calls failed, or whose last byte cannot have arrived: a new init is a second post
-    otherwise.
+    Only for tasks that TikTok calls failed, or whose last byte cannot have left: a new init is a second post otherwise.
     """
     memo = {key: value for key, value in job.memo.items() if key not in OF_ONE_TASK}
     return Again(plan(job.content, job.options)[0].name, memo, because, seconds=seconds, otherwise=otherwise)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Outcome
-from socialpub.providers.tiktok import await_outcome, creator, photos, plan, upload, video
+from socialpub.providers.tiktok import await_outcome, creator, last_chunk, photos, plan, upload, video
 from socialpub.providers.tiktok.client import CallRefused
 
 STEPS: Mapping[str, Callable[[Job, TikTokSection], Outcome]] = {
@@ -17,7 +17,7 @@ STEPS: Mapping[str, Callable[[Job, TikTokSection], Outcome]] = {
     plan.INIT_VIDEO: video.init_video,
     plan.INIT_DRAFT: video.init_draft,
     plan.SEND_CHUNKS: upload.send_chunks,
-    plan.SEND_LAST: upload.send_last,
+    plan.SEND_LAST: last_chunk.send_last,
     plan.FIT_PHOTOS: photos.fit_photos,
     plan.INIT_PHOTOS: photos.init_photos,
     plan.INIT_PHOTO_DRAFT: photos.init_photos,

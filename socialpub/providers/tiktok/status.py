@@ -54,6 +54,13 @@ def arrived(task: TaskStatus, total_bytes: int) -> bool:
     return task.uploaded_bytes is not None and task.uploaded_bytes >= total_bytes
 
 
+def count_of(task: TaskStatus, total_bytes: int) -> str:
+    """TikTok's own count, as a sentence."""
+    if task.uploaded_bytes is None:
+        return "TikTok does not say how much of the video it has."
+    return f"TikTok has {task.uploaded_bytes} of {total_bytes} bytes."
+
+
 def published(job: Job, section: TikTokSection, task: TaskStatus) -> Published:
     """The first id counts when one draft became several posts."""
     if not task.post_ids:
@@ -61,8 +68,10 @@ def published(job: Job, section: TikTokSection, task: TaskStatus) -> Published:
     post_id = task.post_ids[0]
     url = _share_url(job, section, post_id)
     username = job.memo.get("creator", {}).get("username") or job.account.username
-    if url is None and username and job.content.has_video:
-        url = f"https://www.tiktok.com/@{username}/video/{post_id}"
+    if url is None and username:
+        # That of photos stands in no document of TikTok's; people see posts under it.
+        kind = "video" if job.content.has_video else "photo"
+        url = f"https://www.tiktok.com/@{username}/{kind}/{post_id}"
     return Published(post_id, url)
 
 
@@ -77,9 +86,15 @@ def _share_url(job: Job, section: TikTokSection, post_id: str) -> str | None:
     videos = data.get("videos")
     for video in videos if isinstance(videos, list) else ():
         url = text_at(video, "share_url") if isinstance(video, Mapping) else None
-        if url is not None and str(video.get("id")) == post_id and re.fullmatch(r"https://[!-~]+", url):
+        if url is not None and str(video.get("id")) == post_id and _is_link(url, section):
             return url
     return None
+
+
+def _is_link(url: str, section: TikTokSection) -> bool:
+    """A stand-in for TikTok may show its posts by http."""
+    scheme = "https" if section.api_url == section.OWN_API_URL else "https?"
+    return re.fullmatch(rf"{scheme}://[!-~]+", url) is not None
 
 
 def _post_ids(data: Mapping[str, Any]) -> tuple[str, ...]:

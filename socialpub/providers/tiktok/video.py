@@ -8,14 +8,12 @@ from typing import Any
 from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.errors import NoAnswer
 from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Done, Outcome, Refused
+from socialpub.providers.outcomes import Done, Outcome
 from socialpub.providers.responses import text_at
-from socialpub.providers.tiktok import chunks, limits
+from socialpub.providers.tiktok import chunk_put, chunks, limits
 from socialpub.providers.tiktok.client import call
-from socialpub.providers.tiktok.creator import INTERACTIONS, disabled
-
-MARGIN_SECONDS = 60.0
-"""An upload does not begin in the last moment of its address."""
+from socialpub.providers.tiktok.creator import disabled
+from socialpub.providers.tiktok.options import INTERACTIONS
 
 
 def init_video(job: Job, section: TikTokSection) -> Outcome:
@@ -66,11 +64,12 @@ def _init(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> 
         raise NoAnswer("TikTok took the request but named no upload.", request_id=job.trace.request_id)
     complaint = chunks.complaint(address, section)
     if complaint is not None:
-        return Refused(complaint, "upload_host")
+        return chunk_put.hold(complaint)
     job.trace.message = f"publish_id {publish_id}"
     upload = {
         "address": job.seal(address),
-        "ends_at": job.now.timestamp() + limits.UPLOAD_SECONDS - MARGIN_SECONDS,
+        "ends_at": job.now.timestamp() + limits.UPLOAD_SECONDS - limits.UPLOAD_MARGIN_SECONDS,
         "sent": 0,
+        "out": False,
     }
     return Done({**job.memo, "publish_id": publish_id, "upload": upload})

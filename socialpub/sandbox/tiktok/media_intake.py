@@ -38,6 +38,7 @@ class MediaIntake:
         if task.size <= KEPT_BYTES and (data := body.data) is not None:
             self._tasks.cache.put((task.publish_id, len(task.puts)), data)
         task.received += body.size
+        task.arrivals.append((self._context.clock.now(), task.received))
         if task.received == task.size:
             self._take_chunked_video(task)
 

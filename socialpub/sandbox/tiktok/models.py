@@ -115,6 +115,8 @@ class PublishTask:
     status: str = UPLOADING
     fail_reason: str = ""
     received: int = 0
+    arrivals: list[tuple[datetime, int]] = field(default_factory=list)
+    """When so many bytes were there."""
     puts: list[ChunkPut] = field(default_factory=list)
     media: tuple[TikTokMedia, ...] = ()
     finding: str = ""
@@ -139,6 +141,10 @@ class PublishTask:
     @property
     def wants_pull(self) -> bool:
         return self.is_open and self.source == PULL_FROM_URL and self.whole_at is None and not self.fetching
+
+    def received_by(self, moment: datetime) -> int:
+        """The bytes that had come by then."""
+        return max((count for at, count in self.arrivals if at <= moment), default=0)
 
     def chunk_at(self, first: int) -> tuple[int, int]:
         """First and last index of the chunk that begins there, by the declared chunks."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from socialpub.sandbox.context import SandboxContext
+from socialpub.sandbox.faults import FaultScript
 from socialpub.sandbox.oauth import OAuthNetwork
 from socialpub.sandbox.rate_windows import SlidingWindows
 from socialpub.sandbox.reply import Reply, json_reply
@@ -12,6 +13,7 @@ from socialpub.sandbox.tiktok import error_codes
 from socialpub.sandbox.tiktok.apps import TikTokApp
 from socialpub.sandbox.tiktok.media_intake import MediaIntake
 from socialpub.sandbox.tiktok.models import PublishTask, TikTokAccount, TikTokPost
+from socialpub.sandbox.tiktok.oauth_errors import OAuthErrorReplies
 from socialpub.sandbox.tiktok.switches import TikTokSwitches
 from socialpub.sandbox.tiktok.task_store import TaskStore
 from socialpub.sandbox.tiktok.url_properties import UrlProperty, is_proved
@@ -110,7 +112,7 @@ class TikTokSandbox(OAuthNetwork[TikTokAccount, TikTokApp], TikTokSwitches):
         return self.tasks.posts
 
     def next_fate(self, fate: str, times: int = 1) -> None:
-        """What becomes of the next share begun: a fail reason, `never_ends` or `completes`."""
+        """What becomes of the next share begun: a fail reason, `never_ends`, `inbox` or `completes`."""
         self.tasks.fates.schedule(fate, times)
 
     def totals(self) -> dict[str, int]:
@@ -166,6 +168,11 @@ class TikTokSandbox(OAuthNetwork[TikTokAccount, TikTokApp], TikTokSwitches):
         """Shape B, of the token endpoints."""
         facts = {"error": error, "error_description": description, "log_id": self.log_id()}
         return json_reply(self.oauth_error_status, facts)
+
+    def next(self, endpoint: str) -> FaultScript:
+        if endpoint in ("token", "revoke"):
+            return FaultScript(self._faults[endpoint], OAuthErrorReplies(self), endpoint)
+        return super().next(endpoint)
 
     def http_error(self, status: int) -> Reply:
         code = "internal_error" if status >= 500 else "rate_limit_exceeded" if status == 429 else "invalid_params"

@@ -142,9 +142,8 @@ def _begin(tiktok: TikTokSandbox, request: SandboxRequest, task: PublishTask) ->
     data = {"publish_id": task.publish_id}
     if task.upload_token:
         number = task.publish_id.rpartition(".")[2]
-        data["upload_url"] = (
-            f"{request.base_url}/tiktok/upload/video/?upload_id={number}&upload_token={task.upload_token}"
-        )
+        host = f"https://{tiktok.upload_host}" if tiktok.upload_host else request.base_url
+        data["upload_url"] = f"{host}/tiktok/upload/video/?upload_id={number}&upload_token={task.upload_token}"
     return tiktok.envelope(200, "ok", "", data)
 
 

@@ -26,7 +26,7 @@ def fetch(tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokCaller) 
         data["fail_reason"] = task.fail_reason
     if task.status == COMPLETE and tiktok.post_ids != "missing":
         data["publicaly_available_post_id"] = _ids(tiktok, task)
-    data["uploaded_bytes" if task.source == FILE_UPLOAD else "downloaded_bytes"] = task.received
+    data["uploaded_bytes" if task.source == FILE_UPLOAD else "downloaded_bytes"] = tiktok.tasks.counted(task)
     return tiktok.envelope(200, "ok", "", data)
 
 

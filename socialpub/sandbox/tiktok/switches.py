@@ -24,9 +24,9 @@ FAIL_REASONS = (
     "spam_risk_text",
     "spam_risk",
 )
-COMPLETES, NEVER_ENDS = "completes", "never_ends"
-FATES = (COMPLETES, NEVER_ENDS, *FAIL_REASONS)
-"""What can become of a share once all its bytes are there."""
+COMPLETES, NEVER_ENDS, INBOX = "completes", "never_ends", "inbox"
+FATES = (COMPLETES, NEVER_ENDS, INBOX, *FAIL_REASONS)
+"""What can become of a share once all its bytes are there; `inbox`: a direct post ends as a draft of its user."""
 
 
 @dataclass
@@ -79,6 +79,11 @@ class TikTokSwitches(OAuthSwitches):
     lenient_mib: bool = False
     """Chunk limits in binary megabytes."""
     upload_seconds: int = 3600
+    upload_host: str = ""
+    """The host that an init names for the chunks, reached by https; empty: the one that was asked."""
+    count_lag_seconds: float = 0
+    """How long TikTok takes to notice bytes that came in chunks: until then its status does not count them, and the
+    last of them begins no processing."""
     last_chunk_status: int = 201
     """201 or 200."""
     progress_is_last_index: bool = False
@@ -97,7 +102,7 @@ class TikTokSwitches(OAuthSwitches):
 
     # processing
     fate: str = COMPLETES
-    """What becomes of the shares begun from now on: `completes`, `never_ends`, or a fail reason."""
+    """What becomes of the shares begun from now on: `completes`, `never_ends`, `inbox`, or a fail reason."""
     processing_ticks: int = 2
     """Calls for the status until a whole share has ended; 0: at once."""
     processing_seconds: float = 30

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from socialpub.sandbox.byte_cache import ByteCache
@@ -12,13 +12,14 @@ from socialpub.sandbox.json_facts import json_facts
 from socialpub.sandbox.tiktok.models import (
     COMPLETE,
     FAILED,
+    FILE_UPLOAD,
     IN_INBOX,
     PublishTask,
     TikTokAccount,
     TikTokMedia,
     TikTokPost,
 )
-from socialpub.sandbox.tiktok.switches import COMPLETES, FATES, NEVER_ENDS, TikTokSwitches
+from socialpub.sandbox.tiktok.switches import COMPLETES, FATES, INBOX, NEVER_ENDS, TikTokSwitches
 from socialpub.sandbox.tokens import WriteJournal
 
 DAY = 86400
@@ -91,25 +92,39 @@ class TaskStore:
 
     def poll(self, task: PublishTask) -> None:
         """Somebody asks for its status."""
-        if task.whole_at is not None:
+        noticed_at = self._noticed_at(task)
+        if noticed_at is not None and noticed_at <= self._now():
             task.looks += 1
         self.advance(task)
 
     def advance(self, task: PublishTask, *, at_once: bool = False) -> None:
         """End the task when it is time: enough looks, enough seconds."""
-        if not task.is_open or task.whole_at is None or task.fate == NEVER_ENDS:
+        noticed_at = self._noticed_at(task)
+        if not task.is_open or noticed_at is None or task.fate == NEVER_ENDS:
             return
-        waited = (self._now() - task.whole_at).total_seconds()
+        waited = (self._now() - noticed_at).total_seconds()
         enough = task.looks >= self._switches.processing_ticks or waited >= self._switches.processing_seconds
         if not at_once and not enough:
             return
-        reason = task.finding if task.fate == COMPLETES else task.fate
+        reason = task.finding if task.fate in (COMPLETES, INBOX) else task.fate
         if reason:
             self.fail(task, reason)
-        elif task.direct:
+        elif task.direct and task.fate != INBOX:
             self._complete(task, 1)
         else:
             self._end(task, IN_INBOX)
+
+    def counted(self, task: PublishTask) -> int:
+        """The bytes that the status tells of; those of chunks are noticed late when that is switched on."""
+        if task.source != FILE_UPLOAD or not task.is_open:
+            return task.received
+        return task.received_by(self._now() - timedelta(seconds=self._switches.count_lag_seconds))
+
+    def _noticed_at(self, task: PublishTask) -> datetime | None:
+        """When TikTok knows that the bytes are whole; None while they are not."""
+        if task.whole_at is None or task.source != FILE_UPLOAD:
+            return task.whole_at
+        return task.whole_at + timedelta(seconds=self._switches.count_lag_seconds)
 
     def advance_all(self) -> None:
         for task in self.open_tasks():
@@ -205,6 +220,7 @@ class TaskStore:
             self.media[item.id] = item
         task.received = sum(item.size for item in task.media)
         task.whole_at, task.finding = datetime.fromisoformat(at), finding
+        task.arrivals = [(task.whole_at, task.received)]
 
     def replay_ended(
         self, publish_id: str, status: str, fail_reason: str, posts: list[str], privacy: str, at: str

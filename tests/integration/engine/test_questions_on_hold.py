@@ -58,11 +58,12 @@ def test_a_poll_that_is_refused_to_the_app_holds_no_post_that_needs_none(
 ) -> None:
     films = [("upload", Kind.PREPARE), ("await_processing", Kind.POLL), ("create_post", Kind.COMMIT)]
     network.steps = ScriptedNetwork(*films).steps
+    texts = network.steps[2:]
     network.results["await_processing"] = [AppRefused("capped")]
     film = accept(rt, add_profile(rt, account_id="one"))
     drain(rt)
     assert (state_of(rt, film), scopes(rt)) == (State.QUEUED, [holds.QUESTIONS])
-    network.steps = ScriptedNetwork().steps
+    network.plan = lambda content, options: texts  # type: ignore[method-assign]
     text = accept(rt, add_profile(rt, account_id="two"))
     drain(rt)
     assert state_of(rt, text) is State.PUBLISHED
@@ -90,14 +91,15 @@ def test_a_refused_commit_holds_what_publishes_and_lets_questions_through(
 def test_a_step_that_nobody_can_take_holds_that_step_only(
     rt: Runtime, network: ScriptedNetwork, clock: HandClock, after_seconds: float
 ) -> None:
-    network.steps = ScriptedNetwork(("init_video", Kind.PREPARE), ("send_last", Kind.COMMIT)).steps
+    steps = [("init_video", Kind.PREPARE), ("send_last", Kind.COMMIT), ("init_photos", Kind.COMMIT)]
+    all_steps = network.steps = ScriptedNetwork(*steps).steps
+    network.plan = lambda content, options: all_steps[2:] if content.text == "photo" else all_steps[:2]  # type: ignore[method-assign]
     network.results["init_video"] = [Held("upload_hosts does not list it", "upload_host", this_step=True)]
     films = [accept(rt, add_profile(rt, account_id=name), body=name) for name in ("one", "two", "three")]
     drain(rt)
     assert network.asked == ["init_video"], "once, and not for each post"
     assert scopes(rt) == ["init_video"]
-    network.steps = ScriptedNetwork(("init_photos", Kind.COMMIT)).steps
-    photo = accept(rt, add_profile(rt, account_id="four"))
+    photo = accept(rt, add_profile(rt, account_id="four"), body="photo")
     drain(rt)
     assert state_of(rt, photo) is State.PUBLISHED
     if after_seconds < PROBE:

@@ -13,6 +13,7 @@ def test_every_key_can_be_set_in_the_environment_and_wins_over_the_file(configur
         SOCIALPUB_PROVIDERS__X__CLIENT_ID="abc",
         SOCIALPUB_PROVIDERS__TIKTOK__PKCE="false",
         SOCIALPUB_PROVIDERS__TIKTOK__UPLOAD_HOSTS="a.example, b.example",
+        SOCIALPUB_PROVIDERS__TIKTOK__SCOPES="user.info.basic,video.upload",
         SOCIALPUB_RATE_LIMIT__REQUESTS_PER_MINUTE="5",
         SOCIALPUB_MEDIA__KEEP_AFTER_SETTLED="90d",
         SOCIALPUB_UPLOADS__MAX_VIDEO_BYTES="1000",
@@ -23,6 +24,7 @@ def test_every_key_can_be_set_in_the_environment_and_wins_over_the_file(configur
     assert s.providers.x.client_id == "abc"
     assert s.providers.tiktok.pkce is False
     assert s.providers.tiktok.upload_hosts == ("a.example", "b.example")
+    assert s.providers.tiktok.scopes == ("user.info.basic", "video.upload")
     assert s.rate_limit.requests_per_minute == 5
     assert s.media.keep_after_settled == timedelta(days=90)
     assert s.uploads.max_video_bytes == 1000

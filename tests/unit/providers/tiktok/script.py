@@ -111,7 +111,7 @@ def as_it_is(media: MediaFile, limits: ImageLimits) -> MediaFile:
 
 def opened(sent: int = 0, seconds_left: float = 3540.0, **more: Any) -> Memo:
     """The memo of a task whose upload has begun."""
-    upload = {"address": f"sealed {ADDRESS}", "ends_at": NOW.timestamp() + seconds_left, "sent": sent}
+    upload = {"address": f"sealed {ADDRESS}", "ends_at": NOW.timestamp() + seconds_left, "sent": sent, "out": False}
     creator = {"username": "demo.owner", "levels": ["SELF_ONLY"], "off": []}
     return {"creator": creator, "publish_id": PUBLISH_ID, "upload": {**upload, **more}}
 

@@ -6,7 +6,7 @@ import pytest
 
 from socialpub.providers.content import Account
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, Rejected, Throttled
-from socialpub.providers.outcomes import Done, Refused
+from socialpub.providers.outcomes import Done, Held, Refused
 from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.tiktok.script import (
     ADDRESS,
@@ -83,6 +83,7 @@ def test_a_direct_video_says_everything_the_owner_said_and_both_brand_marks() ->
     chosen = {
         "privacyLevel": "SELF_ONLY",
         "disableComment": True,
+        "disableStitch": False,
         "videoCoverTimestampMs": 1500,
         "brandOrganicToggle": True,
         "isAigc": True,
@@ -140,17 +141,39 @@ def test_the_publish_id_is_kept_and_shown_and_the_address_only_sealed() -> None:
     assert script.trace.message == f"publish_id {PUBLISH_ID}"
 
 
-def test_an_upload_host_that_is_not_tiktok_s_ends_the_post_before_the_first_byte() -> None:
+def test_an_upload_host_that_is_not_listed_holds_all_uploads_and_fails_no_post() -> None:
     outcome = run("init_video", Script(ok(publish_id=PUBLISH_ID, upload_url="https://evil.example/?t=hush")))
-    assert isinstance(outcome, Refused)
-    assert "evil.example" in outcome.message
-    assert "hush" not in outcome.message
+    assert isinstance(outcome, Held)
+    assert (outcome.code, outcome.this_step) == ("upload_host", True)
+    assert "evil.example" in outcome.reason
+    assert "upload_hosts of [providers.tiktok]" in outcome.reason
+    assert "hush" not in outcome.reason
 
 
 @pytest.mark.parametrize("data", [{}, {"publish_id": PUBLISH_ID}, {"upload_url": ADDRESS}])
 def test_a_task_that_is_not_named_is_no_answer(data: dict[str, str]) -> None:
     with pytest.raises(NoAnswer):
         run("init_video", Script(ok(**data)))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "creator_off", "off"),
+    [
+        ({}, [], {"comment", "duet", "stitch"}),
+        ({"disableComment": False}, [], {"duet", "stitch"}),
+        ({"disableComment": False, "disableDuet": False, "disableStitch": False}, [], set()),
+        ({"disableComment": False, "disableDuet": False, "disableStitch": False}, ["duet"], {"duet"}),
+        ({"disableComment": True, "disableDuet": False}, [], {"comment", "stitch"}),
+    ],
+)
+def test_what_others_may_do_is_off_unless_it_was_switched_on(
+    chosen: dict[str, bool], creator_off: list[str], off: set[str]
+) -> None:
+    memo = {"creator": {"username": "demo.owner", "levels": [], "off": creator_off}}
+    script = Script(ok(**TASK))
+    run("init_video", script, options={"privacyLevel": "SELF_ONLY", **chosen}, memo=memo)
+    info = script.calls[0].json["post_info"]
+    assert {name for name in ("comment", "duet", "stitch") if info[f"disable_{name}"]} == off
 
 
 # --- every refusal ---------------------------------------------------------------------------------------------------
@@ -209,21 +232,28 @@ def test_a_full_app_holds_the_whole_network(step: str, status: int) -> None:
 
 
 @pytest.mark.parametrize("step", ENDPOINTS)
-@pytest.mark.parametrize(
-    "answer", [envelope(401, "access_token_invalid"), envelope(200, "access_token_invalid"), page(401)]
-)
+@pytest.mark.parametrize("answer", [envelope(401, "access_token_invalid"), envelope(200, "access_token_invalid")])
 def test_a_spent_token_is_refreshed_by_the_engine(step: str, answer: HttpResponse) -> None:
     with pytest.raises(AuthExpired):
         run(step, Script(answer))
+
+
+DATE = {"date": "Sat, 21 Nov 2026 12:00:00 GMT"}
 
 
 def test_a_rate_limit_rests_a_minute_or_as_long_as_tiktok_says() -> None:
     limited = envelope(429, "rate_limit_exceeded")
     for answer, seconds in (
         (limited, None),
-        (page(429), None),
         (HttpResponse(429, {"retry-after": "300"}, limited.body), 300),
         (HttpResponse(429, {"retry-after": "1"}, limited.body), 60),
+        (HttpResponse(429, {"retry-after": "0"}, limited.body), 0),
+        (HttpResponse(429, {"retry-after": "Sat, 21 Nov 2026 12:05:00 GMT", **DATE}, limited.body), 300),
+        (HttpResponse(429, {"retry-after": "Sat, 21 Nov 2026 12:00:01 GMT", **DATE}, limited.body), 60),
+        (HttpResponse(429, {"retry-after": "Sat, 21 Nov 2026 11:00:00 GMT", **DATE}, limited.body), -3600),
+        (HttpResponse(429, {"retry-after": "Sat, 21 Nov 2026 12:05:00 GMT"}, limited.body), None),
+        (HttpResponse(429, {"retry-after": "soon", **DATE}, limited.body), None),
+        (HttpResponse(429, {"retry-after": "Sat, 99 Nov 2026 12:05:00 GMT", **DATE}, limited.body), None),
     ):
         with pytest.raises(Throttled) as caught:
             run("init_video", Script(answer))
@@ -250,10 +280,16 @@ def test_what_is_no_answer_of_tiktok_s_leaves_the_question_open(answer: HttpResp
         run("init_video", Script(answer))
 
 
-def test_a_page_that_refuses_is_a_refusal() -> None:
-    outcome = run("init_video", Script(page(403)))
-    assert isinstance(outcome, Refused)
-    assert "HTTP 403" in outcome.message
+@pytest.mark.parametrize("step", [*ENDPOINTS, "await_outcome"])
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 407, 429, 502, 503])
+@pytest.mark.parametrize(
+    "body", [b"<html>", b"", b"denied", b"[]", b'{"message": "x"}', b'{"error": "x"}', b'{"error": {"code": 7}}']
+)
+def test_what_has_not_tiktok_s_own_form_is_no_answer_whatever_its_status(step: str, status: int, body: bytes) -> None:
+    """It comes from something in between: no refusal, no spent token, no rate limit."""
+    with pytest.raises(NoAnswer) as caught:
+        run(step, Script(HttpResponse(status, {"retry-after": "300"}, body)), memo=opened())
+    assert f"HTTP {status}" in caught.value.message
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,18 @@ def test_a_direct_post_names_the_fitted_files_by_fresh_addresses(folder: Path) -
     assert script.trace.message == "publish_id p_pub_url~v2.7000"
 
 
+@pytest.mark.parametrize(
+    ("chosen", "off"), [({}, True), ({"disableComment": True}, True), ({"disableComment": False}, False)]
+)
+def test_photos_take_comments_only_when_that_was_switched_on(folder: Path, chosen: dict[str, bool], off: bool) -> None:
+    photos = on_disk(folder, 1)
+    script = Script(ok(**TASK))
+    run("init_photos", script, *photos, options={**DIRECT, **chosen}, memo=kept(*photos))
+    info = script.calls[0].json["post_info"]
+    assert info["disable_comment"] is off
+    assert "disable_duet" not in info
+
+
 def test_a_draft_keeps_its_texts_and_says_nothing_of_who_may_see_it(folder: Path) -> None:
     photos = on_disk(folder, 1)
     script = Script(ok(**TASK))

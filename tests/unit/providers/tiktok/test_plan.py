@@ -72,7 +72,15 @@ def test_what_tiktok_has_tells_the_chunk_that_follows() -> None:
 
 @pytest.mark.parametrize(
     "address",
-    [ADDRESS, "https://upload.us.tiktokapis.com:443/video/?a=b", "https://OPEN-UPLOAD.tiktokapis.com/x"],
+    [
+        ADDRESS,
+        "https://upload.us.tiktokapis.com:443/video/?a=b",
+        "https://OPEN-UPLOAD.tiktokapis.com/x",
+        "https://open-upload-va.tiktokapis.com/upload?upload_id=7",
+        "https://open-upload-sg.tiktokapis.com/upload?upload_id=7",
+        "https://open-upload-i18n.tiktokapis.com/upload?upload_id=7",
+        "https://open-upload.us.tiktokapis.com/upload?upload_id=7",
+    ],
 )
 def test_upload_hosts_of_tiktok_are_taken(address: str) -> None:
     assert chunks.complaint(address, SECTION) is None
@@ -87,7 +95,8 @@ def test_upload_hosts_of_tiktok_are_taken(address: str) -> None:
         "https://open-upload.tiktokapis.com@evil.example/?t=secret",
         "https://evil.example\\@open-upload.tiktokapis.com/?t=secret",
         "https://evil.example/?t=secret&open-upload.tiktokapis.com",
-        "https://upload.a.b.tiktokapis.com/?t=secret",
+        "https://tiktokapis.com/?t=secret",
+        "https://open-upload.xtiktokapis.com/?t=secret",
         "https://open-upload.tiktokapis.com.evil.example/?t=secret",
         "https://169.254.169.254/?t=secret",
         "https://open-upload.tiktokapis.com/ ?t=secret",

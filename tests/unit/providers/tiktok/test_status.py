@@ -6,7 +6,7 @@ import pytest
 
 from socialpub.providers.content import Account
 from socialpub.providers.errors import AuthExpired, NoAnswer, Rejected, Throttled
-from socialpub.providers.outcomes import Again, CannotTell, Done, Look, Published, Refused, Wait
+from socialpub.providers.outcomes import Again, CannotTell, Done, Look, Memo, Outcome, Published, Refused, Wait
 from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.tiktok.script import (
     ADAPTER,
@@ -62,8 +62,9 @@ def test_what_is_no_id_is_none(odd: Any) -> None:
     assert run(STEP, Script(answer), memo=opened()) == Published(None, None)
 
 
-def test_the_link_of_photos_is_not_guessed() -> None:
-    assert run(STEP, Script(complete(POST_ID)), photo(), memo=opened()) == Published(str(POST_ID), None)
+def test_photos_have_an_address_of_their_own() -> None:
+    outcome = run(STEP, Script(complete(POST_ID)), photo(), memo=opened())
+    assert outcome == Published(str(POST_ID), f"https://www.tiktok.com/@demo.owner/photo/{POST_ID}")
 
 
 def test_a_connection_that_may_list_videos_gets_tiktok_s_own_link() -> None:
@@ -82,6 +83,7 @@ def test_a_connection_that_may_list_videos_gets_tiktok_s_own_link() -> None:
         ok(videos=[]),
         ok(videos=[{"id": "1", "share_url": "https://x.example"}]),
         ok(videos=[{"id": str(POST_ID), "share_url": "javascript:x"}]),
+        ok(videos=[{"id": str(POST_ID), "share_url": "http://www.tiktok.com/x"}]),
         page(502),
         NoAnswer("cut"),
         Throttled("full"),
@@ -98,6 +100,14 @@ def test_a_draft_in_the_inbox_is_settled_with_a_note() -> None:
     assert isinstance(outcome, Done)
     assert any("waiting in the TikTok inbox" in note for note in outcome.memo["notes"])
     assert run("settle_draft", Script(), memo=outcome.memo, options=DRAFT) == Published(None, None)
+
+
+def test_a_direct_post_that_ends_in_the_inbox_is_settled_with_a_note_too() -> None:
+    """No step follows in its plan: the note is kept first, then it ends."""
+    waits = run(STEP, Script(stands("SEND_TO_USER_INBOX")), memo=opened())
+    assert isinstance(waits, Wait)
+    assert any("waiting in the TikTok inbox" in note for note in waits.memo["notes"])
+    assert run(STEP, Script(stands("SEND_TO_USER_INBOX")), memo=waits.memo) == Published(None)
 
 
 def test_a_draft_that_its_owner_finished_at_once_is_a_post() -> None:
@@ -150,6 +160,39 @@ def test_a_status_that_nobody_knows_is_still_at_work() -> None:
 def test_a_question_that_was_refused_is_no_verdict(answer: HttpResponse, kind: type[Exception]) -> None:
     with pytest.raises(kind):
         run(STEP, Script(answer), memo=opened())
+
+
+def test_a_last_chunk_that_nobody_saw_arrive_is_watched_until_long_after_its_address_has_lapsed() -> None:
+    memo = opened(5, seconds_left=3000, out=True, watched="The connection broke.")
+
+    def at(seconds: float, memo: Memo, count: int) -> Outcome:
+        return run(STEP, Script(received(count)), film(64_000_001), memo=memo, seconds=seconds)
+
+    early = at(3059, memo, 0)
+    assert early == Wait(60, early.reason if isinstance(early, Wait) else "", memo)
+    lapsed = at(3061, memo, 0)
+    assert isinstance(lapsed, Wait)
+    assert "TikTok has 0 of 64000001 bytes" in lapsed.reason
+    moved = at(5000, lapsed.memo, 50_000_000)
+    assert isinstance(moved, Wait)
+    still_moving = at(5000 + 3599, moved.memo, 50_000_000)
+    assert isinstance(still_moving, Wait)
+    over = at(5000 + 3600, still_moving.memo, 50_000_000)
+    assert isinstance(over, Refused)
+    assert over.verdict
+    assert over.message.startswith("The connection broke. TikTok has 50000000 of 64000001 bytes.")
+    assert isinstance(at(9e4, still_moving.memo, 64_000_001), Wait), "whole after all"
+
+
+@pytest.mark.parametrize("told", [stands("PROCESSING_UPLOAD"), stands("NEVER_HEARD_OF"), received(64_000_001)])
+def test_nothing_is_concluded_from_a_count_that_is_not_told(told: HttpResponse) -> None:
+    memo = opened(5, seconds_left=-9e4, out=True, watched="The connection broke.", short=[0, 0])
+    assert isinstance(run(STEP, Script(told), film(64_000_001), memo=memo), Wait)
+
+
+def test_of_a_video_that_was_taken_a_short_count_is_only_late() -> None:
+    memo = opened(6, seconds_left=-9e4, out=True)
+    assert isinstance(run(STEP, Script(received(0)), film(64_000_001), memo=memo), Wait)
 
 
 # --- failed ----------------------------------------------------------------------------------------------------------

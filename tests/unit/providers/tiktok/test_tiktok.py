@@ -1,21 +1,15 @@
-"""What an owner may say about a post on TikTok, what TikTok would refuse, and its tokens."""
+"""What an owner may say about a post on TikTok, and what TikTok would refuse."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from pydantic import SecretStr
 
 from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.content import Account, Content, MediaFile, Problem
-from socialpub.providers.errors import AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
-from socialpub.providers.responses import HttpResponse
 from socialpub.providers.tiktok.adapter import TikTok
-from socialpub.providers.tiktok.oauth import TikTokOAuth
-from tests.support.scripted_http import Answering
 
 OWNER = Account("oid", "owner")
 DIRECT = {"privacyLevel": "SELF_ONLY"}
@@ -141,6 +135,10 @@ def test_a_grant_without_the_scope_of_the_mode_is_said(tiktok: TikTok) -> None:
     assert not tiktok.oauth.can_publish(frozenset({"user.info.basic"}))
     assert len(tiktok.oauth.missing_scopes(drafts_only.scopes)) == 1
     assert tiktok.oauth.missing_scopes(frozenset()) == []
+    drafting = TikTok(TikTokSection(scopes=("user.info.basic", "video.upload", "video.list")))
+    assert [one.split()[0] for one in drafting.oauth.missing_scopes(drafts_only.scopes)] == ["video.list"]
+    (problem,) = found(drafting, Content("", (video(),)), DIRECT, drafts_only)
+    assert "add it to scopes of [providers.tiktok], then connect the account again" in problem.message
 
 
 @pytest.mark.parametrize(
@@ -164,184 +162,17 @@ def test_what_will_be_left_out_is_said_beforehand(
 
 
 def test_nothing_is_noted_about_a_plain_post(tiktok: TikTok) -> None:
-    assert tiktok.notes(Content("Hello", (video(),)), {**DIRECT, "isAigc": True}) == []
-    assert tiktok.notes(Content("Hello", (photo(),)), {**DIRECT, "title": "Views"}) == []
+    chosen = {**DIRECT, "disableComment": False, "disableDuet": True, "disableStitch": True}
+    assert tiktok.notes(Content("Hello", (video(),)), {**chosen, "isAigc": True}) == []
+    assert tiktok.notes(Content("Hello", (photo(),)), {**DIRECT, "disableComment": True, "title": "Views"}) == []
 
 
-# --- tokens ----------------------------------------------------------------------------------------------------------
-
-
-def test_only_fields_within_the_granted_scopes_are_asked_for(tiktok: TikTok) -> None:
-    user = {"open_id": "oid", "union_id": "u", "display_name": "Owner", "avatar_url": "https://cdn.test/a"}
-    body = {"data": {"user": user}, "error": {"code": "ok", "message": "", "log_id": "1"}}
-    http = Answering(body)
-    identity = tiktok.oauth.identify(http, "act.1", frozenset({"user.info.basic"}))
-    assert (identity.account_id, identity.name, identity.username) == ("oid", "Owner", None)
-    assert http.calls[0]["params"] == {"fields": "open_id,union_id,display_name,avatar_url"}
-    assert http.calls[0]["url"] == "https://tiktok.test/v2/user/info/"
-
-    tiktok.oauth.identify(Answering(body, calls=http.calls), "act.1", frozenset({"user.info.profile"}))
-    assert http.calls[1]["params"]["fields"].endswith(",username")
-
-
-@pytest.mark.parametrize(
-    ("status", "code", "kind", "reauth"),
-    [
-        (401, "access_token_invalid", AuthExpired, None),
-        (200, "access_token_invalid", AuthExpired, None),
-        (401, "scope_not_authorized", Rejected, True),
-        (400, "scope_permission_missed", Rejected, True),
-        (429, "rate_limit_exceeded", Throttled, None),
-        (500, "internal_error", NoAnswer, None),
-        (400, "invalid_params", Rejected, False),
-        (200, "never_heard_of", Rejected, False),
-    ],
-)
-def test_an_envelope_is_judged_by_its_code_and_not_by_its_status(
-    tiktok: TikTok, status: int, code: str, kind: type[ProviderError], reauth: bool | None
-) -> None:
-    http = Answering({"data": {}, "error": {"code": code, "message": "why", "log_id": "log1"}}, status=status)
-    with pytest.raises(ProviderError) as caught:
-        tiktok.oauth.identify(http, "act.1", frozenset())
-    assert type(caught.value) is kind
-    assert (caught.value.code, caught.value.request_id) == (code, "log1")
-    assert getattr(caught.value, "reauth", None) == reauth
-
-
-@pytest.mark.parametrize(("status", "kind"), [(502, NoAnswer), (200, NoAnswer), (429, Throttled)])
-def test_a_page_instead_of_an_answer_is_judged_by_its_status(
-    tiktok: TikTok, status: int, kind: type[ProviderError]
-) -> None:
-    with pytest.raises(ProviderError) as caught:
-        tiktok.oauth.identify(Answering(HttpResponse(status, {}, b"<html>")), "act.1", frozenset())
-    assert type(caught.value) is kind
-
-
-def test_a_refresh_brings_a_new_pair_and_sends_the_credentials_in_the_body(tiktok: TikTok) -> None:
-    http = Answering(
-        {
-            "open_id": "oid",
-            "scope": "user.info.basic,video.upload",
-            "access_token": "act.2",
-            "expires_in": 86400,
-            "refresh_token": "rft.2",
-            "refresh_expires_in": 31536000,
-        }
+def test_it_is_said_beforehand_what_others_may_not_do_with_a_post(tiktok: TikTok) -> None:
+    (note,) = tiktok.notes(Content("Hello", (video(),)), {**DIRECT, "disableDuet": False})
+    assert note == (
+        "Comments, duets and stitches are off unless switched on; not given: disableComment, disableStitch "
+        "(false allows it)."
     )
-    tokens = tiktok.oauth.refresh(http, "rft.1")
-    assert (tokens.access_token, tokens.refresh_token) == ("act.2", "rft.2")
-    assert (tokens.expires_in_seconds, tokens.refresh_expires_in_seconds) == (86400, 31536000)
-    assert tokens.scopes == frozenset({"user.info.basic", "video.upload"})
-    assert http.calls[0]["form"] == {
-        "client_key": "ck",
-        "client_secret": "cs-secret",
-        "grant_type": "refresh_token",
-        "refresh_token": "rft.1",
-    }
-
-
-def test_a_refresh_without_a_new_refresh_token_leaves_the_old_one_alone(tiktok: TikTok) -> None:
-    assert tiktok.oauth.refresh(Answering({"access_token": "act.2"}), "rft.1").refresh_token is None
-
-
-@pytest.mark.parametrize(
-    ("status", "error", "kind", "reauth"),
-    [
-        (400, "invalid_grant", Rejected, True),
-        (200, "invalid_grant", Rejected, True),
-        (401, "invalid_client", Rejected, False),
-        (400, "invalid_request", Rejected, False),
-        (400, "unauthorized_client", Rejected, False),
-        (200, "server_error", NoAnswer, None),
-        (503, "temporarily_unavailable", NoAnswer, None),
-    ],
-)
-def test_only_a_dead_refresh_token_sends_the_owner_to_connect_again(
-    tiktok: TikTok, status: int, error: str, kind: type[ProviderError], reauth: bool | None
-) -> None:
-    body = {"error": error, "error_description": "because", "log_id": "log2"}
-    with pytest.raises(ProviderError) as caught:
-        tiktok.oauth.refresh(Answering(body, status=status), "rft.1")
-    assert type(caught.value) is kind
-    assert getattr(caught.value, "reauth", None) == reauth
-    assert "rft.1" not in caught.value.message
-    assert "cs-secret" not in caught.value.message
-
-
-def test_revoking_sends_the_access_token_and_takes_an_empty_body_for_yes(tiktok: TikTok) -> None:
-    http = Answering(HttpResponse(200, {}, b""))
-    tiktok.oauth.revoke(http, "act.1", "rft.1")
-    assert http.calls[0]["form"]["token"] == "act.1"
-    refusal = HttpResponse(200, {}, json.dumps({"error": "invalid_client"}).encode())
-    with pytest.raises(Rejected):
-        tiktok.oauth.revoke(Answering(refusal), "act.1", None)
-
-
-# --- connecting ------------------------------------------------------------------------------------------------------
-
-VERIFIER = "tiktok-pkce-demo-verifier-0123456789-ABCDEFGHIJ_~."
-REDIRECT = "https://box.example.net/oauth/tiktok/callback"
-
-
-def section(**more: Any) -> TikTokSection:
-    return TikTokSection(client_key="ck", client_secret=SecretStr("cs-secret"), api_url="https://tiktok.test", **more)
-
-
-def test_the_consent_page_gets_a_challenge_in_hexadecimal() -> None:
-    url = TikTokOAuth(section()).authorize_url(redirect_uri=REDIRECT, state="st", verifier=VERIFIER)
-    assert url.startswith("https://www.tiktok.com/v2/auth/authorize/?")
-    assert parse_qs(urlsplit(url).query) == {
-        "client_key": ["ck"],
-        "response_type": ["code"],
-        "scope": ["user.info.basic,video.publish,video.upload"],
-        "redirect_uri": [REDIRECT],
-        "state": ["st"],
-        "code_challenge": ["e37f4614c3eacf4a17d267137a6650113091cfcdcfb013f810d241ee62f38c9a"],
-        "code_challenge_method": ["S256"],
-    }
-
-
-def test_pkce_can_be_turned_off_on_both_sides() -> None:
-    plain = section(pkce=False)
-    assert "code_challenge" not in TikTokOAuth(plain).authorize_url(
-        redirect_uri=REDIRECT, state="st", verifier=VERIFIER
-    )
-    http = Answering({"access_token": "act.1"})
-    TikTokOAuth(plain).exchange(http, code="c*!1", redirect_uri=REDIRECT, verifier=VERIFIER)
-    assert "code_verifier" not in http.calls[0]["form"]
-
-
-def test_a_code_is_traded_as_it_came_with_the_very_redirect_address() -> None:
-    http = Answering({"access_token": "act.1", "refresh_token": "rft.1", "scope": "user.info.basic,video.upload"})
-    tokens = TikTokOAuth(section()).exchange(http, code="c*!1", redirect_uri=REDIRECT, verifier=VERIFIER)
-    assert http.calls[0]["url"] == "https://tiktok.test/v2/oauth/token/"
-    assert http.calls[0]["form"] == {
-        "client_key": "ck",
-        "client_secret": "cs-secret",
-        "grant_type": "authorization_code",
-        "code": "c*!1",
-        "redirect_uri": REDIRECT,
-        "code_verifier": VERIFIER,
-    }
-    assert (tokens.access_token, tokens.refresh_token) == ("act.1", "rft.1")
-    assert tokens.scopes == frozenset({"user.info.basic", "video.upload"})
-
-
-@pytest.mark.parametrize(
-    ("error", "again"),
-    [
-        ("invalid_request", True),
-        ("invalid_grant", True),
-        ("access_denied", True),
-        ("invalid_client", False),
-        ("unauthorized_client", False),
-        ("invalid_scope", False),
-        ("unsupported_grant_type", False),
-    ],
-)
-def test_a_refused_code_tells_whether_the_owner_begins_again(error: str, again: bool) -> None:
-    http = Answering({"error": error, "error_description": "because", "log_id": "log3"}, status=400)
-    with pytest.raises(Rejected) as caught:
-        TikTokOAuth(section()).exchange(http, code="secret-code", redirect_uri=REDIRECT, verifier=VERIFIER)
-    assert (caught.value.reauth, caught.value.code) == (again, error)
-    assert "secret-code" not in caught.value.message
+    (note,) = tiktok.notes(Content("Hello", (photo(),)), DIRECT)
+    assert note == "Comments are off unless switched on; not given: disableComment (false allows it)."
+    assert not any("off" in note for note in tiktok.notes(Content("Hello", (video(),)), {"mode": "draft"}))

@@ -2,8 +2,9 @@
 
 import pytest
 
-from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
-from socialpub.providers.outcomes import Again, Done, More, Outcome, Refused, Unknown, Wait
+from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, Throttled
+from socialpub.providers.job import Withdrawn
+from socialpub.providers.outcomes import Again, Done, Held, More, Outcome, Refused, Unknown, Wait
 from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.tiktok.script import (
     ADDRESS,
@@ -175,12 +176,26 @@ def test_an_address_that_is_over_is_not_used() -> None:
     assert isinstance(outcome, Again)
 
 
-def test_an_address_is_judged_again_when_it_is_used() -> None:
+@pytest.mark.parametrize("step", ["send_chunks", "send_last"])
+def test_an_address_is_judged_again_when_it_is_used(step: str) -> None:
     memo = opened()
     memo["upload"]["address"] = "sealed https://evil.example/?t=hush"
-    with pytest.raises(Rejected) as caught:
-        run("send_last", Script(), memo=memo)
-    assert "hush" not in caught.value.message
+    outcome = run(step, Script(), LONG, memo=memo)
+    assert isinstance(outcome, Held)
+    assert (outcome.code, outcome.this_step) == ("upload_host", True)
+    assert "evil.example" in outcome.reason
+    assert "hush" not in outcome.reason
+
+
+@pytest.mark.parametrize("status", [200, 206, 400, 401, 403, 404, 410, 416, 503])
+def test_a_page_instead_of_the_upload_host_proves_nothing(status: int) -> None:
+    """Neither that a chunk was taken nor that the upload is gone."""
+    for answer in (page(status), HttpResponse(status, {"content-type": "text/html"}, b"Blocked")):
+        with pytest.raises(NoAnswer):
+            run("send_chunks", Script(received(0), answer), LONG, memo=opened())
+        script = Script(answer, received(0))
+        assert isinstance(run("send_last", script, LONG, memo=opened(5)), Unknown)
+        assert script.asked == [chunk(5), STATUS]
 
 
 # --- the last one ----------------------------------------------------------------------------------------------------
@@ -195,18 +210,16 @@ def test_a_last_chunk_that_was_taken_is_done(status: int) -> None:
     assert outcome.memo["publish_id"] == PUBLISH_ID
 
 
-@pytest.mark.parametrize("error", [NoAnswer("cut"), NotSent("not reached")])
-def test_a_cut_or_a_failed_connection_is_left_to_the_engine(error: Exception) -> None:
-    with pytest.raises(type(error)):
-        run("send_last", Script(error), LONG, memo=opened(5))
+def test_a_connection_that_failed_is_left_to_the_engine() -> None:
+    with pytest.raises(NotSent):
+        run("send_last", Script(NotSent("not reached")), LONG, memo=opened(5))
 
 
-def test_an_answer_that_nobody_documents_leaves_it_open() -> None:
-    with pytest.raises(NoAnswer):
-        run("send_last", Script(put(204)), LONG, memo=opened(5))
+OPEN = [NoAnswer("cut"), put(204), page(403), *(put(code) for code in (302, 400, 401, 403, 404, 410, 416, 429, 503))]
+"""What may be answered to a last chunk although it arrived."""
 
 
-@pytest.mark.parametrize("status", [302, 400, 401, 403, 404, 408, 416, 429, 500, 502])
+@pytest.mark.parametrize("answer", OPEN)
 @pytest.mark.parametrize(
     "told",
     [
@@ -216,78 +229,87 @@ def test_an_answer_that_nobody_documents_leaves_it_open() -> None:
         stands("FAILED", fail_reason="spam_risk"),
     ],
 )
-def test_whatever_the_put_said_all_bytes_at_tiktok_mean_that_it_arrived(status: int, told: HttpResponse) -> None:
-    outcome = run("send_last", Script(put(status), told), LONG, memo=opened(5))
+@pytest.mark.parametrize("unknown_before", [False, True])
+def test_whatever_the_put_said_all_bytes_at_tiktok_mean_that_it_arrived(
+    answer: HttpResponse | Exception, told: HttpResponse, unknown_before: bool
+) -> None:
+    outcome = run("send_last", Script(answer, told), LONG, memo=opened(5), unknown_before=unknown_before)
     assert isinstance(outcome, Done)
     assert outcome.memo["publish_id"] == PUBLISH_ID
+    assert not outcome.memo["upload"].get("watched")
 
 
-@pytest.mark.parametrize("status", [302, 400, 403, 404, 416, 500])
-@pytest.mark.parametrize(
-    "told",
-    [
-        NoAnswer("cut"),
-        AuthExpired("spent"),
-        Throttled("full"),
-        page(502),
-        envelope(401, "access_token_invalid"),
-        envelope(401, "scope_not_authorized"),
-        stands("PROCESSING_UPLOAD"),
-        stands("NEVER_HEARD_OF"),
-    ],
-)
-def test_when_tiktok_cannot_be_heard_the_outcome_is_unknown(status: int, told: HttpResponse | Exception) -> None:
-    assert isinstance(run("send_last", Script(put(status), told), LONG, memo=opened(5)), Unknown)
+UNHEARD = [
+    NoAnswer("cut"),
+    AuthExpired("spent"),
+    Throttled("full"),
+    Withdrawn("The profile was disconnected."),
+    page(502),
+    envelope(401, "access_token_invalid"),
+    envelope(401, "scope_not_authorized"),
+    envelope(400, "invalid_publish_id"),
+    envelope(400, "token_not_authorized_for_specified_publish_id"),
+    stands("PROCESSING_UPLOAD"),
+    stands("NEVER_HEARD_OF"),
+    received(0),
+    received(5 * CHUNK),
+]
+"""What TikTok may say about a task of which it does not count every byte, or not yet."""
 
 
-@pytest.mark.parametrize("status", [416, 429, 500, 502])
-def test_a_last_chunk_that_certainly_is_not_there_is_sent_again(status: int) -> None:
-    memo, pauses = opened(5), []
-    for _ in range(4):
-        outcome = run("send_last", Script(put(status), received(5 * CHUNK)), LONG, memo=memo)
-        assert isinstance(outcome, Wait)
-        pauses.append(outcome.seconds)
-        memo = outcome.memo
-    assert pauses == [2, 5, 15, 60]
-    lapses = run("send_last", Script(put(status), received(5 * CHUNK)), LONG, memo=memo)
-    assert isinstance(lapses, Wait)
-    assert lapses.seconds > 3600
-    assert lapses.memo == memo
+@pytest.mark.parametrize("answer", OPEN)
+@pytest.mark.parametrize("told", UNHEARD)
+def test_after_the_first_try_it_stays_open_and_after_the_second_it_is_watched(
+    answer: HttpResponse | Exception, told: HttpResponse | Exception
+) -> None:
+    first = run("send_last", Script(answer, told), LONG, memo=opened(5, out=False))
+    assert isinstance(first, Unknown)
+    assert first.memo is not None
+    assert first.memo["upload"]["out"] is True
+    assert first.memo["publish_id"] == PUBLISH_ID
+    script = Script(answer, told)
+    second = run("send_last", script, LONG, memo=first.memo, unknown_before=True)
+    assert script.asked == [chunk(5), STATUS], "the same bytes, to the same task"
+    assert isinstance(second, Done)
+    assert second.memo["upload"]["watched"]
 
 
-def test_once_the_last_byte_went_out_nothing_begins_anew_before_the_upload_has_lapsed() -> None:
-    waits = run("send_last", Script(put(416), received(2 * CHUNK)), LONG, memo=opened(5))
-    assert isinstance(waits, Wait)
-    late = waits.seconds
-    assert isinstance(run("send_last", Script(received(2 * CHUNK)), LONG, memo=waits.memo, seconds=late), Again)
-    assert isinstance(run("send_last", Script(received(SIZE)), LONG, memo=waits.memo, seconds=late), Done)
+def test_how_much_tiktok_has_is_said() -> None:
+    outcome = run("send_last", Script(put(503), received(5 * CHUNK)), LONG, memo=opened(5))
+    assert isinstance(outcome, Unknown)
+    assert outcome.message.endswith(f"HTTP 503. TikTok has {5 * CHUNK} of {SIZE} bytes.")
+    assert outcome.code == "503"
 
 
-@pytest.mark.parametrize("status", [403, 404])
-def test_an_upload_that_is_gone_begins_anew_while_bytes_are_missing(status: int) -> None:
-    assert isinstance(run("send_last", Script(put(status), received(0)), memo=opened()), Again)
-    assert isinstance(run("send_last", Script(put(status), received(0)), memo=opened(), unknown_before=True), Again)
+def test_a_success_in_words_of_somebody_else_is_not_believed() -> None:
+    doubtful = HttpResponse(200, {}, b"welcome")
+    assert isinstance(run("send_last", Script(doubtful, received(5 * CHUNK)), LONG, memo=opened(5)), Unknown)
+    assert isinstance(run("send_chunks", Script(received(4 * CHUNK), doubtful), LONG, memo=opened(4)), Done)
+    certain = HttpResponse(201, {"content-range": f"bytes 0-{SIZE}/{SIZE}"}, b"{}")
+    assert isinstance(run("send_last", Script(certain), LONG, memo=opened(5)), Done)
 
 
-def test_a_task_that_is_gone_begins_anew_only_when_its_last_byte_was_plainly_refused() -> None:
-    def outcome(status: int, tries: int = 0, unknown_before: bool = False) -> Outcome:
-        script = Script(put(status), envelope(400, "invalid_publish_id"))
-        return run("send_last", script, memo=opened(tries=tries), unknown_before=unknown_before)
+def test_a_new_task_is_begun_only_when_no_try_of_the_last_chunk_can_have_left() -> None:
+    never_sent = opened(5, seconds_left=0, out=False)
+    again = run("send_last", Script(), LONG, memo=never_sent)
+    assert isinstance(again, Again)
+    assert again.step == "creator_info"
+    assert "publish_id" not in again.memo
 
-    assert isinstance(outcome(404), Again)
-    assert isinstance(outcome(404, tries=1), Unknown)
-    assert isinstance(outcome(404, unknown_before=True), Unknown)
-    assert isinstance(outcome(502), Unknown)
+    untold = opened(5, seconds_left=0)
+    del untold["upload"]["out"]
+    for memo in (opened(5, seconds_left=0, out=True), untold):
+        script = Script(received(5 * CHUNK))
+        assert isinstance(run("send_last", script, LONG, memo=memo), Unknown), "nor when the memo does not say"
+        assert script.asked == [STATUS], "the address is not used any more"
+    watched = run("send_last", Script(received(5 * CHUNK)), LONG, memo=never_sent, unknown_before=True)
+    assert isinstance(watched, Done)
+    assert watched.memo["upload"]["watched"]
 
 
-def test_a_refused_last_chunk_ends_the_post() -> None:
-    assert isinstance(run("send_last", Script(put(400), received(0)), memo=opened()), Refused)
-
-
-def test_when_the_hour_is_over_tiktok_is_asked_before_anything_begins_anew() -> None:
-    over = opened(seconds_left=0)
-    script = Script(received(0))
-    assert isinstance(run("send_last", script, memo=over, unknown_before=True), Again)
+def test_an_address_that_is_not_allowed_any_more_holds_no_post_that_may_be_out() -> None:
+    memo = opened(5, out=True)
+    memo["upload"]["address"] = "sealed https://elsewhere.example/?t=hush"
+    script = Script(received(5 * CHUNK))
+    assert isinstance(run("send_last", script, LONG, memo=memo, unknown_before=True), Done)
     assert script.asked == [STATUS]
-    assert isinstance(run("send_last", Script(received(15_000_000)), memo=over, unknown_before=True), Done)
-    assert isinstance(run("send_last", Script(NoAnswer("cut")), memo=over, unknown_before=True), Unknown)

@@ -1,0 +1,47 @@
+"""What a TikTok post ends as: in the inbox although it was direct, and under which address."""
+
+import pytest
+
+from socialpub.db.models import State
+from socialpub.publishing import backfill
+from tests.providers.grid import Environment, assert_the_outcome_is_true, begin
+from tests.providers.networks import story_of
+from tests.support.appliance import state_of
+from tests.support.drain import drain
+
+
+def test_a_direct_post_that_ends_in_the_inbox_is_settled_and_says_so(env: Environment) -> None:
+    played, chosen = story_of("tiktok", "film")
+    env.world.tiktok.fate = "inbox"
+    post = begin(env, played, chosen, played.connect(env.rt, env.world))
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is State.PUBLISHED
+    assert_the_outcome_is_true(env.rt, env.world, played, post)
+    told = env.rt.reader.all("SELECT message FROM attempt WHERE outcome = 'published'")
+    assert any("waiting in the TikTok inbox" in row["message"] for row in told)
+
+    (task,) = env.world.tiktok.tasks.all.values()
+    env.world.tiktok.tasks.finish_draft(task.publish_id)
+    env.clock.forward(3600)
+    assert backfill.ask(env.rt) == 1
+    assert_the_outcome_is_true(env.rt, env.world, played, post)
+
+
+@pytest.mark.parametrize(
+    ("story", "scopes", "link"),
+    [
+        ("photos", ("video.publish",), "https://www.tiktok.com/@demo/photo/{id}"),
+        ("film", ("video.publish",), "https://www.tiktok.com/@demo/video/{id}"),
+        ("film", ("video.publish", "video.list"), "http://networks.test/tiktok/@demo/video/{id}"),
+    ],
+)
+def test_a_public_post_has_a_link(env: Environment, story: str, scopes: tuple[str, ...], link: str) -> None:
+    played, chosen = story_of("tiktok", story)
+    profile = played.connect(env.rt, env.world, scopes=("user.info.basic", *scopes))
+    begin(env, played, chosen, profile)
+    drain(env.rt, env.clock)
+    env.clock.forward(3600)
+    backfill.ask(env.rt)
+    row = env.rt.reader.one("SELECT provider_post_id, url FROM delivery")
+    assert row is not None
+    assert row["url"] == link.format(id=row["provider_post_id"])

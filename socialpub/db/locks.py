@@ -91,7 +91,7 @@ class ProcessLock:
         self.folder = folder
         self.name = name
         self._in_hand: dict[str, object] = {}
-        self._ended_in_order: set[str] = set()
+        self._died: set[str] = set()
         self._lock = FileLock(folder / f"{name}.lock")
         if not self._lock.try_acquire():
             raise RuntimeError(f"a process named {name} exists already")
@@ -102,13 +102,12 @@ class ProcessLock:
             return True
         path = self.folder / f"{name}.lock"
         if not path.exists():
-            self._ended_in_order.add(name)
             return False
         lock = FileLock(path)
         if not lock.try_acquire():
             return True
-        if path.read_bytes() == _STOPPING:
-            self._ended_in_order.add(name)
+        if path.read_bytes() != _STOPPING:
+            self._died.add(name)
         # Nobody holds it: its process is gone, and names are never used twice.
         path.unlink(missing_ok=True)
         lock.release()
@@ -119,8 +118,8 @@ class ProcessLock:
         self._lock.write(_STOPPING)
 
     def ended_in_order(self, name: str) -> bool:
-        """Whether a process that is not alive had been asked to end, rather than died."""
-        return name in self._ended_in_order
+        """Whether a process that was found not to be alive had been asked to end, rather than died."""
+        return name not in self._died
 
     def take(self, row_id: str) -> bool:
         """Take a row in hand, for one thread of this process. False: another thread has it."""

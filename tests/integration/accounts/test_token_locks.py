@@ -1,0 +1,94 @@
+"""A command that was suspended with the lock of an account's tokens: its lane waits a minute at most, and says why."""
+
+import pytest
+
+from socialpub.accounts import renewal
+from socialpub.db.locks import FileLock
+from socialpub.db.models import State
+from socialpub.providers.errors import AuthExpired, NoAnswer
+from socialpub.providers.job import Job
+from socialpub.providers.oauth import Tokens
+from socialpub.runtime import Runtime
+from tests.support.appliance import accept, attempts_of, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import ScriptedNetwork
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(renewal, "LOCK_PAUSE_SECONDS", 0.0)
+
+
+@pytest.fixture
+def suspended(rt: Runtime, profile: str) -> FileLock:
+    """The lock as a command holds it that was stopped in the middle."""
+    lock = renewal.lock(rt, profile)
+    assert lock.try_acquire()
+    return lock
+
+
+@pytest.mark.usefixtures("suspended")
+def test_a_post_that_needs_the_token_waits_shows_why_and_goes_out_within_a_minute(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    def wants_another(job: Job) -> object:
+        if job.token == "access-0":
+            raise AuthExpired("401")
+        return network.publish(job.content.text)
+
+    network.results["create_post"] = [wants_another] * 20
+    began = clock.now()
+    post = accept(rt, profile)
+    drain(rt)
+    assert attempts_of(rt, post) == [("create_post", "retrying")]
+    assert "hangs or is suspended" in rt.reader.value("SELECT message FROM attempt")
+    drain(rt, clock)
+    assert state_of(rt, post) is State.PUBLISHED
+    assert 40 <= (clock.now() - began).total_seconds() <= 60
+    assert network.oauth.refreshes == ["refresh-0"]
+
+
+def test_a_command_that_goes_on_finds_its_lock_taken_and_sends_no_spent_token(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    refresh = network.oauth.refresh
+
+    def suspended_meanwhile(http: object, refresh_token: str) -> Tokens:
+        network.oauth.refresh = refresh  # type: ignore[method-assign]
+        for _ in range(7):
+            try:
+                assert renewal.refresh(rt, profile, spent="access-0") == "access-1"
+                break
+            except renewal.Locked:
+                clock.forward(10)
+        raise NoAnswer("its own call timed out while it was suspended")
+
+    network.oauth.refresh = suspended_meanwhile  # type: ignore[method-assign]
+    with pytest.raises(renewal.Locked):
+        renewal.refresh(rt, profile, spent="access-0")
+    assert network.oauth.refreshes == ["refresh-0"], "a spent refresh token may cost the whole account"
+    assert renewal.refresh(rt, profile, spent="access-0") == "access-1"
+
+
+def test_a_lock_that_is_taken_anew_each_time_is_not_taken_for_a_suspended_command(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    for _ in range(3):
+        other = renewal.lock(rt, profile)
+        assert other.try_acquire()
+        with pytest.raises(renewal.Locked):
+            renewal.refresh(rt, profile, spent="access-0")
+        other.release()
+        clock.forward(3600)
+    assert renewal.refresh(rt, profile, spent="access-0") == "access-1"
+    assert network.oauth.refreshes == ["refresh-0"]
+
+
+def test_of_two_that_break_a_lock_at_once_only_one_gets_it(rt: Runtime, profile: str, suspended: FileLock) -> None:
+    file = suspended.file
+    assert file is not None
+    first, second = renewal.lock(rt, profile), renewal.lock(rt, profile)
+    assert first.break_open(file)
+    assert not second.break_open(file)
+    assert (first.is_held, suspended.is_held, second.is_held) == (True, False, False)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from socialpub.providers.content import MediaFile
-from socialpub.providers.errors import AuthExpired, NoAnswer, Rejected, Throttled
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, Rejected, Throttled
 from socialpub.providers.outcomes import CannotTell, Look
 from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.x.script import ADAPTER, NOW, Script, answer, film, job, picture, problem
@@ -162,6 +162,18 @@ def test_partial_success_is_a_look() -> None:
     assert isinstance(look(Script(partly), "Hello"), Look)
 
 
+NOT_ENROLLED = {
+    "client_id": "1",
+    "detail": "When authenticating requests to the Twitter API v2 endpoints, you must use keys and tokens from a "
+    "Twitter developer App that is attached to a Project.",
+    "registration_url": "https://developer.twitter.com/",
+    "title": "Client Forbidden",
+    "required_enrollment": "Standard Basic",
+    "reason": "client-not-enrolled",
+    "type": "https://api.twitter.com/2/problems/client-forbidden",
+}
+
+
 @pytest.mark.parametrize(
     ("reply", "kind"),
     [
@@ -172,10 +184,13 @@ def test_partial_success_is_a_look() -> None:
         (answer(200, {"data": "none", "meta": {"result_count": 0}}), NoAnswer),
         (answer(503), NoAnswer),
         (NoAnswer("cut"), NoAnswer),
-        (answer(401), AuthExpired),
-        (answer(429), Throttled),
+        (problem(401, "Unauthorized"), AuthExpired),
+        (problem(429, "Too Many Requests"), Throttled),
         (problem(403, "Forbidden"), Rejected),
-        (answer(404), Rejected),
+        (problem(404, "Not Found"), Rejected),
+        (problem(429, "Monthly cap", "https://api.x.com/2/problems/usage-capped"), AppRefused),
+        (answer(403, NOT_ENROLLED), AppRefused),
+        (answer(403, {"errors": [{"code": 453, "message": "You currently have access to a subset"}]}), AppRefused),
     ],
 )
 def test_a_look_that_was_not_answered_is_none(reply: Any, kind: type[Exception]) -> None:

@@ -12,7 +12,7 @@ from email.utils import parsedate_to_datetime
 CLOCK_DOUBT_SECONDS = 60
 """A reset longer past than this speaks of a clock that is wrong, not of a window that is open."""
 LONGEST_SECONDS = 366 * 86400
-"""X's windows last a quarter of an hour, a day or a month: what is further off is in milliseconds, or no time at all."""
+"""X's windows last a quarter of an hour, a day or a month: what is further off is no such time."""
 
 
 def reset_in(headers: Mapping[str, str], now: datetime | None) -> float | None:

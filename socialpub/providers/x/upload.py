@@ -121,7 +121,7 @@ def append(job: Job, section: XSection, index: int) -> Outcome:
             )
             rejection = None if response.ok else _rejection(job, response, sent_bytes=True)
             if rejection is None:
-                # A body is not needed; one that cannot be read is a page of something else, and the segment is sent again.
+                # No body is needed; one that cannot be read is a page, and the segment is sent again.
                 data_of(response)
         except ProviderError as error:
             if upload["segment"] == began_at:

@@ -9,16 +9,19 @@ from socialpub.providers.content import MediaFile
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, Rejected, Throttled
 from socialpub.providers.outcomes import CannotTell, Look
 from socialpub.providers.responses import HttpResponse
-from tests.unit.providers.x.script import ADAPTER, NOW, Script, answer, film, job, picture, problem
+from socialpub.providers.x.adapter import X
+from tests.unit.providers.x.script import NOW, SECTION, Script, answer, film, job, picture, problem
 
 
-def shown(post_id: str, text: str, *urls: dict[str, Any], media: int = 0, **more: Any) -> dict[str, Any]:
+def shown(
+    post_id: str, text: str, *urls: dict[str, Any], media: int = 0, key: str = "3", **more: Any
+) -> dict[str, Any]:
     """A post as X's timeline shows it."""
     post: dict[str, Any] = {"id": post_id, "text": text, "created_at": "2026-11-21T12:00:01.000Z", **more}
     if urls:
         post["entities"] = {"urls": list(urls)}
     if media:
-        post["attachments"] = {"media_keys": [f"3_{n}" for n in range(media)]}
+        post["attachments"] = {"media_keys": [f"{key}_{n}" for n in range(media)]}
     return post
 
 
@@ -33,8 +36,13 @@ def timeline(*posts: dict[str, Any], next_token: str | None = None) -> HttpRespo
     return answer(200, {"data": list(posts), "meta": meta} if posts else {"meta": meta})
 
 
-def look(script: Script, text: str, *media: MediaFile, **options: Any) -> Look | CannotTell:
-    return ADAPTER.recover(job(script, text, *media, options=options, committed_at=NOW - timedelta(minutes=1)))
+SINCE = NOW - timedelta(minutes=3)
+
+
+def look(script: Script, text: str, *media: MediaFile, adapter: X | None = None, **options: Any) -> Look | CannotTell:
+    """By an adapter that has not asked X yet."""
+    asked = job(script, text, *media, options=options, since=lambda: SINCE)
+    return (adapter or X(SECTION)).recover(asked)
 
 
 def found(text: str, *posts: dict[str, Any], media: tuple[MediaFile, ...] = (), **options: Any) -> list[str | None]:
@@ -43,7 +51,7 @@ def found(text: str, *posts: dict[str, Any], media: tuple[MediaFile, ...] = (), 
     return [post.post_id for post in outcome.candidates]
 
 
-def test_the_look_asks_for_everything_since_shortly_before_the_commit() -> None:
+def test_the_look_asks_for_everything_that_can_be_dated_after_the_commit() -> None:
     script = Script(timeline())
     assert look(script, "Hello") == Look(())
     assert script.asked == ["GET /2/users/2244990001/tweets"]
@@ -51,7 +59,7 @@ def test_the_look_asks_for_everything_since_shortly_before_the_commit() -> None:
         "max_results": "100",
         "start_time": "2026-11-21T11:57:00Z",
         "exclude": "retweets",
-        "tweet.fields": "attachments,created_at,entities,note_tweet,text",
+        "post.fields": "attachments,conversation_id,created_at,entities,note_post,text",
     }
 
 
@@ -112,8 +120,8 @@ def test_the_link_that_media_add_is_no_part_of_the_text() -> None:
     assert found("Hi", shown("5", "Hi https://t.co/m", MEDIA_LINK, media=2), media=media) == ["5"]
     assert found("", shown("5", "https://t.co/m", MEDIA_LINK, media=2), media=media) == ["5"]
     video = link("m", "https://x.com/acme/status/5/video/1")
-    assert found("Hi", shown("5", "Hi https://t.co/m", video, media=1), media=(film(),)) == ["5"]
-    assert found("Hi", shown("5", "Hi https://t.co/m", media=1), media=(film(),)) == ["5"]
+    assert found("Hi", shown("5", "Hi https://t.co/m", video, media=1, key="7"), media=(film(),)) == ["5"]
+    assert found("Hi", shown("5", "Hi https://t.co/m", media=1, key="13"), media=(film(),)) == ["5"]
 
 
 def test_the_number_of_media_must_agree() -> None:
@@ -137,7 +145,14 @@ def test_a_long_post_is_read_from_its_note_or_known_by_its_beginning() -> None:
 
 
 def test_a_reply_may_begin_with_names_and_a_quote_end_with_its_post() -> None:
-    assert found("Yes!", shown("5", "@bob @eve Yes!"), inReplyToPostId="1") == ["5"]
+    to_one = {"referenced_posts": [{"type": "replied_to", "id": "1"}]}
+    assert found("Yes!", shown("5", "@bob @eve Yes!", **to_one), inReplyToPostId="1") == ["5"]
+    assert found("@eve Yes!", shown("5", "@bob @eve Yes!", **to_one), inReplyToPostId="1") == ["5"]
+    assert found("@eve", shown("5", "@bob", **to_one), inReplyToPostId="1") == []
+    assert found(
+        "", shown("5", "@bob https://t.co/m", MEDIA_LINK, media=1, **to_one), media=(picture(),), inReplyToPostId="1"
+    ) == ["5"]
+    assert found("Yes!", shown("5", "@bob Yes!"), inReplyToPostId="1") == [], "nobody says where it stands"
     assert found("Yes!", shown("5", "@bob Yes!")) == []
     quoted = link("q", "https://twitter.com/bob/status/77")
     assert found("Look", shown("5", "Look https://t.co/q", quoted), quotePostId="77") == ["5"]

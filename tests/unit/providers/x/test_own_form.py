@@ -1,7 +1,6 @@
 """What is not written as X writes it was not said by X: a page, nothing, or the JSON of a gateway is no answer."""
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any, cast
 
 import pytest
@@ -49,7 +48,7 @@ OPENED = {"media": {"0": {**uploaded("77")["media"]["0"], "ready_at": None, "seg
 
 
 def look(script: Script) -> Any:
-    return ADAPTER.recover(job(script, committed_at=NOW - timedelta(minutes=1)))
+    return ADAPTER.recover(job(script, since=lambda: NOW))
 
 
 CALLS: dict[str, Callable[[Script], Any]] = {

@@ -1,6 +1,5 @@
 """X's consent page: choose an account, give access or not."""
 
-import re
 import secrets
 
 from socialpub.sandbox.apps import SandboxApp
@@ -13,16 +12,16 @@ from socialpub.sandbox.x.query import SCOPES
 
 
 class XConsent(ConsentPage[XSandbox, SandboxApp]):
-    def complaint(self, app: SandboxApp, request: SandboxRequest, asked: Asked) -> str:
+    def complaint(self, app: SandboxApp, request: SandboxRequest, asked: Asked) -> str:  # noqa: ARG002
         if not _may_return_to(app, asked.get("redirect_uri", "")):
             return "redirect_uri is missing or is not one of the app's callback addresses, letter by letter."
         if asked.get("response_type") != "code":
             return "response_type must be code."
         if not 0 < len(asked.get("state", "")) <= 500:
             return "state must have 1 to 500 characters."
-        scopes = asked.get("scope", "").split(" ")
-        if re.search(r"(?:^|&)scope=[^&]*\+", request.raw_query) or not SCOPES.issuperset(scopes):
-            return "invalid_scope: scope must be a list of known scopes, with %20 between them."
+        # Between them `%20`, or the `+` of X's own library.
+        if not SCOPES.issuperset(asked.get("scope", "").split(" ")):
+            return "invalid_scope: scope must be a list of known scopes, with a space between them."
         method = asked.get("code_challenge_method", "plain")
         if method not in ("S256", "plain"):
             return "code_challenge_method must be S256 or plain."

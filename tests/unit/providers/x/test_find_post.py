@@ -63,6 +63,31 @@ def test_the_look_asks_for_everything_that_can_be_dated_after_the_commit() -> No
     }
 
 
+@pytest.mark.parametrize(
+    ("created_at", "ours"),
+    [
+        ("2026-11-21T11:56:59.000Z", False),
+        ("2026-11-21T11:57:00.000Z", True),
+        ("2026-11-21T12:57:00+01:00", True),
+        ("2026-11-21T11:56:59", False),
+        (None, True),
+        ("yesterday", True),
+        (7, True),
+    ],
+)
+def test_what_is_dated_before_the_commit_is_not_ours(created_at: Any, ours: bool) -> None:
+    assert found("Hi", shown("5", "Hi", created_at=created_at)) == (["5"] if ours else [])
+
+
+def test_the_window_is_narrowed_by_the_answer_that_tells_the_time() -> None:
+    known = [NOW - timedelta(days=1), SINCE]
+    script = Script(timeline(shown("5", "Hi", created_at="2026-11-20T18:00:00.000Z"), shown("6", "Hi")))
+    outcome = X(SECTION).recover(job(script, "Hi", since=lambda: known.pop(0) if len(known) > 1 else known[0]))
+    assert script.calls[0].params["start_time"] == "2026-11-20T12:00:00Z"
+    assert isinstance(outcome, Look)
+    assert [post.post_id for post in outcome.candidates] == ["6"]
+
+
 def test_a_post_is_found_with_its_address() -> None:
     outcome = look(Script(timeline(shown("9", "Other"), shown("5", "Hello"))), "Hello")
     assert isinstance(outcome, Look)
@@ -196,6 +221,8 @@ NOT_ENROLLED = {
         (answer(200, {}), NoAnswer),
         (answer(200, []), NoAnswer),
         (answer(200, {"errors": [{"title": "Not Found Error"}]}), NoAnswer),
+        (answer(200, {"meta": {"result_count": 0}, "errors": [{"title": "Not Found Error"}]}), NoAnswer),
+        (answer(200, {"data": [], "meta": {"result_count": 3}}), NoAnswer),
         (answer(200, {"data": "none", "meta": {"result_count": 0}}), NoAnswer),
         (answer(503), NoAnswer),
         (NoAnswer("cut"), NoAnswer),

@@ -194,3 +194,27 @@ def test_pictures_without_words_go_out_behind_the_gateway(env: Environment) -> N
     post = accept(env.rt, played.connect(env.rt, env.world), body=None, media=chosen.make(env.rt, env.samples))
     drain(env.rt, env.clock)
     assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
+
+
+DUPLICATE_RULES = {"title": "Forbidden", "detail": "Forbidden", "type": "https://api.x.com/2/problems/duplicate-rules"}
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        {"body": {"detail": "You are not allowed to create a Tweet with duplicate content.", "status": 403}},
+        {"body": DUPLICATE_RULES},
+        {"html": True},
+    ],
+)
+def test_a_second_call_that_is_refused_because_the_first_arrived_is_no_failure(
+    env: Environment, refusal: dict[str, Any]
+) -> None:
+    played, chosen = story_of("x", "text")
+    env.world.x.list_lag_seconds = 900
+    env.world.x.next("create_post").times_out_after_effect()
+    env.world.x.next("create_post").fails_with(403, **refusal)
+    post = begin(env, played, chosen, played.connect(env.rt, env.world))
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is not State.FAILED
+    assert_the_outcome_is_true(env.rt, env.world, played, post)

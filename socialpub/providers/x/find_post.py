@@ -31,14 +31,15 @@ def look(job: Job, section: XSection, spoken: SpokenDialect) -> Look | CannotTel
         page, following = timeline.read(following)
         spoken.last = timeline.dialect
         posts.extend(page)
-        if not following:
+        # The newest come first, and the answer told X's clock, and with it more precisely since when: what follows a
+        # page of older ones is older still, and costs money.
+        since = job.since()
+        if not following or (page and all(_is_older(post, since) for post in page)):
             break
     else:
         name = f"https://x.com/{job.account.username}" if job.account.username else "the account on x.com"
         return CannotTell(f"The account posted too much since to find it: look at {name}.")
     sent = SentPost.of(job.content, job.options, job.account)
-    # The answer told X's clock, and with it more precisely since when.
-    since = job.since()
     ids = {str(post["id"]) for post in posts if sent.could_be(post) and not _is_older(post, since)}
     return Look(tuple(Published(id, permalink(job.account.username, id)) for id in sorted(ids, key=int)))
 
@@ -101,7 +102,7 @@ def _posts_of(response: HttpResponse) -> tuple[list[Any], str]:
     return posts or [], str(meta.get("next_token") or "")
 
 
-def _is_older(post: dict[str, Any], since: datetime) -> bool:
+def _is_older(post: Any, since: datetime) -> bool:
     """Whether it is dated, and before anything of ours."""
     try:
         dated = datetime.fromisoformat(post["created_at"])

@@ -191,6 +191,18 @@ def test_the_whole_list_is_read() -> None:
     assert script.calls[1].params["pagination_token"] == "more"
 
 
+def test_a_page_of_what_is_older_than_the_commit_is_the_last_that_is_read() -> None:
+    old = {"created_at": "2026-11-21T11:00:00.000Z"}
+    script = Script(
+        timeline(next_token="of reposts alone"),
+        timeline(shown("9", "Hello"), shown("8", "Hello", **old), next_token="more"),
+        timeline(shown("7", "Hello", **old), next_token="still more"),
+    )
+    outcome = look(script, "Hello")
+    assert isinstance(outcome, Look)
+    assert [post.post_id for post in outcome.candidates] == ["9"]
+
+
 def test_a_list_without_end_cannot_tell() -> None:
     outcome = look(Script(*[timeline(shown("9", "Other"), next_token="more")] * 10), "Hello")
     assert isinstance(outcome, CannotTell)

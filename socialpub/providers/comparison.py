@@ -17,17 +17,25 @@ _JOINED_MARKS = re.compile(
 """Unseen characters that Unicode does not list among the format characters: fillers and variation marks."""
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_LONGEST_HOST = 253
 _WRITTEN_AS_IS = "!$&'()*+,;=:@/?~-._[]"
 
 
 def readings(text: str) -> frozenset[str]:
     """The forms in which a text may be meant: as it stands, and with its HTML entities read once."""
-    return frozenset({plain(text), plain(unescape(text))})
+    return frozenset({plain(text), plain(_unescaped(text))})
 
 
 def same_text(ours: str, theirs: str) -> bool:
     """Whether some reading of both is the same."""
     return not readings(ours).isdisjoint(readings(theirs))
+
+
+def _unescaped(text: str) -> str:
+    try:
+        return unescape(text)
+    except ValueError:  # `&#` before more digits than Python reads as one number
+        return text
 
 
 def plain(text: str) -> str:
@@ -42,7 +50,7 @@ def same_link(ours: str, theirs: str) -> bool:
 
 
 def _link_readings(link: str) -> frozenset[str]:
-    return frozenset({plain_link(link), plain_link(unescape(link))})
+    return frozenset({plain_link(link), plain_link(_unescaped(link))})
 
 
 def plain_link(link: str) -> str:
@@ -64,6 +72,8 @@ def plain_link(link: str) -> str:
 
 
 def _ascii_host(host: str) -> str:
+    if len(host) > _LONGEST_HOST:  # no name of DNS, and the library would take a minute for it
+        return host
     try:
         return host.encode("idna").decode()
     except UnicodeError:

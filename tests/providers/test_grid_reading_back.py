@@ -32,6 +32,8 @@ OWN = {
 ANSWERED_IN_THE_END = (Means.PASSES, Means.OPEN, Means.OPEN_THRICE)
 NO_ANSWER = {("pinterest", "not readable")}
 """This app may not read what it wrote: nobody can tell."""
+ASKED_IN_OTHER_WORDS = {("x", "400")}
+"""X's list has two generations of names: who is refused in one asks in the other."""
 
 ONE_FOR_EACH = ("429 with a time", "500 before", "503 three times", "400", "429 for ever", "time-out for ever")
 """For each meaning; which of its faults it was makes no difference to what was never made."""
@@ -59,7 +61,8 @@ def test_the_question_meets_a_fault(env: Environment, network: str, story: str, 
     fault_met.apply(env, network, Call.of(chosen.read_back_by))
     drain(env.rt, env.clock)
     assert_the_outcome_is_true(env.rt, env.world, played, post)
-    answered = fault_met.means in ANSWERED_IN_THE_END and (network, fault) not in NO_ANSWER
+    answered = fault_met.means in ANSWERED_IN_THE_END or (network, fault) in ASKED_IN_OTHER_WORDS
+    answered = answered and (network, fault) not in NO_ANSWER
     assert state_of(env.rt, post) is (State.PUBLISHED if answered else State.UNCONFIRMED), message_of(env.rt, post)
 
 

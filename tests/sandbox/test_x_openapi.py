@@ -62,6 +62,7 @@ def test_posts_are_as_the_document_says(
 ) -> None:
     studio = XClient(web, world, "studio")
     fields = {"post.fields": "created_at,text,entities,attachments,conversation_id,paid_partnership,note_post"}
+    fields["expansions"] = "referenced_posts"
     if dialect == "old":
         fields = {"tweet.fields": "created_at,text,entities,attachments,author_id,referenced_tweets,note_tweet"}
     empty = studio.posts(**fields)
@@ -117,6 +118,8 @@ def test_the_fields_that_may_be_asked_for_are_those_of_the_documents() -> None:
         ("x.json", "UserFieldsParameter", query.NEW_USER_FIELDS),
         ("x-2.166.json", "TweetFieldsParameter", query.OLD_POST_FIELDS),
         ("x-2.166.json", "UserFieldsParameter", query.OLD_USER_FIELDS),
+        ("x.json", "PostExpansionsParameter", query.NEW_EXPANSIONS),
+        ("x-2.166.json", "TweetExpansionsParameter", query.OLD_EXPANSIONS),
     ):
         assert set(official(name)["components"]["parameters"][parameter]["schema"]["items"]["enum"]) == held
 

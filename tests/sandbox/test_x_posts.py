@@ -142,6 +142,14 @@ def test_replies_go_to_own_posts_and_to_those_that_mention_the_account(
     assert "deleted or not visible" in message(x.post("r4", reply={"in_reply_to_tweet_id": "1"}))
 
 
+def test_a_body_without_text_can_be_told_to_be_refused_as_behind_the_gateway(world: World, x: XClient) -> None:
+    media = {"media_ids": [x.upload()]}
+    assert x.post(media=media).status_code == 201
+    world.x.needs_text = True
+    assert "required" in message(x.post(media=media))
+    assert x.post("", media=media).status_code == 201
+
+
 def test_quotes_are_gone_unless_switched_on(world: World, x: XClient) -> None:
     own = x.post("mine").json()["data"]["id"]
     assert x.post("q", quote_tweet_id=own).status_code == 403

@@ -1,5 +1,7 @@
 """Reading posts back from the sandbox's X."""
 
+from typing import Literal
+
 import pytest
 from starlette.testclient import TestClient
 
@@ -65,6 +67,9 @@ def test_start_time_counts_in_whole_seconds(x: XClient, clock: HandClock) -> Non
         {"tweet.fields": "text", "post.fields": "text"},
         {"exclude": "quotes"},
         {"fields": "text"},
+        {"expansions": "parents"},
+        {"tweet.fields": "text", "expansions": "referenced_posts"},
+        {"post.fields": "text", "expansions": "referenced_tweets.id"},
     ],
 )
 def test_a_query_that_no_document_describes_is_400(x: XClient, query: dict[str, str]) -> None:
@@ -125,6 +130,75 @@ def test_a_protected_account_shows_its_posts_to_itself_alone(world: World, web: 
 def test_signs_of_markup_can_be_told_to_come_back_escaped(world: World, x: XClient) -> None:
     world.x.escapes_html = True
     assert x.post("fish & <chips>").json()["data"]["text"] == "fish &amp; &lt;chips&gt;"
+
+
+def test_what_cannot_be_seen_can_be_told_to_be_gone(world: World, x: XClient) -> None:
+    world.x.strips_invisible = True
+    made = x.post("a\u200bb \u200fc\nexample.com").json()["data"]["id"]
+    (read,) = x.posts(**{"tweet.fields": FIELDS}).json()["data"]
+    (url,) = read["entities"]["urls"]
+    assert read["text"] == f"ab c\n{url['url']}"
+    assert read["text"][url["start"] : url["end"]] == url["url"]
+    assert world.x.find_post(made).text == "a\u200bb \u200fc\nexample.com", "as it was sent"  # type: ignore[union-attr]
+
+
+def test_a_reply_names_whom_it_answers_and_what(world: World, web: TestClient, x: XClient) -> None:
+    world.x.quotes_allowed = True
+    studio = XClient(web, world, "studio")
+    called = studio.post("hello @demo").json()["data"]["id"]
+    first = x.post("Hi", reply={"in_reply_to_tweet_id": called}).json()["data"]["id"]
+    x.post("and @studio", reply={"in_reply_to_tweet_id": called})
+    x.post("More", reply={"in_reply_to_tweet_id": first})
+    x.post("Look", quote_tweet_id=called)
+    for asked, name, included in (
+        ({"post.fields": "conversation_id", "expansions": "referenced_posts"}, "referenced_posts", "posts"),
+        ({"tweet.fields": "conversation_id,referenced_tweets"}, "referenced_tweets", "tweets"),
+    ):
+        world.x.dialect = "new" if included == "posts" else "old"
+        listed = x.posts(**asked).json()
+        quote, more, second, hi = listed["data"]
+        assert (hi["text"], second["text"], more["text"]) == ("@studio Hi", "and @studio", "More")
+        assert hi[name] == second[name] == [{"type": "replied_to", "id": called}]
+        assert more[name] == [{"type": "replied_to", "id": first}]
+        assert quote[name] == [{"type": "quoted", "id": called}]
+        assert hi["conversation_id"] == more["conversation_id"] == called
+        assert quote["conversation_id"] == quote["id"]
+        expanded = [one["id"] for one in listed.get("includes", {}).get(included, [])]
+        assert expanded == ([called, first] if "expansions" in asked else [])
+    world.x.names_in_replies = False
+    x.post("Again", reply={"in_reply_to_tweet_id": called})
+    assert x.posts().json()["data"][0]["text"] == "Again"
+
+
+def test_members_can_be_told_to_be_left_out(world: World, x: XClient) -> None:
+    x.post("a", media={"media_ids": [x.upload()]})
+    world.x.leaves_out = ["attachments", "entities"]
+    (read,) = x.posts(**{"tweet.fields": f"{FIELDS},attachments"}).json()["data"]
+    assert set(read) == {"id", "text", "edit_history_post_ids", "created_at"}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "taken", "refused"),
+    [
+        ("new", {"post.fields": "note_post", "expansions": "referenced_posts"}, {"tweet.fields": "text"}),
+        ("new", {"expansions": "referenced_posts"}, {"expansions": "referenced_tweets.id"}),
+        ("old", {"tweet.fields": "note_tweet,referenced_tweets"}, {"post.fields": "text"}),
+        ("old", {"expansions": "referenced_tweets.id"}, {"expansions": "referenced_posts"}),
+    ],
+)
+def test_the_names_of_the_other_dialect_can_be_told_to_be_refused(
+    world: World, x: XClient, dialect: Literal["new", "old"], taken: dict[str, str], refused: dict[str, str]
+) -> None:
+    world.x.dialect = dialect
+    assert x.posts(**taken).status_code == x.posts(**refused).status_code == 200
+    world.x.one_dialect = True
+    assert x.posts(**taken).status_code == 200
+    answer = x.posts(**refused)
+    assert answer.status_code == 400
+    assert answer.json()["type"].endswith("/2/problems/invalid-request")
+    (name,) = refused
+    assert name in answer.json()["errors"][0]["message"]
+    assert answer.json()["errors"][0]["parameters"] == {name: [refused[name]]}
 
 
 def test_the_old_dialect_speaks_of_tweets(world: World, x: XClient) -> None:

@@ -10,11 +10,12 @@ from socialpub.providers.oauth import OAuth
 from socialpub.providers.outcomes import CannotTell, Look, Outcome
 from socialpub.providers.protocol import Step
 from socialpub.providers.x import check, find_post, options, plan, publish
+from socialpub.providers.x.dialects import SpokenDialect
 from socialpub.providers.x.oauth import XOAuth
 
 
 class X:
-    """Keeps no state but its section of the configuration."""
+    """Keeps nothing but its section of the configuration, and in which names X's lists were last answered."""
 
     name = "x"
     label = "X"
@@ -22,6 +23,7 @@ class X:
     def __init__(self, section: XSection) -> None:
         self.section = section
         self.oauth: OAuth = XOAuth(section)
+        self._spoken = SpokenDialect()
 
     def read_options(self, given: Mapping[str, Any]) -> tuple[Options, list[Problem]]:
         return options.read(given)
@@ -42,4 +44,4 @@ class X:
         return publish.run(step, job, self.section)
 
     def recover(self, job: Job) -> Look | CannotTell:
-        return find_post.look(job, self.section)
+        return find_post.look(job, self.section, self._spoken)

@@ -5,7 +5,7 @@ from socialpub.providers.errors import NoAnswer
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Done, Outcome, Wait
 from socialpub.providers.x import limits
-from socialpub.providers.x.client import call
+from socialpub.providers.x.client import call, data_of
 from socialpub.providers.x.errors import classify
 from socialpub.providers.x.upload_memo import recall, remember, start_over_expired
 
@@ -23,7 +23,9 @@ def describe(job: Job, section: XSection, index: int) -> Outcome:
     failure = None
     try:
         response = call(job, "POST", f"{section.api_url}/2/media/metadata", json=body)
-        if not response.ok:
+        if response.ok:
+            data_of(response)
+        else:
             failure = classify(response, now=job.now, media=True).message
     except NoAnswer as error:
         upload["alt_tries"] = upload.get("alt_tries", 0) + 1

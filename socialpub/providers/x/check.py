@@ -12,6 +12,10 @@ from socialpub.providers.x.plan import in_chunks
 from socialpub.providers.x.text import Weighed, weigh
 
 BODY = ("post", "body")
+QUOTING = "X has taken quoting away from self-serve apps (April 2026)"
+COMMUNITIES = "X has closed Communities (May 2026)"
+CLOSED = {"quotePostId": QUOTING, "communityId": COMMUNITIES, "shareWithFollowers": COMMUNITIES}
+"""Options that X still documents and no longer serves."""
 
 
 def problems(content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
@@ -23,15 +27,15 @@ def problems(content: Content, options: Mapping[str, Any], account: Account) -> 
     return [*found, *_scopes(content, account)]
 
 
-def notes(content: Content, options: Mapping[str, Any]) -> list[str]:  # noqa: ARG001
+def notes(content: Content, options: Mapping[str, Any]) -> list[str]:
     """What the owner may like to know although nothing is wrong."""
-    found = []
-    urls = weigh(content.text).urls
-    if urls:
-        found.append(
-            f"X charges {limits.POST_WITH_URL_PRICE} USD for a post with a link ({_short(urls[0])}) instead of "
-            f"{limits.POST_PRICE} USD."
-        )
+    found = [
+        f"{option}: {why} and will most likely refuse the post; leave it out."
+        for option, why in CLOSED.items()
+        if options.get(option)
+    ]
+    if prices := _prices(content):
+        found.append(prices)
     for index, media in enumerate(content.media):
         if media.kind != "video":
             continue
@@ -51,6 +55,27 @@ def notes(content: Content, options: Mapping[str, Any]) -> list[str]:  # noqa: A
                 f"Media item {index + 1}: X names MP4 and MOV as what it takes; WebM may fail in its processing."
             )
     return found
+
+
+def _prices(content: Content) -> str:
+    """What this post costs beyond an ordinary one, in one note; empty when it costs no more."""
+    said = []
+    urls = weigh(content.text).urls
+    if urls:
+        said.append(
+            f"X charges {limits.POST_WITH_URL_PRICE} USD for a post with a link ({_short(urls[0])}) instead of "
+            f"{limits.POST_PRICE} USD."
+        )
+    described = sum(1 for media in content.media if media.alt and media.kind == "image")
+    if described:
+        said.append(f"X charges {limits.ALT_TEXT_PRICE} USD for the alt text of a picture; this post has {described}.")
+    if said:
+        # Beside the other prices and never alone: hardly any post is looked up.
+        said.append(
+            f"Reading the account back, should X not answer, costs {limits.OWN_LOOK_UP_PRICE} USD per post read, "
+            f"{limits.LOOK_UP_PRICE} USD when the app belongs to another account."
+        )
+    return " ".join(said)
 
 
 def _text(content: Content, weighed: Weighed, account: Account) -> Iterator[Problem]:

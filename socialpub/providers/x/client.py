@@ -5,7 +5,7 @@ from typing import Any
 
 from socialpub.providers.errors import NoAnswer
 from socialpub.providers.job import Job
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.responses import HttpResponse, as_object, object_at
 from socialpub.providers.x.errors import REQUEST_ID, read_error
 
 
@@ -18,10 +18,17 @@ def call(job: Job, method: str, url: str, **request: Any) -> HttpResponse:
 
 
 def data_of(response: HttpResponse) -> dict[str, Any]:
-    """The `data` of a response, empty when it has none (an append may answer without a body)."""
-    body = response.json() if response.body.strip() else {}
-    data = body.get("data") if isinstance(body, dict) else None
-    return data if isinstance(data, dict) else {}
+    """The `data` of a success, empty when it has none (an append may answer without a body). Raises `NoAnswer` when
+    the body is no JSON."""
+    return object_at(as_object(response.json()), "data") if response.body.strip() else {}
+
+
+def answered_data_of(response: HttpResponse) -> dict[str, Any]:
+    """The `data` of a success that must have one. Raises `NoAnswer` when there is none: it was not X that answered."""
+    data = data_of(response)
+    if not data:
+        raise NoAnswer("X's answer holds nothing.", request_id=response.headers.get(REQUEST_ID))
+    return data
 
 
 def media_id_of(response: HttpResponse) -> str:

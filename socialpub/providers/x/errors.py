@@ -1,6 +1,7 @@
-"""X's refusals, row by row, and its error bodies, which come in five shapes.
+"""X's refusals, row by row, and its error bodies, which come in four shapes.
 
-X tells many cases apart by their wording alone, so the known wordings stand here beside types and codes.
+X tells many cases apart by their wording alone, so the known wordings stand here beside types and codes. A body in none
+of its shapes (empty, a page, the JSON of a gateway) was not written by X's API: it is no answer, whatever its status.
 """
 
 import json
@@ -14,6 +15,8 @@ from socialpub.providers.responses import HttpResponse, shortened
 from socialpub.providers.x.rate_limits import reset_in
 
 REQUEST_ID = "x-transaction-id"
+NO_TYPE = "about:blank"
+TYPE_OF_X = re.compile(r"https?://(?:[a-z]+\.)?(?:x|twitter)\.com/", re.IGNORECASE)
 LONGEST_MESSAGE = 300
 HOUR = 3600.0
 
@@ -22,10 +25,15 @@ NO_MEDIA_SCOPE = (
     "it. Posts without media still work."
 )
 NO_CREDITS = "The app has no credits left or is at its spending limit: top it up at console.x.com."
+TOO_LARGE = "Send less at once."
+DUPLICATE_RULES = "duplicate-rules"
+"""Found anywhere in what X says of a refusal, it names a duplicate."""
 WINDOW_FULL = "X's rate limit for this endpoint is reached."
 DAILY_LIMIT_CODES = frozenset({185, 344})
 DAILY_PAUSE_SECONDS = 3 * HOUR
 """X names no end for an account's posts per day, which it counts in half-hour slices: hours, it is advised."""
+
+TOO_LARGE_STATUSES = frozenset({413, 431})
 
 ROWS: tuple[ErrorRow, ...] = (
     ErrorRow(statuses=NOT_4XX | {408}, action=Action.NO_ANSWER),
@@ -59,7 +67,7 @@ ROWS: tuple[ErrorRow, ...] = (
     ErrorRow("This is a fault of socialpub: please report it.", {400},
              wordings=("request body must be a json object", "requests with bodies must have content-type",
                        "request body is not valid json")),
-    ErrorRow("X has this text already: change it.", {400, 403}, {187}, ("duplicate content",),
+    ErrorRow("X has this text already: change it.", {400, 403}, {187, DUPLICATE_RULES}, ("duplicate content",),
              reason=Reason.DUPLICATE),
     ErrorRow("Keep at most one cashtag ($TICKER) in the text.", {400, 403}, wordings=("one cashtag",)),
     ErrorRow("Shorten the video, or post it from an account with X Premium.", {400, 403},
@@ -73,45 +81,78 @@ ROWS: tuple[ErrorRow, ...] = (
              wordings=("not permitted to perform this action",)),
     ErrorRow("What it refers to is gone, or the app has no access to it.", {404}, reason=Reason.GONE),
     ErrorRow("Not found any more.", {400}, wordings=("badrequest: not found",), reason=Reason.GONE),
-    ErrorRow("Send less at once.", {413, 431}, reason=Reason.TOO_LARGE),
+    ErrorRow(TOO_LARGE, TOO_LARGE_STATUSES, reason=Reason.TOO_LARGE),
     ErrorRow("Change what it names and post again.", {400}),
     ErrorRow("Check the options, the account's state on x.com and the app's permissions at console.x.com.", {403}),
 )  # fmt: skip
 
 
-def classify(response: HttpResponse, *, now: datetime | None, media: bool = False) -> Rejection:
-    """What a failed call means for its post; `media` marks the upload calls.
+def classify(
+    response: HttpResponse, *, now: datetime | None, media: bool = False, sent_bytes: bool = False
+) -> Rejection:
+    """What a failed call means for its post; `media` marks the upload calls, `sent_bytes` those that bring the file:
+    X's edge finds them too large without a word.
 
     Raises as `ErrorTable.classify`.
     """
     body = read_error(response)
-    if media and response.status == 403 and body.message.lower() in ("", "forbidden") and body.code is None:
-        return Rejection(NO_MEDIA_SCOPE, 403, "403", request_id=body.request_id)
+    code = str(response.status)
+    if media and body.own_form and response.status == 403 and body.message.lower() == "forbidden" and body.code is None:
+        return Rejection(NO_MEDIA_SCOPE, 403, code, request_id=body.request_id)
+    if sent_bytes and not body.own_form and response.status in TOO_LARGE_STATUSES:
+        message = f"X refused (HTTP {code}). {TOO_LARGE}"
+        return Rejection(message, response.status, code, Reason.TOO_LARGE, request_id=body.request_id)
     return TABLE.classify(response, now=now)
 
 
 def read_error(response: HttpResponse) -> ErrorBody:
-    """Read an error body of any of X's shapes; an empty one or a page says nothing."""
+    """Read an error body of any of X's shapes; of anything else no word is believed."""
+    request_id = response.headers.get(REQUEST_ID)
     try:
         body = json.loads(response.body)
     except (ValueError, RecursionError):
         body = None
+    if not _is_of_x(body):
+        return ErrorBody("", request_id=request_id, own_form=False)
     parts = [part for part in _parts(body) if isinstance(part, dict)]
     texts = list(_texts(body))
     types = {
         str(value).rstrip("/").rsplit("/", 1)[-1].lower()
         for part in parts
         for value in (part.get("type"), part.get("reason"), _one_word(part.get("title")))
-        if isinstance(value, str) and value != "about:blank"
+        if isinstance(value, str) and value != NO_TYPE
     }
+    if any(_names_duplicate(part) for part in parts):
+        types.add(DUPLICATE_RULES)
     numbers = {part["code"] for part in parts if type(part.get("code")) is int}
     return ErrorBody(
         _safe(texts[0]) if texts else "",
         str(min(numbers)) if numbers else min(types, default=None),
         numbers | types,
         tuple(text.lower() for text in texts),
-        response.headers.get(REQUEST_ID),
+        request_id,
     )
+
+
+def _is_of_x(body: Any) -> bool:
+    """Whether it has one of X's shapes: `errors`, a problem with a type of X's, code and message, OAuth's `error`."""
+    if not isinstance(body, dict):
+        return False
+    errors, kind = body.get("errors"), body.get("type") or NO_TYPE
+    if isinstance(errors, list) and errors:
+        return all(isinstance(error, str | dict) for error in errors)
+    if isinstance(kind, str) and (kind == NO_TYPE or TYPE_OF_X.match(kind)):
+        said = [key for key in ("title", "detail", "type", "status") if body.get(key)]
+        if len(said) > 1 and {"title", "detail"}.intersection(said):
+            return True
+    coded = type(body.get("code")) is int and isinstance(body.get("message"), str)
+    return coded or (isinstance(body.get("error"), str) and isinstance(body.get("error_description"), str))
+
+
+def _names_duplicate(part: dict[str, Any]) -> bool:
+    """What X quotes of our own request aside."""
+    said = (value for key, value in part.items() if key not in ("parameters", "parameter", "value"))
+    return any(isinstance(value, str) and DUPLICATE_RULES in value for value in said)
 
 
 def _parts(body: Any) -> Iterator[Any]:

@@ -67,6 +67,11 @@ EXPIRY_MARGIN_SECONDS = 120
 
 POST_PRICE = "0.015"
 POST_WITH_URL_PRICE = "0.200"
+ALT_TEXT_PRICE = "0.005"
+"""A picture."""
+LOOK_UP_PRICE = "0.005"
+OWN_LOOK_UP_PRICE = "0.001"
+"""A post that is read, when the account that reads its own posts owns the app."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from socialpub.providers.errors import NoAnswer, Rejected, Throttled
 from socialpub.providers.http import Http
 from socialpub.providers.oauth import Identity, Tokens
 from socialpub.providers.responses import HttpResponse, as_object, json_object, object_at, text_at
+from socialpub.providers.x.client import data_of
 from socialpub.providers.x.errors import REQUEST_ID, classify, read_error
 from socialpub.providers.x.rate_limits import reset_in
 
@@ -105,6 +106,7 @@ class XOAuth:
         for token in filter(None, (refresh_token, access_token)):
             response = _post(http, self._section, "revoke", {"token": token})
             if response.ok:
+                data_of(response)
                 continue
             try:
                 _fail(response, self._section)
@@ -153,6 +155,9 @@ def _ask_for_tokens(http: Http, section: XSection, fields: dict[str, str]) -> To
 REFUSED_TOKENS = re.compile(r"value passed for the (authorization code|(refresh )?token) was invalid", re.IGNORECASE)
 """A spent, revoked or expired token or code; `invalid_grant` says the same."""
 
+OAUTH_ERROR = re.compile(r"[a-z]+(?:_[a-z]+)+")
+"""The names of RFC 6749, all of them. Whoever writes `error` otherwise is not X's token endpoint."""
+
 FAULTS_OF_THE_APP = {
     "invalid_client": "X does not know the app: check client_id of [providers.x] and the app at console.x.com.",
     "invalid_request": "X refused the request for a token: check the app's callback URLs and its settings at "
@@ -172,15 +177,17 @@ UNAUTHORIZED_PUBLIC = (
 def _fail(response: HttpResponse, section: XSection) -> NoReturn:
     """Raise what an answer of the token or revocation endpoint other than success means."""
     request_id = response.headers.get(REQUEST_ID)
-    if response.status == 429:
+    body = read_error(response)
+    kind = text_at(json_object(response), "error")
+    if kind is not None and not OAUTH_ERROR.fullmatch(kind):
+        kind = None
+    if response.status == 429 and (body.own_form or kind):
         raise Throttled(
             "X asks to wait before the next request for a token.",
             retry_after_seconds=reset_in(response.headers, None),
             request_id=request_id,
         )
-    body = read_error(response)
-    kind = json_object(response).get("error")
-    if not 400 <= response.status < 500 or not isinstance(kind, str):
+    if not 400 <= response.status < 500 or kind is None:
         raise NoAnswer(f"X gave no token (HTTP {response.status}).", request_id=request_id)
     spent = kind == "invalid_grant" or (
         response.status == 400 and kind == "invalid_request" and any(map(REFUSED_TOKENS.search, body.texts))

@@ -55,7 +55,8 @@ def create(job: Job, section: XSection) -> Outcome:
 
 def request_body(content: Content, chosen: Mapping[str, Any], memo: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of `POST /2/tweets`; X forbids unknown ones, and null or false where a field may be left out."""
-    body: dict[str, Any] = {"text": content.text} if content.text else {}
+    # An empty text is sent as well: behind X's gateway an absent one is refused.
+    body: dict[str, Any] = {"text": content.text}
     if content.media:
         ids = [memo["media"][str(index)]["id"] for index in range(len(content.media))]
         body["media"] = {"media_ids": ids}

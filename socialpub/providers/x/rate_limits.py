@@ -1,40 +1,64 @@
-"""Until when X asks to wait, as the headers of a response have it."""
+"""Until when X asks to wait, as the headers of a response have it.
+
+A reset is a moment on X's clock, and the `Date` of the very same answer says what that clock shows.
+"""
 
 import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 CLOCK_DOUBT_SECONDS = 60
 """A reset longer past than this speaks of a clock that is wrong, not of a window that is open."""
+LONGEST_SECONDS = 366 * 86400
+"""X's windows last a quarter of an hour, a day or a month: what is further off is no such time."""
 
 
 def reset_in(headers: Mapping[str, str], now: datetime | None) -> float | None:
     """Seconds until X lets the call through again; None when it named no time that can be believed.
 
-    A 24-hour window counts only when it is used up; of several the last to open. Without a `now` of ours the time of
-    the response itself is used.
+    A 24-hour window counts only when it is used up; of several the last to open. `now` is for an answer that does not
+    say when it was given.
     """
-    now = now or _date(headers)
+    given_at = _instant(headers.get("date")) or now
     daily = [
-        reset
+        _seconds_until(_number(headers.get(f"x-{who}-limit-24hour-reset")), given_at)
         for who in ("user", "app")
         if _number(headers.get(f"x-{who}-limit-24hour-remaining")) == 0
-        and (reset := _number(headers.get(f"x-{who}-limit-24hour-reset"))) is not None
     ]
-    reset = max(daily) if daily else _number(headers.get("x-rate-limit-reset"))
-    if now is not None and reset is not None and reset - now.timestamp() > -CLOCK_DOUBT_SECONDS:
-        return max(1.0, float(math.ceil(reset - now.timestamp())))
-    seconds = _number(headers.get("retry-after"))
-    return None if seconds is None else max(1.0, float(seconds))
+    believable = [seconds for seconds in daily if seconds is not None]
+    if believable:
+        return max(believable)
+    window = _seconds_until(_number(headers.get("x-rate-limit-reset")), given_at)
+    return _retry_after(headers.get("retry-after"), given_at) if window is None else window
+
+
+def _seconds_until(reset: float | None, given_at: datetime | None) -> float | None:
+    return None if reset is None or given_at is None else _believed(reset - given_at.timestamp())
+
+
+def _retry_after(written: str | None, given_at: datetime | None) -> float | None:
+    """Seconds, or the date of a moment."""
+    seconds = _number(written)
+    if seconds is not None:
+        return _believed(seconds)
+    moment = _instant(written)
+    return None if moment is None else _seconds_until(moment.timestamp(), given_at)
+
+
+def _believed(seconds: float) -> float | None:
+    return max(1.0, float(math.ceil(seconds))) if -CLOCK_DOUBT_SECONDS < seconds <= LONGEST_SECONDS else None
 
 
 def _number(text: str | None) -> int | None:
     return int(text) if text is not None and re.fullmatch(r"[0-9]{1,15}", text.strip()) else None
 
 
-def _date(headers: Mapping[str, str]) -> datetime | None:
+def _instant(written: str | None) -> datetime | None:
+    """The moment of an HTTP date."""
     try:
-        return datetime.strptime(headers.get("date", ""), "%a, %d %b %Y %H:%M:%S GMT").replace(tzinfo=UTC)
-    except ValueError:
+        moment = parsedate_to_datetime(written or "")
+    except (ValueError, OverflowError):
         return None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

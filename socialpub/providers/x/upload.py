@@ -15,7 +15,7 @@ from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Done, More, Outcome, Refused, Wait
 from socialpub.providers.responses import HttpResponse
 from socialpub.providers.x import limits
-from socialpub.providers.x.client import call, data_of
+from socialpub.providers.x.client import answered_data_of, call, data_of
 from socialpub.providers.x.errors import classify
 from socialpub.providers.x.upload_memo import (
     end_of,
@@ -62,7 +62,7 @@ def upload_image(job: Job, section: XSection, index: int) -> Outcome:
     if response.ok:
         upload = opened(job, response)
         return Done(remember(job.memo, index, {**upload, "ready_at": job.now.timestamp()}))
-    rejection = _rejection(job, response)
+    rejection = _rejection(job, response, sent_bytes=True)
     if rejection.reason is Reason.TOO_LARGE and max_bytes // 2 >= IMAGE_MIN_BYTES:
         otherwise = Refused(rejection.message)
         return start_over(job, index, "X found the picture too large", 4, otherwise, max_bytes=max_bytes // 2)
@@ -119,7 +119,10 @@ def append(job: Job, section: XSection, index: int) -> Outcome:
                     "media": _slice(media, offset, min(chunk, media.size_bytes - offset)),
                 },
             )
-            rejection = None if response.ok else _rejection(job, response)
+            rejection = None if response.ok else _rejection(job, response, sent_bytes=True)
+            if rejection is None:
+                # No body is needed; one that cannot be read is a page, and the segment is sent again.
+                data_of(response)
         except ProviderError as error:
             if upload["segment"] == began_at:
                 raise
@@ -146,7 +149,7 @@ def finalize(job: Job, section: XSection, index: int) -> Outcome:
     response = call(job, "POST", f"{section.api_url}/2/media/upload/{upload['id']}/finalize", json={})
     if not response.ok:
         return _restart(job, index, _rejection(job, response))
-    data = data_of(response)
+    data = answered_data_of(response)
     if isinstance(data.get("expires_after_secs"), int):
         upload["expires_at"] = end_of(job, data["expires_after_secs"])
     processing = data.get("processing_info")
@@ -172,7 +175,7 @@ def await_processing(job: Job, section: XSection, index: int) -> Outcome:
     )
     if not response.ok:
         return _restart(job, index, _rejection(job, response))
-    processing = data_of(response).get("processing_info")
+    processing = answered_data_of(response).get("processing_info")
     if not isinstance(processing, dict) or processing.get("state") == "succeeded":
         upload["ready_at"] = job.now.timestamp()
         return Wait(limits.SETTLING_SECONDS, f"X has just processed the {what}", remember(job.memo, index, upload))
@@ -200,8 +203,8 @@ def _may_halve(media: MediaFile, chunk: int) -> bool:
     return half >= limits.CHUNK_MIN_BYTES and math.ceil(media.size_bytes / half) <= limits.SEGMENTS
 
 
-def _rejection(job: Job, response: HttpResponse) -> Rejection:
-    return classify(response, now=job.now, media=True)
+def _rejection(job: Job, response: HttpResponse, *, sent_bytes: bool = False) -> Rejection:
+    return classify(response, now=job.now, media=True, sent_bytes=sent_bytes)
 
 
 def _restart(job: Job, index: int, rejection: Rejection) -> Outcome:

@@ -19,8 +19,8 @@ class XConsent(ConsentPage[XSandbox, SandboxApp]):
             return "response_type must be code."
         if not 0 < len(asked.get("state", "")) <= 500:
             return "state must have 1 to 500 characters."
-        scopes = asked.get("scope", "").split(" ")
-        if not SCOPES.issuperset(scopes):
+        # Between them `%20`, or the `+` of X's own library.
+        if not SCOPES.issuperset(asked.get("scope", "").split(" ")):
             return "invalid_scope: scope must be a list of known scopes, with a space between them."
         method = asked.get("code_challenge_method", "plain")
         if method not in ("S256", "plain"):

@@ -100,6 +100,8 @@ class XPost:
     shown_text: str = ""
     """As X gives it back, with t.co links."""
     entities: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    conversation_id: str = ""
+    """The post that began it all."""
     deleted_at: datetime | None = None
 
     @property

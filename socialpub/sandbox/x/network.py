@@ -19,6 +19,7 @@ from socialpub.sandbox.x.switches import XSwitches
 ALL_SCOPES = ("tweet.read", "tweet.write", "users.read", "media.write", "offline.access")
 JOURNALED = (
     "account_id", "username", "text", "created_at", "options", "client_id", "shown_text", "entities",
+    "conversation_id",
 )  # fmt: skip
 JOURNALED_MEDIA = ("id", "key", "category", "mime_type", "size", "sha256", "alt_text")
 

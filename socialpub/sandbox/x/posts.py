@@ -12,7 +12,7 @@ from socialpub.sandbox.x.post_json import escaped, post_fields, post_json
 from socialpub.sandbox.x.post_rules import CREATE, check_media, check_text, refuse_combinations, refuse_duplicate
 from socialpub.sandbox.x.query import SHARED, checked_query
 from socialpub.sandbox.x.schema import json_object, require_valid
-from socialpub.sandbox.x.text import wrap
+from socialpub.sandbox.x.text import mentions, wrap
 
 NEEDS = ("tweet.read", "tweet.write", "users.read")
 
@@ -21,6 +21,8 @@ NEEDS = ("tweet.read", "tweet.write", "users.read")
 def create(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     body = json_object(x, request)
     require_valid(x, CREATE, body)
+    if x.needs_text and "text" not in body:
+        raise problems.invalid(x, "$.text: is missing but it is required", text="")
     refuse_combinations(x, body)
     account = caller.account
     text = unicodedata.normalize("NFC", body.get("text", ""))
@@ -33,7 +35,8 @@ def create(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     page = ""
     if media:
         page = f"https://x.com/{account.username}/status/{post_id}/{media[0].page_kind}/1"
-    wrapped = wrap(text, page, tuple(item.key for item in media))
+    parent = x.find_post(body["reply"]["in_reply_to_tweet_id"]) if "reply" in body else None
+    wrapped = wrap(_as_shown(x, text, account.username, parent), page, tuple(item.key for item in media))
     x.add_post(
         XPost(
             post_id,
@@ -48,10 +51,20 @@ def create(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
             request.received_monotonic,
             wrapped.text,
             wrapped.entities,
+            (parent.conversation_id or parent.id) if parent else post_id,
         )
     )
     history = "edit_history_post_ids" if x.dialect == "new" else "edit_history_tweet_ids"
     return json_reply(201, {"data": {"id": post_id, "text": escaped(x, wrapped.text), history: [post_id]}})
+
+
+def _as_shown(x: XSandbox, text: str, username: str, parent: XPost | None) -> str:
+    """The words that X shows of a text, before their links are wrapped."""
+    if x.strips_invisible:
+        text = "".join(one for one in text if one.isspace() or unicodedata.category(one) not in ("Cc", "Cf"))
+    if parent is None or not x.names_in_replies or parent.username == username:
+        return text
+    return text if parent.username.lower() in mentions(text) else f"@{parent.username} {text}".rstrip()
 
 
 @user_call("GET /2/tweets/:id", "tweet.read", "users.read")

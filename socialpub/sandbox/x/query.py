@@ -32,6 +32,19 @@ OLD_POST_FIELDS = frozenset({
     "promoted_metrics", "public_metrics", "referenced_tweets", "reply_settings", "scopes", "source",
     "suggested_source_links", "suggested_source_links_with_counts", "text", "withheld",
 })  # fmt: skip
+NEW_EXPANSIONS = frozenset({
+    "article.cover_media", "article.media_entities", "attachments.media_keys", "attachments.media_source_tweet",
+    "attachments.poll_ids", "author_id", "edit_history_post_ids", "entities.mentions.username", "geo.place_id",
+    "in_reply_to_user_id", "referenced_posts", "username",
+})  # fmt: skip
+OLD_EXPANSIONS = frozenset({
+    "article.cover_media", "article.media_entities", "attachments.media_keys", "attachments.media_source_tweet",
+    "attachments.poll_ids", "author_id", "edit_history_tweet_ids", "entities.mentions.username",
+    "entities.note.mentions.username", "geo.place_id", "in_reply_to_user_id", "referenced_tweets.id",
+    "referenced_tweets.id.attachments.media_keys", "referenced_tweets.id.author_id",
+})  # fmt: skip
+REFERENCES = frozenset({"referenced_posts", "referenced_tweets", "referenced_tweets.id"})
+"""Asks what a post replies to and quotes: in the old names a field or an expansion, in the new ones an expansion."""
 SCOPES = frozenset({
     "block.read", "block.write", "bookmark.read", "bookmark.write", "dm.read", "dm.write", "follows.read",
     "follows.write", "like.read", "like.write", "list.read", "list.write", "media.write", "mute.read", "mute.write",
@@ -43,6 +56,8 @@ SCOPES = frozenset({
 def checked_query(x: XSwitches, request: SandboxRequest, names: set[str]) -> dict[str, str]:
     """The query, when every parameter is one of `names` and none comes from the other generation."""
     query = request.query()
+    if x.one_dialect:
+        names = names - {"tweet.fields" if x.dialect == "new" else "post.fields"}
     for name in query:
         if name not in names:
             raise problems.invalid(
@@ -51,6 +66,16 @@ def checked_query(x: XSwitches, request: SandboxRequest, names: set[str]) -> dic
     if "tweet.fields" in query and "post.fields" in query:
         raise problems.invalid(x, "tweet.fields and post.fields belong to different documents", **query)
     return query
+
+
+def expansions(x: XSwitches, query: dict[str, str]) -> set[str]:
+    """The expansions asked for, of the generation that the fields are asked in."""
+    generations = {"new": NEW_EXPANSIONS, "old": OLD_EXPANSIONS}
+    asked_in = "new" if "post.fields" in query else "old" if "tweet.fields" in query else None
+    if asked_in is None and x.one_dialect:
+        asked_in = x.dialect
+    known = [generations[asked_in]] if asked_in else [*generations.values()]
+    return field_list(x, query, "expansions", known[0], known[-1])
 
 
 def field_list(x: XSwitches, query: dict[str, str], name: str, new: frozenset[str], old: frozenset[str]) -> set[str]:

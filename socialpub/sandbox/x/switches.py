@@ -13,6 +13,10 @@ from socialpub.sandbox.oauth import OAuthSwitches
 class XSwitches(OAuthSwitches):
     dialect: Literal["new", "old"] = "new"
     """`new` (2.167: posts, api.x.com) or `old` (2.166: tweets, api.twitter.com) in answers."""
+    one_dialect: bool = False
+    """Queries in the names of the other dialect are 400. By default both are taken, each for itself: those who went on
+    asking in the old names after the new document came out were answered, and some who asked in the new ones were not,
+    so either may be refused on a given day."""
 
     # OAuth
     code_seconds: int = 30
@@ -47,6 +51,14 @@ class XSwitches(OAuthSwitches):
     quotes_allowed: bool = False
     escapes_html: bool = False
     """Answer `&amp;`, `&lt;`, `&gt;` in texts."""
+    strips_invisible: bool = False
+    """Zero-width, direction and control characters are gone from what is shown of a text."""
+    names_in_replies: bool = True
+    """The name of the answered author stands in front of a reply's text."""
+    leaves_out: list[str] = field(default_factory=list)
+    """Members of posts that reading leaves out although they were asked for, as after a hydration that failed."""
+    needs_text: bool = False
+    """A body without `text` is 400, with media too, as behind X's gateway. In front of it an absent text is `""`."""
     blocked_hosts: list[str] = field(default_factory=list)
 
     # money and limits

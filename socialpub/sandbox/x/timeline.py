@@ -10,8 +10,8 @@ from socialpub.sandbox.x import problems
 from socialpub.sandbox.x.access import XCaller, user_call
 from socialpub.sandbox.x.models import XPost
 from socialpub.sandbox.x.network import XSandbox
-from socialpub.sandbox.x.post_json import post_fields, post_json
-from socialpub.sandbox.x.query import SHARED, checked_query
+from socialpub.sandbox.x.post_json import post_fields, post_json, referenced_ids
+from socialpub.sandbox.x.query import REFERENCES, SHARED, checked_query, expansions
 
 LIST_QUERY = {
     "max_results", "pagination_token", "start_time", "end_time", "since_id", "until_id", "exclude",
@@ -38,6 +38,10 @@ def of_user(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     answer: dict[str, Any] = {"meta": meta}
     if page:
         answer["data"] = [post_json(x, post, fields) for post in page]
+    if expansions(x, query) & REFERENCES and (others := list(_referenced(x, page))):
+        answer["includes"] = {
+            "posts" if x.dialect == "new" else "tweets": [post_json(x, one, fields) for one in others]
+        }
     return json_reply(200, answer)
 
 
@@ -60,6 +64,12 @@ def _chosen(x: XSandbox, posts: Iterable[XPost], query: dict[str, str]) -> Itera
             and x.is_listed(post)
         ):
             yield post
+
+
+def _referenced(x: XSandbox, page: Iterable[XPost]) -> Iterable[XPost]:
+    """What the posts of a page reply to or quote, each once."""
+    ids = dict.fromkeys(referenced for post in page for referenced in referenced_ids(post).values())
+    return filter(None, map(x.find_post, ids))
 
 
 def _integer(x: XSandbox, query: dict[str, str], name: str, default: int, low: int, high: int) -> int:

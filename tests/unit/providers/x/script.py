@@ -115,6 +115,7 @@ def job(
     options: dict[str, Any] | None = None,
     unknown_before: bool = False,
     committed_at: datetime | None = None,
+    since: Callable[[], datetime] | None = None,
     back: dict[str, int] | None = None,
 ) -> Job:
     return Job(
@@ -129,6 +130,7 @@ def job(
         slice_over=slice_over,
         unknown_before=unknown_before,
         committed_at=committed_at,
+        **({"since": since} if since else {}),
         times_back=back or {},
     )
 

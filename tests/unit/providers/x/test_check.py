@@ -105,6 +105,31 @@ def test_a_link_is_told_to_cost_more() -> None:
     assert ADAPTER.notes(Content("see node.js"), {}) == []
 
 
+def test_alt_texts_and_a_look_at_the_account_are_told_to_cost() -> None:
+    described = picture(alt="A bike"), picture(1), picture(2, alt="A car"), gif(3, frames=1)
+    (note,) = ADAPTER.notes(Content("Hi", described), {})
+    for part in (
+        "0.005 USD for the alt text of a picture; this post has 2",
+        "0.001 USD per post read",
+        "another account",
+    ):
+        assert part in note
+    (both,) = ADAPTER.notes(Content("see README.md", described), {})
+    assert "0.200" in both
+    assert both.count("per post read") == 1
+    assert ADAPTER.notes(Content("Hi", (picture(),)), {}) == []
+
+
+@pytest.mark.parametrize("option", ["quotePostId", "communityId", "shareWithFollowers"])
+def test_what_x_has_closed_is_told_and_left_to_x(option: str) -> None:
+    chosen = {option: True if option == "shareWithFollowers" else "7"}
+    assert check("Look", **chosen) == []
+    (note,) = ADAPTER.notes(Content("Look"), chosen)
+    assert option in note
+    assert "most likely refuse" in note
+    assert ADAPTER.notes(Content("Look"), {"shareWithFollowers": False}) == []
+
+
 def test_a_video_that_some_accounts_may_not_post_is_a_note_and_no_problem() -> None:
     media = replace(film(width=1920, height=1080), alt="A trip", mime_type="video/webm")
     assert check("", media) == []

@@ -6,19 +6,22 @@ from typing import Any
 import pytest
 
 from socialpub.providers.content import MediaFile
-from socialpub.providers.errors import AuthExpired, NoAnswer, Rejected, Throttled
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, Rejected, Throttled
 from socialpub.providers.outcomes import CannotTell, Look
 from socialpub.providers.responses import HttpResponse
-from tests.unit.providers.x.script import ADAPTER, NOW, Script, answer, film, job, picture, problem
+from socialpub.providers.x.adapter import X
+from tests.unit.providers.x.script import NOW, SECTION, Script, answer, film, job, picture, problem
 
 
-def shown(post_id: str, text: str, *urls: dict[str, Any], media: int = 0, **more: Any) -> dict[str, Any]:
+def shown(
+    post_id: str, text: str, *urls: dict[str, Any], media: int = 0, key: str = "3", **more: Any
+) -> dict[str, Any]:
     """A post as X's timeline shows it."""
     post: dict[str, Any] = {"id": post_id, "text": text, "created_at": "2026-11-21T12:00:01.000Z", **more}
     if urls:
         post["entities"] = {"urls": list(urls)}
     if media:
-        post["attachments"] = {"media_keys": [f"3_{n}" for n in range(media)]}
+        post["attachments"] = {"media_keys": [f"{key}_{n}" for n in range(media)]}
     return post
 
 
@@ -33,8 +36,13 @@ def timeline(*posts: dict[str, Any], next_token: str | None = None) -> HttpRespo
     return answer(200, {"data": list(posts), "meta": meta} if posts else {"meta": meta})
 
 
-def look(script: Script, text: str, *media: MediaFile, **options: Any) -> Look | CannotTell:
-    return ADAPTER.recover(job(script, text, *media, options=options, committed_at=NOW - timedelta(minutes=1)))
+SINCE = NOW - timedelta(minutes=3)
+
+
+def look(script: Script, text: str, *media: MediaFile, adapter: X | None = None, **options: Any) -> Look | CannotTell:
+    """By an adapter that has not asked X yet."""
+    asked = job(script, text, *media, options=options, since=lambda: SINCE)
+    return (adapter or X(SECTION)).recover(asked)
 
 
 def found(text: str, *posts: dict[str, Any], media: tuple[MediaFile, ...] = (), **options: Any) -> list[str | None]:
@@ -43,7 +51,7 @@ def found(text: str, *posts: dict[str, Any], media: tuple[MediaFile, ...] = (), 
     return [post.post_id for post in outcome.candidates]
 
 
-def test_the_look_asks_for_everything_since_shortly_before_the_commit() -> None:
+def test_the_look_asks_for_everything_that_can_be_dated_after_the_commit() -> None:
     script = Script(timeline())
     assert look(script, "Hello") == Look(())
     assert script.asked == ["GET /2/users/2244990001/tweets"]
@@ -51,8 +59,33 @@ def test_the_look_asks_for_everything_since_shortly_before_the_commit() -> None:
         "max_results": "100",
         "start_time": "2026-11-21T11:57:00Z",
         "exclude": "retweets",
-        "tweet.fields": "attachments,created_at,entities,note_tweet,text",
+        "post.fields": "attachments,conversation_id,created_at,entities,note_post,text",
     }
+
+
+@pytest.mark.parametrize(
+    ("created_at", "ours"),
+    [
+        ("2026-11-21T11:56:59.000Z", False),
+        ("2026-11-21T11:57:00.000Z", True),
+        ("2026-11-21T12:57:00+01:00", True),
+        ("2026-11-21T11:56:59", False),
+        (None, True),
+        ("yesterday", True),
+        (7, True),
+    ],
+)
+def test_what_is_dated_before_the_commit_is_not_ours(created_at: Any, ours: bool) -> None:
+    assert found("Hi", shown("5", "Hi", created_at=created_at)) == (["5"] if ours else [])
+
+
+def test_the_window_is_narrowed_by_the_answer_that_tells_the_time() -> None:
+    known = [NOW - timedelta(days=1), SINCE]
+    script = Script(timeline(shown("5", "Hi", created_at="2026-11-20T18:00:00.000Z"), shown("6", "Hi")))
+    outcome = X(SECTION).recover(job(script, "Hi", since=lambda: known.pop(0) if len(known) > 1 else known[0]))
+    assert script.calls[0].params["start_time"] == "2026-11-20T12:00:00Z"
+    assert isinstance(outcome, Look)
+    assert [post.post_id for post in outcome.candidates] == ["6"]
 
 
 def test_a_post_is_found_with_its_address() -> None:
@@ -112,8 +145,8 @@ def test_the_link_that_media_add_is_no_part_of_the_text() -> None:
     assert found("Hi", shown("5", "Hi https://t.co/m", MEDIA_LINK, media=2), media=media) == ["5"]
     assert found("", shown("5", "https://t.co/m", MEDIA_LINK, media=2), media=media) == ["5"]
     video = link("m", "https://x.com/acme/status/5/video/1")
-    assert found("Hi", shown("5", "Hi https://t.co/m", video, media=1), media=(film(),)) == ["5"]
-    assert found("Hi", shown("5", "Hi https://t.co/m", media=1), media=(film(),)) == ["5"]
+    assert found("Hi", shown("5", "Hi https://t.co/m", video, media=1, key="7"), media=(film(),)) == ["5"]
+    assert found("Hi", shown("5", "Hi https://t.co/m", media=1, key="13"), media=(film(),)) == ["5"]
 
 
 def test_the_number_of_media_must_agree() -> None:
@@ -137,7 +170,14 @@ def test_a_long_post_is_read_from_its_note_or_known_by_its_beginning() -> None:
 
 
 def test_a_reply_may_begin_with_names_and_a_quote_end_with_its_post() -> None:
-    assert found("Yes!", shown("5", "@bob @eve Yes!"), inReplyToPostId="1") == ["5"]
+    to_one = {"referenced_posts": [{"type": "replied_to", "id": "1"}]}
+    assert found("Yes!", shown("5", "@bob @eve Yes!", **to_one), inReplyToPostId="1") == ["5"]
+    assert found("@eve Yes!", shown("5", "@bob @eve Yes!", **to_one), inReplyToPostId="1") == ["5"]
+    assert found("@eve", shown("5", "@bob", **to_one), inReplyToPostId="1") == []
+    assert found(
+        "", shown("5", "@bob https://t.co/m", MEDIA_LINK, media=1, **to_one), media=(picture(),), inReplyToPostId="1"
+    ) == ["5"]
+    assert found("Yes!", shown("5", "@bob Yes!"), inReplyToPostId="1") == [], "nobody says where it stands"
     assert found("Yes!", shown("5", "@bob Yes!")) == []
     quoted = link("q", "https://twitter.com/bob/status/77")
     assert found("Look", shown("5", "Look https://t.co/q", quoted), quotePostId="77") == ["5"]
@@ -151,6 +191,18 @@ def test_the_whole_list_is_read() -> None:
     assert script.calls[1].params["pagination_token"] == "more"
 
 
+def test_a_page_of_what_is_older_than_the_commit_is_the_last_that_is_read() -> None:
+    old = {"created_at": "2026-11-21T11:00:00.000Z"}
+    script = Script(
+        timeline(next_token="of reposts alone"),
+        timeline(shown("9", "Hello"), shown("8", "Hello", **old), next_token="more"),
+        timeline(shown("7", "Hello", **old), next_token="still more"),
+    )
+    outcome = look(script, "Hello")
+    assert isinstance(outcome, Look)
+    assert [post.post_id for post in outcome.candidates] == ["9"]
+
+
 def test_a_list_without_end_cannot_tell() -> None:
     outcome = look(Script(*[timeline(shown("9", "Other"), next_token="more")] * 10), "Hello")
     assert isinstance(outcome, CannotTell)
@@ -162,6 +214,18 @@ def test_partial_success_is_a_look() -> None:
     assert isinstance(look(Script(partly), "Hello"), Look)
 
 
+NOT_ENROLLED = {
+    "client_id": "1",
+    "detail": "When authenticating requests to the Twitter API v2 endpoints, you must use keys and tokens from a "
+    "Twitter developer App that is attached to a Project.",
+    "registration_url": "https://developer.twitter.com/",
+    "title": "Client Forbidden",
+    "required_enrollment": "Standard Basic",
+    "reason": "client-not-enrolled",
+    "type": "https://api.twitter.com/2/problems/client-forbidden",
+}
+
+
 @pytest.mark.parametrize(
     ("reply", "kind"),
     [
@@ -169,13 +233,18 @@ def test_partial_success_is_a_look() -> None:
         (answer(200, {}), NoAnswer),
         (answer(200, []), NoAnswer),
         (answer(200, {"errors": [{"title": "Not Found Error"}]}), NoAnswer),
+        (answer(200, {"meta": {"result_count": 0}, "errors": [{"title": "Not Found Error"}]}), NoAnswer),
+        (answer(200, {"data": [], "meta": {"result_count": 3}}), NoAnswer),
         (answer(200, {"data": "none", "meta": {"result_count": 0}}), NoAnswer),
         (answer(503), NoAnswer),
         (NoAnswer("cut"), NoAnswer),
-        (answer(401), AuthExpired),
-        (answer(429), Throttled),
+        (problem(401, "Unauthorized"), AuthExpired),
+        (problem(429, "Too Many Requests"), Throttled),
         (problem(403, "Forbidden"), Rejected),
-        (answer(404), Rejected),
+        (problem(404, "Not Found"), Rejected),
+        (problem(429, "Monthly cap", "https://api.x.com/2/problems/usage-capped"), AppRefused),
+        (answer(403, NOT_ENROLLED), AppRefused),
+        (answer(403, {"errors": [{"code": 453, "message": "You currently have access to a subset"}]}), AppRefused),
     ],
 )
 def test_a_look_that_was_not_answered_is_none(reply: Any, kind: type[Exception]) -> None:

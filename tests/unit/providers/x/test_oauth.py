@@ -14,6 +14,7 @@ from tests.unit.providers.x.script import API, SECTION, Script, answer, data, pr
 
 OAUTH = XOAuth(SECTION)
 ALL_SCOPES = frozenset(SCOPES)
+TOO_MANY = {"title": "Too Many Requests", "detail": "Too Many Requests", "type": "about:blank", "status": 429}
 PAIR = {
     "token_type": "bearer",
     "expires_in": 7200,
@@ -59,7 +60,8 @@ def test_a_grant_without_offline_access_has_no_refresh_token() -> None:
         (refused(401, "unauthorized_client", "Missing valid authorization header"), Rejected, False),
         (refused(401, "invalid_client"), Rejected, False),
         (refused(400, "invalid_client"), Rejected, False),
-        (answer(429, {}), Throttled, None),
+        (problem(429, "Too Many Requests"), Throttled, None),
+        (refused(429, "slow_down"), Throttled, None),
         (answer(500, b"<html>"), NoAnswer, None),
         (answer(503, {"error": "invalid_grant"}), NoAnswer, None),
         (answer(403, b"<html>Cloudflare</html>"), NoAnswer, None),
@@ -79,7 +81,7 @@ def test_a_failed_refresh_is_told_apart(reply: Any, kind: type[ProviderError], r
 
 
 def test_a_full_window_counts_from_the_networks_own_clock() -> None:
-    client, _ = http(answer(429, {}, x_rate_limit_reset="1000000060", date="Sun, 09 Sep 2001 01:46:40 GMT"))
+    client, _ = http(answer(429, TOO_MANY, x_rate_limit_reset="1000000060", date="Sun, 09 Sep 2001 01:46:40 GMT"))
     with pytest.raises(Throttled) as limited:
         OAUTH.refresh(client, "RT-1")
     assert limited.value.retry_after_seconds == 60
@@ -155,7 +157,7 @@ def test_the_account_is_known_by_its_id() -> None:
     [
         (problem(401, "Unauthorized"), AuthExpired),
         (problem(403, "Forbidden"), Rejected),
-        (answer(429, {}, x_rate_limit_reset="1700000000"), Throttled),
+        (answer(429, TOO_MANY, x_rate_limit_reset="1700000000"), Throttled),
         (answer(502, b"<html>"), NoAnswer),
         (answer(200, {"errors": [{"message": "no"}]}), NoAnswer),
     ],

@@ -23,6 +23,9 @@ def documents() -> None:
         ("POST", "/2/media/upload/initialize", {}, {"media_type": "video/avi"}),
         ("GET", "/2/users/1/tweets", {"tweet.fields": "created_at,note_post"}, None),
         ("GET", "/2/users/1/tweets", {"tweet.fields": "text", "post.fields": "text"}, None),
+        ("GET", "/2/users/1/tweets", {"post.fields": "referenced_posts"}, None),
+        ("GET", "/2/users/1/tweets", {"tweet.fields": "text", "expansions": "referenced_posts"}, None),
+        ("GET", "/2/users/1/tweets", {"post.fields": "text", "expansions": "referenced_tweets.id"}, None),
         ("GET", "/2/media/upload/1", {}, None),
     ],
 )
@@ -32,4 +35,9 @@ def test_a_wrong_request_is_found(method: str, path: str, params: dict[str, str]
 
 def test_a_right_one_is_not() -> None:
     assert official.complaints("POST", "/2/tweets", {}, {"text": "a", "made_with_ai": True}, None) == []
-    assert official.complaints("GET", "/2/users/1/tweets", {"post.fields": "note_post"}, None, None) == []
+    for params in (
+        {"post.fields": "note_post"},
+        {"post.fields": "text", "expansions": "referenced_posts"},
+        {"tweet.fields": "note_tweet,referenced_tweets"},
+    ):
+        assert official.complaints("GET", "/2/users/1/tweets", params, None, None) == []

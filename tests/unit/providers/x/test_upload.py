@@ -192,7 +192,9 @@ def test_after_its_ten_seconds_an_upload_lets_others_go_first_and_goes_on_where_
     assert rest.calls[0].request["multipart"]["segment_index"] == "2"
 
 
-@pytest.mark.parametrize("failure", [NoAnswer("cut"), answer(503), answer(429), answer(401)])
+@pytest.mark.parametrize(
+    "failure", [NoAnswer("cut"), answer(503), problem(429, "Too many"), problem(401, "No"), answer(200, b"<html>")]
+)
 def test_a_failure_on_the_way_keeps_what_went_through(failure: Any) -> None:
     media = film(size_bytes=3 * MIB)
     memo = after("init:0", script=Script(OPENED), media=media)
@@ -208,7 +210,15 @@ def test_a_failure_on_the_way_keeps_what_went_through(failure: Any) -> None:
 def test_a_limit_on_the_way_keeps_what_went_through_and_the_wait_that_x_named() -> None:
     media = film(size_bytes=3 * MIB)
     memo = after("init:0", script=Script(OPENED), media=media)
-    outcome = run("append:0", Script(answer(204), answer(429, retry_after="600")), "Hi", media, memo=memo)
+    outcome = run(
+        "append:0",
+        Script(
+            answer(204), answer(429, {"errors": [{"code": 88, "message": "Rate limit exceeded"}]}, retry_after="600")
+        ),
+        "Hi",
+        media,
+        memo=memo,
+    )
     assert isinstance(outcome, Wait)
     assert outcome.seconds == 600
     rest = Script(answer(204), answer(204))
@@ -235,7 +245,9 @@ def test_pieces_that_are_too_large_are_halved_in_a_new_session(status: int) -> N
 
 
 @pytest.mark.parametrize("step", ["append:0", "finalize:0", "await:0"])
-@pytest.mark.parametrize("gone", [invalid("BadRequest: Not found"), answer(404), invalid("segments are missing")])
+@pytest.mark.parametrize(
+    "gone", [invalid("BadRequest: Not found"), problem(404, "Not Found"), invalid("segments are missing")]
+)
 def test_a_session_that_x_does_not_know_any_more_is_begun_anew_once(step: str, gone: Any) -> None:
     media = film(size_bytes=10)
     memo = after("init:0", script=Script(OPENED), media=media)
@@ -309,7 +321,7 @@ def test_an_outage_of_alt_texts_delays_the_post_only_so_long() -> None:
 def test_what_concerns_everything_is_not_swallowed_by_alt_text() -> None:
     for status, kind in ((401, AuthExpired), (429, Throttled), (402, AppRefused)):
         with pytest.raises(kind):
-            run("alt:0", Script(answer(status)), "Hi", picture(alt="A bike"), memo=uploaded("11"))
+            run("alt:0", Script(problem(status, "No")), "Hi", picture(alt="A bike"), memo=uploaded("11"))
 
 
 def test_a_step_changes_nothing_that_it_was_given() -> None:

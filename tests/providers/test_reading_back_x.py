@@ -1,0 +1,220 @@
+"""A post on X whose fate is unknown, read back from an X that writes it differently or answers strangely."""
+
+import json
+from typing import Any
+
+import pytest
+
+from socialpub.db.models import State
+from tests.providers.grid import Environment, assert_the_outcome_is_true, begin
+from tests.providers.networks import NETWORKS, story_of
+from tests.support.appliance import accept, message_of, state_of
+from tests.support.drain import drain
+from tests.support.sandbox_http import HOST
+
+X = NETWORKS["x"]
+DIALECTS = ["new", "old"]
+
+
+def lost(env: Environment, body: str, username: str = "demo", **options: Any) -> str:
+    """A post that arrives while its answer does not; its id, all being over. `studio` is a subscriber."""
+    profile = X.connect(env.rt, env.world, username=username)
+    if username == "studio":
+        facts = json.dumps({"subscription_type": "Premium"})
+        env.rt.write(lambda _, tx: tx.execute("UPDATE profile SET facts = ?", (facts,)))
+    env.world.x.next("create_post").times_out_after_effect()
+    post = accept(env.rt, profile, body=body, options={"x": options} if options else None)
+    drain(env.rt, env.clock)
+    return post
+
+
+def assert_found(env: Environment, post: str) -> None:
+    assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
+    assert env.world.x.statuses("create_post") == [0], "it was not sent again"
+
+
+def say(env: Environment, username: str, text: str, **body: Any) -> str:
+    """Somebody posts by hand; the id."""
+    granted = env.world.x.grant(username)
+    answer = env.rt.http.call("POST", f"{HOST}/x/2/tweets", token=granted["accessToken"], json={"text": text, **body})
+    assert answer.status == 201, answer.body
+    return str(answer.json()["data"]["id"])
+
+
+@pytest.mark.parametrize("strips_invisible", [False, True])
+@pytest.mark.parametrize("escapes_html", [False, True])
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    "body",
+    [
+        "Tom &amp; Jerry",
+        "Use &lt; to write <",
+        "a &quot;b&quot; & c",
+        "zero\u200bwidth \u200fright e\u0301 \u2764\ufe0f",
+        "see https://de.wikipedia.org/wiki/Käse, EXAMPLE.com and https://example.com?x=1&y=2#a",
+        "https://example.com/?a=1&amp;b=2\u2028next",
+        "Käse & <Brot> " * 40 + "https://example.com/?a=1&b=2",
+    ],
+)
+def test_a_text_is_found_however_x_writes_it(
+    env: Environment, body: str, dialect: Any, escapes_html: bool, strips_invisible: bool
+) -> None:
+    env.world.x.dialect, env.world.x.escapes_html = dialect, escapes_html
+    env.world.x.strips_invisible = strips_invisible
+    assert_found(env, lost(env, body, "studio"))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_x_may_take_the_names_of_one_document_alone(env: Environment, dialect: Any) -> None:
+    env.world.x.dialect, env.world.x.one_dialect = dialect, True
+    assert_found(env, lost(env, "Hello"))
+    looks = env.world.x.statuses("list_posts")
+    assert looks.count(400) == (dialect == "old"), "what is taken is remembered"
+    env.world.x.next("create_post").times_out_after_effect()
+    second = accept(env.rt, X.connect(env.rt, env.world, username="second"), body="Second")
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, second) is State.PUBLISHED
+    assert env.world.x.statuses("list_posts").count(400) == (dialect == "old")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_reply_of_the_same_words_to_another_post_is_not_taken_for_ours(env: Environment, dialect: Any) -> None:
+    env.world.x.dialect = dialect
+    profile = X.connect(env.rt, env.world)
+    for name in ("alice", "bob"):
+        env.world.x.add_account(name)
+    one, two = say(env, "alice", "@demo question one"), say(env, "bob", "@demo question two")
+    env.world.x.next("create_post").times_out_before_effect()
+    post = accept(env.rt, profile, body="Thank you!", options={"x": {"inReplyToPostId": one}})
+    drain(env.rt)
+    by_hand = [say(env, "demo", "Thank you!", reply={"in_reply_to_tweet_id": two}), say(env, "demo", "Thank you!")]
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
+    (ours,) = [made.id for made in env.world.x.posts if made.in_reply_to == one]
+    assert env.rt.reader.value("SELECT provider_post_id FROM delivery") == ours
+    assert ours not in by_hand
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_our_reply_is_found_behind_the_names_that_x_puts_in_front(env: Environment, dialect: Any) -> None:
+    env.world.x.dialect = dialect
+    env.world.x.add_account("alice")
+    asked = say(env, "alice", "@demo a question")
+    post = lost(env, "Thank you!", inReplyToPostId=asked)
+    assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
+    assert [made.shown_text for made in env.world.x.posts_of("demo")] == ["@alice Thank you!"]
+
+
+@pytest.mark.parametrize("story", ["pictures", "film"])
+@pytest.mark.parametrize("left_out", [["attachments"], ["created_at", "entities"], ["attachments", "conversation_id"]])
+def test_members_that_x_leaves_out_do_not_hide_the_post(env: Environment, story: str, left_out: list[str]) -> None:
+    played, chosen = story_of("x", story)
+    env.world.x.leaves_out = left_out
+    post = begin(env, played, chosen, played.connect(env.rt, env.world))
+    env.world.x.next("create_post").times_out_after_effect()
+    drain(env.rt, env.clock)
+    assert_found(env, post)
+    assert_the_outcome_is_true(env.rt, env.world, played, post)
+
+
+@pytest.mark.parametrize("skew", [-3600.0, -600.0, 600.0, 86_000.0])
+def test_a_clock_that_differs_hides_no_post_and_names_no_wrong_wait(env: Environment, skew: float) -> None:
+    env.world.x.clock_skew_seconds = skew
+    assert_found(env, lost(env, "Hello"))
+    env.world.x.next("create_post").rate_limited(600)
+    began = env.clock.now()
+    second = accept(env.rt, X.connect(env.rt, env.world, username="second"), body="Second")
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, second) is State.PUBLISHED
+    assert 600 <= (env.clock.now() - began).total_seconds() < 700
+
+
+@pytest.mark.parametrize("told_in", ["date", "milliseconds"])
+def test_a_limit_told_in_another_way_passes(env: Environment, told_in: str) -> None:
+    env.world.x.next("create_post").rate_limited(600, told_in=told_in)
+    began = env.clock.now()
+    post = accept(env.rt, X.connect(env.rt, env.world), body="Hello")
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is State.PUBLISHED
+    assert (env.clock.now() - began).total_seconds() < 3600
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 407, 429, 503])
+@pytest.mark.parametrize("page", [{"html": True}, {"body": ""}, {"body": {"message": "Forbidden"}}])
+@pytest.mark.parametrize("effect", [True, False], ids=["it was made", "it was not"])
+def test_a_page_after_a_create_leaves_it_open_and_the_account_tells(
+    env: Environment, status: int, page: dict[str, Any], effect: bool
+) -> None:
+    played, chosen = story_of("x", "text")
+    env.world.x.next("create_post").fails_with(status, after_effect=effect, **page)
+    post = begin(env, played, chosen, played.connect(env.rt, env.world))
+    drain(env.rt, env.clock)
+    assert_the_outcome_is_true(env.rt, env.world, played, post)
+    assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
+    assert env.world.x.statuses("token") == [], "no page refreshes a token"
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 407, 429])
+@pytest.mark.parametrize("call", ["list_posts", "upload_status", "upload_append", "upload_finalize", "metadata"])
+def test_a_page_in_the_place_of_any_other_answer_is_asked_again(env: Environment, call: str, status: int) -> None:
+    story = {"list_posts": "text", "metadata": "pictures"}.get(call, "film")
+    played, chosen = story_of("x", story)
+    if call == "list_posts":
+        env.world.x.next("create_post").times_out_after_effect()
+    env.world.x.next(call).fails_with(status, html=True)
+    post = begin(env, played, chosen, played.connect(env.rt, env.world))
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
+    assert_the_outcome_is_true(env.rt, env.world, played, post)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        {"status": 401, "html": True},
+        {"status": 401, "body": ""},
+        {"status": 400, "html": True},
+        {"status": 403, "html": True},
+        {"status": 429, "html": True},
+    ],
+)
+def test_a_page_at_the_token_endpoint_ends_no_connection(env: Environment, page: dict[str, Any]) -> None:
+    played, chosen = story_of("x", "text")
+    profile = played.connect(env.rt, env.world)
+    env.rt.write(lambda _, tx: tx.execute("UPDATE profile SET access_expires_at = ?", (tx.stamp,)))
+    env.world.x.next("token").fails_with(**page)
+    post = begin(env, played, chosen, profile)
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
+
+
+def test_pictures_without_words_go_out_behind_the_gateway(env: Environment) -> None:
+    env.world.x.needs_text = True
+    played, chosen = story_of("x", "pictures")
+    post = accept(env.rt, played.connect(env.rt, env.world), body=None, media=chosen.make(env.rt, env.samples))
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
+
+
+DUPLICATE_RULES = {"title": "Forbidden", "detail": "Forbidden", "type": "https://api.x.com/2/problems/duplicate-rules"}
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        {"body": {"detail": "You are not allowed to create a Tweet with duplicate content.", "status": 403}},
+        {"body": DUPLICATE_RULES},
+        {"html": True},
+    ],
+)
+def test_a_second_call_that_is_refused_because_the_first_arrived_is_no_failure(
+    env: Environment, refusal: dict[str, Any]
+) -> None:
+    played, chosen = story_of("x", "text")
+    env.world.x.list_lag_seconds = 900
+    env.world.x.next("create_post").times_out_after_effect()
+    env.world.x.next("create_post").fails_with(403, **refusal)
+    post = begin(env, played, chosen, played.connect(env.rt, env.world))
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is not State.FAILED
+    assert_the_outcome_is_true(env.rt, env.world, played, post)

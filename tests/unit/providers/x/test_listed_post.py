@@ -1,0 +1,261 @@
+"""Which posts of the account's list could be ours: kind about how X writes, strict about what is somebody else's."""
+
+import time
+from typing import Any
+
+import pytest
+
+from socialpub.providers.content import Account, Content, MediaFile
+from socialpub.providers.x.listed_post import SentPost
+from tests.unit.providers.x.script import film, gif, picture
+from tests.unit.providers.x.test_find_post import MEDIA_LINK, link, shown
+
+ME = Account("2244990001", "acme")
+
+
+def could_be(post: Any, text: str, *media: MediaFile, **options: Any) -> bool:
+    return SentPost.of(Content(text, media), options, ME).could_be(post)
+
+
+def as_html(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+# --- texts -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Tom &amp; Jerry",
+        "Use &lt; to write <",
+        "R&D",
+        "a &quot;b&quot;",
+        "see https://example.com/?a=1&amp;b=2",
+        "50 &cent; &copy 2026",
+        "&amp;amp;",
+    ],
+)
+def test_entities_that_were_written_as_such_are_seen_through(text: str) -> None:
+    assert could_be(shown("5", as_html(text)), text)
+    assert could_be(shown("5", text), text)
+    assert not could_be(shown("5", as_html(text) + "!"), text)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("tab\there\u200b z", "tab here z"),
+        ("hi\u0000there", "hithere"),
+        ("a\u2028b", "a\nb"),
+        ("RLM\u200f end", "RLM end"),
+        ("heart \u2764\ufe0f", "heart \u2764"),
+        ("soft\u00adhyphen \u2060joined", "softhyphen joined"),
+        ("cafe\u0301", "caf\u00e9"),
+        ("\ufeffstart", "start"),
+    ],
+)
+def test_what_cannot_be_seen_makes_no_difference(ours: str, theirs: str) -> None:
+    assert could_be(shown("5", theirs), ours)
+    assert could_be(shown("5", ours), theirs)
+
+
+# --- links -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "expanded"),
+    [
+        ("https://de.wikipedia.org/wiki/Käse", "https://de.wikipedia.org/wiki/K%C3%A4se"),
+        ("https://de.wikipedia.org/wiki/K%C3%A4se", "https://de.wikipedia.org/wiki/Käse"),
+        ("müller.de", "http://xn--mller-kva.de"),
+        ("Example.COM", "http://Example.COM"),
+        ("EXAMPLE.com/A", "http://example.com/A"),
+        ("https://example.com:443/a", "https://example.com/a"),
+        ("http://example.com:80/a", "http://example.com/a/"),
+        ("https://example.com?x=1", "https://example.com/?x=1"),
+        ("https://example.com/#a", "https://example.com/#a"),
+        ("https://example.com/#a", "https://example.com/"),
+        ("https://example.com/a/", "https://example.com/a"),
+        ("https://example.com/?a=1&b=2", "https://example.com/?a=1&amp;b=2"),
+        ("https://example.com/?a=1&amp;b=2", "https://example.com/?a=1&b=2"),
+        ("https://www.example.com/a", "http://example.com/a"),
+        ("https://example.com/a(b)", "https://example.com/a%28b%29"),
+    ],
+)
+def test_a_link_is_known_in_every_spelling(written: str, expanded: str) -> None:
+    for before, after in (("see ", " now"), ("(", ")"), ("「", "」"), ("", "!"), ("one\n", "\u2028two")):
+        post = shown("5", f"{before}https://t.co/abc{after}", link("abc", expanded))
+        assert could_be(post, f"{before}{written}{after}")
+        assert not could_be(post, f"{before}https://example.net/other{after}")
+
+
+def test_two_links_in_one_word_are_told_apart() -> None:
+    urls = link("a", "https://a.com/x,y"), link("b", "https://b.com/")
+    assert could_be(shown("5", "https://t.co/a、https://t.co/b", *urls), "https://a.com/x,y、https://b.com/")
+    assert not could_be(shown("5", "https://t.co/b、https://t.co/a", *urls), "https://a.com/x,y、https://b.com/")
+
+
+def test_what_x_left_beside_its_link_is_still_the_writers_address() -> None:
+    post = shown("5", "https://t.co/a日本 です", link("a", "https://ja.wikipedia.org/wiki/"))
+    assert could_be(post, "https://ja.wikipedia.org/wiki/日本 です")
+
+
+def test_an_unexplained_link_stands_for_a_link_and_for_no_other_word() -> None:
+    assert could_be({"id": "5", "text": "See https://t.co/a"}, "See https://example.org/a")
+    assert not could_be({"id": "5", "text": "See https://t.co/a"}, "See you")
+    assert not could_be({"id": "5", "text": "See https://t.co/a"}, "See"), "without media X appends none"
+
+
+def test_the_address_of_the_quoted_post_may_be_in_the_text_as_well() -> None:
+    quoted = link("q", "https://twitter.com/bob/status/77?s=20")
+    for theirs in ("Look https://t.co/q", "Look https://t.co/q https://t.co/q"):
+        assert could_be(shown("5", theirs, quoted), "Look https://twitter.com/bob/status/77?s=20", quotePostId="77")
+    assert could_be(shown("5", "Look https://t.co/q", quoted), "Look", quotePostId="77")
+    assert not could_be(shown("5", "Look https://t.co/q", quoted), "Look", quotePostId="78")
+
+
+# --- long texts ------------------------------------------------------------------------------------------------------
+
+LONG = "word " * 100 + "end"
+
+
+def test_a_long_text_is_known_by_its_beginning_where_x_shows_no_more() -> None:
+    assert could_be(shown("5", LONG[:276] + "…"), LONG)
+    assert could_be(shown("5", LONG[:274] + "… https://t.co/more"), LONG)
+    assert not could_be(shown("5", LONG[:274] + "… https://t.co/more"), "other " + LONG)
+    assert not could_be(shown("5", "word… https://t.co/more"), LONG), "nobody cuts a text so short"
+    assert not could_be(shown("5", LONG[:274] + "…"), "word " * 20), "a short text is not cut"
+
+
+def test_a_note_is_whole_however_it_ends() -> None:
+    text = LONG + "…"
+    note = {"note_post": {"text": text}, "note_tweet": None}
+    assert could_be(shown("5", text[:276] + "…", **note), text)
+    assert not could_be(shown("5", text[:276] + "…", **note), text + " And more.")
+    assert could_be(shown("5", LONG[:276] + "…", note_post={"entities": {}}), LONG)
+
+
+# --- where it stands -------------------------------------------------------------------------------------------------
+
+
+def reply_to(parent: str, name: str = "referenced_posts") -> dict[str, Any]:
+    return {name: [{"type": "replied_to", "id": parent}]}
+
+
+@pytest.mark.parametrize("name", ["referenced_posts", "referenced_tweets"])
+def test_another_reply_is_not_ours_whatever_its_words(name: str) -> None:
+    assert could_be(shown("5", "@alice Thank you!", **reply_to("111", name)), "Thank you!", inReplyToPostId="111")
+    assert not could_be(
+        shown("5", "@bob Thank you!", **reply_to("222", name)), "@alice Thank you!", inReplyToPostId="111"
+    )
+    assert not could_be(shown("5", "Thank you!", **reply_to("222", name)), "Thank you!")
+
+
+def test_a_post_at_the_top_is_no_reply_and_the_other_way_round() -> None:
+    top, below = shown("5", "Thank you!", conversation_id="5"), shown("5", "Thank you!", conversation_id="3")
+    assert could_be(top, "Thank you!")
+    assert not could_be(top, "Thank you!", inReplyToPostId="111")
+    assert not could_be(below, "Thank you!")
+    assert could_be(below, "Thank you!", inReplyToPostId="111"), "a reply, to nobody knows what"
+    assert not could_be(shown("5", "Thank you!"), "@alice Thank you!", inReplyToPostId="111")
+    edited = shown("9", "Thank you!", conversation_id="5", edit_history_post_ids=["5", "9"])
+    assert could_be(edited, "Thank you!")
+
+
+def test_what_the_list_leaves_out_or_shows_as_null_says_nothing() -> None:
+    nothing = dict.fromkeys(
+        ("attachments", "author_id", "conversation_id", "created_at", "entities", "note_post", "referenced_posts")
+    )
+    assert could_be({"id": "5", "text": "Hi", **nothing}, "Hi")
+    assert could_be({"id": "5", "text": "Hi"}, "Hi", inReplyToPostId="111")
+    assert could_be({"id": "5", "text": "Hi https://t.co/m", **nothing}, "Hi", picture())
+    assert could_be(shown("5", "Hi https://t.co/m", MEDIA_LINK), "Hi", picture()), "a field that failed X"
+    assert could_be(shown("5", "Hi", conversation_id=None, referenced_posts=[]), "Hi", inReplyToPostId="111")
+
+
+def test_a_quote_of_another_post_is_not_ours() -> None:
+    quoted = {"referenced_posts": [{"type": "quoted", "id": "78"}]}
+    assert not could_be(shown("5", "Look", **quoted), "Look", quotePostId="77")
+    assert could_be(shown("5", "Look", **quoted), "Look", quotePostId="78")
+    assert not could_be(shown("5", "Look", **quoted), "Look", inReplyToPostId="78")
+
+
+def test_a_post_of_another_account_is_not_ours() -> None:
+    assert could_be(shown("5", "Hi", author_id="2244990001"), "Hi")
+    assert not could_be(shown("5", "Hi", author_id="77"), "Hi")
+
+
+@pytest.mark.parametrize("id", [None, "", "x", "-5", "1" * 20, "1" * 5000, True, ["5"], 5.5])
+def test_what_has_no_id_is_no_post(id: Any) -> None:
+    assert not could_be(shown(id, "Hi"), "Hi")
+
+
+# --- media -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("keys", "media", "fits"),
+    [
+        (["3_1"], (picture(),), True),
+        (["3_1", "3_2"], (picture(0), picture(1)), True),
+        (["3_1"], (gif(frames=1),), True),
+        (["16_1"], (gif(),), True),
+        (["7_1"], (film(),), True),
+        (["13_1"], (film(),), True),
+        (["99_1"], (film(),), True),
+        (["3_1"], (picture(0), picture(1)), False),
+        (["7_1"], (picture(),), False),
+        (["3_1"], (gif(),), False),
+        (["16_1"], (film(),), False),
+        (["3_1"], (), False),
+        ([], (picture(),), False),
+    ],
+)
+def test_kind_and_number_of_media_must_fit(keys: list[str], media: tuple[MediaFile, ...], fits: bool) -> None:
+    post = shown("5", "Hi https://t.co/m", MEDIA_LINK if keys else {}, attachments={"media_keys": keys})
+    assert could_be(post, "Hi", *media) is fits
+
+
+def test_media_show_in_the_links_too() -> None:
+    assert not could_be(shown("5", "Hi https://t.co/m", MEDIA_LINK), "Hi")
+    assert not could_be(shown("5", "Hi https://t.co/m", MEDIA_LINK), "Hi", film())
+    assert not could_be(shown("5", "Hi"), "Hi", picture()), "X ends such a text with their link"
+
+
+# --- any text, in linear time ----------------------------------------------------------------------------------------
+
+SIZE = 25_000
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("a," * (SIZE // 2), "https://t.co/a," * 1600 + "b"),
+        ("a.b," * (SIZE // 4), "https://t.co/a," * 1600 + "b"),
+        ("@a " * (SIZE // 3), "@b " * (SIZE // 3) + "x"),
+        ("x" * SIZE, "…" + " " * SIZE + "x"),
+        ("x " * (SIZE // 2), "… " * (SIZE // 2) + "x"),
+        ("&" * SIZE, "&amp;" * SIZE),
+        ("&#" + "1" * SIZE, "&#" + "1" * SIZE + ";"),
+        ("\u0301\u0316" * (SIZE // 2), "\u0316\u0301" * (SIZE // 2) + "x"),
+        ("." * SIZE, "https://t.co/a" + "." * SIZE),
+        ("https://" * (SIZE // 8), "https://t.co/" + "a" * SIZE),
+        ("https://a.com/" + "%C3%A4(" * (SIZE // 7), "https://t.co/a https://t.co/b"),
+        ("https://" + "ü" * SIZE + ".de", "https://t.co/a"),
+        ("https://" + "".join(chr(0x4E00 + at % 20_000) for at in range(SIZE)) + ".de", "https://t.co/a"),
+        ("https://" + "a." * (SIZE // 2) + "de", "https://t.co/a"),
+        ("/status/1/photo/" * (SIZE // 16), "https://t.co/a "),
+    ],
+)
+def test_no_text_takes_long(ours: str, theirs: str) -> None:
+    posts = [
+        shown("5", theirs, link("a", ours)),
+        shown("5", theirs, link("a", "https://example.org")),
+        shown("5", theirs, **reply_to("1")),
+    ]
+    began = time.process_time()
+    for post in posts:
+        could_be(post, ours)
+        could_be(post, ours, picture(), inReplyToPostId="1")
+    assert time.process_time() - began < 3

@@ -1,0 +1,142 @@
+"""What is not written as X writes it was not said by X: a page, nothing, or the JSON of a gateway is no answer."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from socialpub.providers.errors import NoAnswer
+from socialpub.providers.http import Http
+from socialpub.providers.outcomes import Again, Refused, Wait
+from socialpub.providers.responses import HttpResponse
+from socialpub.providers.x.errors import read_error
+from tests.unit.providers.x.script import (
+    ADAPTER,
+    NOW,
+    Script,
+    answer,
+    data,
+    film,
+    job,
+    picture,
+    problem,
+    run,
+    uploaded,
+)
+
+STATUSES = (302, 400, 401, 402, 403, 404, 407, 408, 409, 413, 421, 425, 429, 431, 451, 500, 502, 503, 520)
+FOREIGN: dict[str, Any] = {
+    "nothing": None,
+    "a page": b"<!doctype html><title>Attention Required! | Cloudflare</title>",
+    "words": b"upstream connect error",
+    "an empty object": {},
+    "a list": [],
+    "a gateway": {"message": "Forbidden"},
+    "a framework": {"detail": "Not Found"},
+    "an error of another kind": {"error": "Unauthorized"},
+    "an error that is an object": {"error": {"code": 401, "message": "no"}},
+    "errors that are none": {"errors": []},
+    "a CDN's problem": {
+        "type": "https://developers.cloudflare.com/support/troubleshooting/error-1015/",
+        "title": "Error 1015: You are being rate limited",
+        "status": 429,
+        "detail": "The site owner has blocked you.",
+    },
+}
+FILM = film(size_bytes=10)
+OPENED = {"media": {"0": {**uploaded("77")["media"]["0"], "ready_at": None, "segment": 0, "chunk_bytes": 1 << 20}}}
+
+
+def look(script: Script) -> Any:
+    return ADAPTER.recover(job(script, since=lambda: NOW))
+
+
+CALLS: dict[str, Callable[[Script], Any]] = {
+    "the post": lambda script: run("create_post", script),
+    "the beginning of an upload": lambda script: run("init:0", script, "Hi", FILM),
+    "the end of an upload": lambda script: run("finalize:0", script, "Hi", FILM, memo=OPENED),
+    "the question after the processing": lambda script: run("await:0", script, "Hi", FILM, memo=OPENED),
+    "the look": look,
+    "the account": lambda script: ADAPTER.oauth.identify(cast(Http, script), "AT", frozenset()),
+    "a refresh": lambda script: ADAPTER.oauth.refresh(cast(Http, script), "RT"),
+    "an exchange": lambda script: ADAPTER.oauth.exchange(cast(Http, script), "c", "http://a/b", "v" * 43),
+    "a revocation": lambda script: ADAPTER.oauth.revoke(cast(Http, script), "AT", None),
+}
+
+
+@pytest.mark.parametrize("body", FOREIGN.values(), ids=FOREIGN)
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_what_x_did_not_write_is_no_answer_whatever_its_status(call: Callable[[Script], Any], body: Any) -> None:
+    for status in STATUSES:
+        with pytest.raises(NoAnswer):
+            call(Script(answer(status, body, x_rate_limit_reset="1", retry_after="5")))
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_page_in_place_of_a_success_is_no_answer(call: Callable[[Script], Any]) -> None:
+    with pytest.raises(NoAnswer):
+        call(Script(answer(200, FOREIGN["a page"])))
+
+
+@pytest.mark.parametrize("body", FOREIGN.values(), ids=FOREIGN)
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 503])
+def test_a_segment_and_a_picture_are_sent_again_after_what_x_did_not_write(status: int, body: Any) -> None:
+    for step, media, memo in (("append:0", FILM, OPENED), ("upload:0", picture(), None)):
+        with pytest.raises(NoAnswer):
+            run(step, Script(answer(status, body)), "Hi", media, memo=memo)
+
+
+def test_a_page_after_a_segment_does_not_count_as_sent() -> None:
+    with pytest.raises(NoAnswer):
+        run("append:0", Script(answer(200, FOREIGN["a page"])), "Hi", FILM, memo=OPENED)
+
+
+@pytest.mark.parametrize("status", [413, 431])
+@pytest.mark.parametrize("body", [None, b"<html>413 Request Entity Too Large</html>"])
+def test_the_edge_finds_bytes_too_many_without_a_word(status: int, body: Any) -> None:
+    media = film(size_bytes=3_000_000)
+    smaller = run("append:0", Script(answer(status, body)), "Hi", media, memo=OPENED)
+    assert isinstance(smaller, Again)
+    assert smaller.step == "init:0"
+    assert smaller.memo["media"]["0"]["chunk_bytes"] == 1 << 19
+    assert isinstance(run("upload:0", Script(answer(status, body)), "Hi", picture()), Again)
+
+
+def test_an_alt_text_that_met_a_page_is_tried_again() -> None:
+    for status in (200, 401, 403):
+        media = picture(alt="A bike")
+        outcome = run("alt:0", Script(answer(status, b"<html>")), "Hi", media, memo=uploaded("11"))
+        assert isinstance(outcome, Wait)
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        problem(403, "Forbidden"),
+        answer(403, {"title": "Forbidden", "detail": "No", "type": None}),
+        answer(403, {"detail": "No", "status": 403}),
+        answer(
+            402, {"account_id": 1, "title": "CreditsDepleted", "detail": "No", "type": "https://api.x.com/2/problems/a"}
+        ),
+        answer(400, {"errors": [{"parameters": {"a": ["1"]}, "message": "Bad"}], "title": "Invalid Request"}),
+        answer(403, {"errors": [{"code": 88, "message": "Rate limit exceeded"}]}),
+        answer(403, {"code": 453, "message": "No"}),
+        answer(500, {"errors": ["internal server error"]}),
+        answer(400, {"error": "invalid_request", "error_description": "Bad"}),
+    ],
+)
+def test_xs_own_shapes_are_known(own: HttpResponse) -> None:
+    assert read_error(own).own_form
+
+
+def test_a_refusal_in_xs_own_form_still_is_one() -> None:
+    assert isinstance(run("create_post", Script(problem(403, "Forbidden"))), Refused)
+    assert isinstance(run("init:0", Script(problem(403, "Forbidden")), "Hi", FILM), Refused)
+
+
+def test_a_status_without_data_is_not_taken_for_a_finished_film() -> None:
+    for body in ({}, {"meta": {}}, {"data": []}):
+        for step in ("await:0", "finalize:0"):
+            with pytest.raises(NoAnswer):
+                run(step, Script(answer(200, body)), "Hi", FILM, memo=OPENED)
+    assert isinstance(run("await:0", Script(data(id="77")), "Hi", FILM, memo=OPENED), Wait)

@@ -41,12 +41,11 @@ def judge(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, missing: Missing) -
         deliveries.fail_unconfirmed(tx, delivery, hint, run)
     elif progress.restored:
         deliveries.fail(tx, delivery, State.FAILED, NOT_SENT_BY_A_COPY, run)
-    elif not missing.whole and (progress.stopped or progress.closing is not None):
-        why = progress.closing or deliveries.STOPPED
-        hint = f"{why} The upload that it began may still become a post. {LOOK_FIRST}"
+    elif progress.stopped and progress.closing is None:
+        deliveries.close(rt, tx, delivery, run, deliveries.STOPPED)
+    elif progress.closing is not None and not missing.whole:
+        hint = f"{progress.closing} The upload that was begun may still become a post. {LOOK_FIRST}"
         deliveries.fail_unconfirmed(tx, delivery, hint, run)
-    elif progress.stopped:
-        deliveries.fail(tx, delivery, State.FAILED, deliveries.STOPPED, run)
     elif progress.closing is not None:
         deliveries.fail(tx, delivery, State.FAILED, progress.closing, run)
     elif progress.commits >= MOST_COMMITS:

@@ -122,6 +122,12 @@ def unreachable(means: Means, times: int) -> Fault:
     return Fault(means, apply)
 
 
+PAGES = {
+    f"page with {status}": scripted(Means.OPEN, "fails_with", status, html=True)
+    for status in (400, 401, 403, 404, 407, 429, 503)
+} | {f"nothing with {status}": scripted(Means.OPEN, "fails_with", status, "") for status in (400, 401, 403, 404, 429)}
+"""Something in between answers in the network's place: that is no answer."""
+
 FAULTS: dict[str, Fault] = {
     "never left": unreachable(Means.PASSES, 2),
     "never leaves": unreachable(Means.NEVER_ALLOWED, FOR_EVER),
@@ -153,6 +159,7 @@ FAULTS: dict[str, Fault] = {
     "cut before": scripted(Means.OPEN, "drops_connection_before_effect"),
     "cut after": scripted(Means.OPEN, "drops_connection_after_effect"),
     "cut three times": scripted(Means.OPEN_THRICE, "drops_connection_before_effect", times=3),
+    **PAGES,
 }
 
 ONE_FAULT_PER_MEANING = (

@@ -5,6 +5,7 @@ import pytest
 from socialpub.db.models import State
 from tests.providers.grid import (
     BODY,
+    PAGES,
     Call,
     Environment,
     Means,
@@ -22,7 +23,7 @@ TOLD_BY = [("x", "text"), ("tiktok", "film"), ("pinterest", "picture")]
 MET = (
     "never left", "never leaves", "429 with a time", "429 without a time", "429 for ever", "401 once", "401 for ever",
     "400", "403", "404", "500 before", "503 three times", "503 for ever", "HTML before", "unreadable 2xx before",
-    "unreadable 2xx three times", "time-out before", "time-out for ever", "cut before", "cut three times",
+    "unreadable 2xx three times", "time-out before", "time-out for ever", "cut before", "cut three times", *PAGES,
 )  # fmt: skip
 OWN = {
     "x": ("402", "402 in its other shape"),

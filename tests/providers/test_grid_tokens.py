@@ -9,7 +9,7 @@ from socialpub.accounts import renewal
 from socialpub.db.models import State
 from socialpub.publishing import engine
 from socialpub.runtime import Runtime
-from tests.providers.grid import Call, Environment, assert_the_outcome_is_true, begin, grid_appliance
+from tests.providers.grid import PAGES, Call, Environment, assert_the_outcome_is_true, begin, grid_appliance
 from tests.providers.networks import NETWORKS, story_of
 from tests.support.appliance import message_of, state_of
 from tests.support.drain import drain
@@ -19,11 +19,11 @@ SIMPLE = {"x": "text", "tiktok": "draft", "pinterest": "picture"}
 FAULTS = (
     "never left", "never leaves", "429 with a time", "429 without a time", "400", "401 for ever", "403", "500 before",
     "503 after", "503 three times", "503 for ever", "HTML after", "unreadable 2xx before", "unreadable 2xx after",
-    "time-out before", "time-out after", "time-out for ever", "cut before", "cut after",
+    "time-out before", "time-out after", "time-out for ever", "cut before", "cut after", *PAGES,
 )  # fmt: skip
 PASS = (
     "never left", "429 with a time", "429 without a time", "500 before", "503 three times", "unreadable 2xx before",
-    "time-out before", "cut before",
+    "time-out before", "cut before", *PAGES,
 )  # fmt: skip
 """The old refresh token was not spent, and the next try goes well."""
 

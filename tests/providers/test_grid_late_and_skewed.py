@@ -1,0 +1,186 @@
+"""Networks whose clock differs from ours, whose lists lag, and second calls that come late: never two posts, and always
+the truth."""
+
+from collections.abc import Callable
+
+import httpx2
+import pytest
+
+from socialpub.db.models import State
+from socialpub.publishing import deliveries, posts
+from tests.providers.grid import Call, Environment, assert_the_outcome_is_true, begin
+from tests.providers.networks import story_of
+from tests.support.appliance import message_of, state_of
+from tests.support.drain import drain
+
+HOUR = 3600.0
+DUPLICATE = {
+    "title": "Forbidden",
+    "status": 403,
+    "detail": "You are not allowed to create a Tweet with duplicate content.",
+}
+LISTS = [("x", "text"), ("x", "pictures"), ("pinterest", "picture"), ("pinterest", "carousel"), ("pinterest", "film")]
+"""Stories of networks that have a list to look at."""
+READABLE = [*LISTS, ("tiktok", "film")]
+EFFECTS = pytest.mark.parametrize("effect", [True, False], ids=["it was made", "it was not"])
+
+
+def lost_commit(env: Environment, network: str, story: str, *, effect: bool) -> str:
+    """A post whose commit was not answered; its id."""
+    played, chosen = story_of(network, story)
+    post = begin(env, played, chosen, played.connect(env.rt, env.world))
+    verb = "times_out_after_effect" if effect else "times_out_before_effect"
+    upcoming = env.world.networks[network].next(chosen.commit)
+    getattr(upcoming, verb)()
+    return post
+
+
+# --- skew ------------------------------------------------------------------------------------------------------------
+
+
+@EFFECTS
+@pytest.mark.parametrize("skew", [-8 * HOUR, -600, -180, 180, 600, 8 * HOUR])
+@pytest.mark.parametrize(("network", "story"), READABLE)
+def test_the_networks_clock_is_another_one(
+    env: Environment, network: str, story: str, skew: float, effect: bool
+) -> None:
+    env.world.networks[network].clock_skew_seconds = skew
+    post = lost_commit(env, network, story, effect=effect)
+    drain(env.rt, env.clock)
+    assert_the_outcome_is_true(env.rt, env.world, story_of(network, story)[0], post)
+    assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
+
+
+@EFFECTS
+@pytest.mark.parametrize("skew", [-8 * HOUR, 8 * HOUR])
+@pytest.mark.parametrize(("network", "story"), LISTS)
+def test_a_network_that_never_tells_the_time_is_given_a_day(
+    env: Environment, network: str, story: str, skew: float, effect: bool
+) -> None:
+    env.world.networks[network].clock_skew_seconds = skew
+    env.world.networks[network].sends_date = False
+    post = lost_commit(env, network, story, effect=effect)
+    drain(env.rt, env.clock)
+    assert_the_outcome_is_true(env.rt, env.world, story_of(network, story)[0], post)
+    assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
+
+
+@pytest.mark.parametrize("jump", [-HOUR, HOUR, -7 * 24 * HOUR, 7 * 24 * HOUR])
+@pytest.mark.parametrize(("network", "story"), READABLE)
+def test_our_clock_is_set_between_the_call_and_the_look(
+    env: Environment, network: str, story: str, jump: float
+) -> None:
+    played, _ = story_of(network, story)
+    env.world.networks[network].clock_skew_seconds = jump  # it was right all the time
+    post = lost_commit(env, network, story, effect=True)
+    drain(env.rt)
+    env.clock.jump(jump)
+    env.world.networks[network].clock_skew_seconds = 0
+    drain(env.rt, env.clock)
+    assert_the_outcome_is_true(env.rt, env.world, played, post)
+    assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
+
+
+# --- lag -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lag", [112, 185, 400, 590])
+@pytest.mark.parametrize(("network", "story"), LISTS)
+def test_the_list_lags_by_minutes(env: Environment, network: str, story: str, lag: float) -> None:
+    played, chosen = story_of(network, story)
+    env.world.x.list_lag_seconds = env.world.pinterest.list_lag_seconds = lag
+    post = lost_commit(env, network, story, effect=True)
+    drain(env.rt, env.clock)
+    assert_the_outcome_is_true(env.rt, env.world, played, post)
+    assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
+    assert env.world.networks[network].statuses(chosen.commit) == [0], "it was not sent again"
+
+
+# --- late second calls -----------------------------------------------------------------------------------------------
+
+
+def paused(env: Environment, network: str, commit: str) -> None:
+    env.rt.write(deliveries.pause)
+    env.clock.forward(12 * HOUR)
+    env.rt.write(deliveries.resume)
+
+
+def rate_limited(env: Environment, network: str, commit: str) -> None:
+    env.world.networks[network].next(commit).rate_limited(HOUR, "retry-after")
+
+
+def unreachable(env: Environment, network: str, commit: str) -> None:
+    left = 5
+
+    def broken(request: httpx2.Request) -> None:
+        nonlocal left
+        if env.transport.endpoint_of(request) == commit and left:
+            left -= 1
+            raise httpx2.ConnectError("no route to host", request=request)
+
+    env.transport.before_call = broken
+
+
+def refused(env: Environment, network: str, commit: str) -> None:
+    env.world.networks[network].next(commit).fails_with(403)
+
+
+def refused_as_a_duplicate(env: Environment, network: str, commit: str) -> None:
+    env.world.networks[network].next(commit).fails_with(403, DUPLICATE if network == "x" else None)
+
+
+def lost_again(env: Environment, network: str, commit: str) -> None:
+    env.world.networks[network].next(commit).times_out_before_effect()
+
+
+def answered_by_a_page(env: Environment, network: str, commit: str) -> None:
+    env.world.networks[network].next(commit).fails_with(429, html=True)
+
+
+SECOND_CALLS: dict[str, Callable[[Environment, str, str], None]] = {
+    met.__name__: met
+    for met in (paused, rate_limited, unreachable, refused, refused_as_a_duplicate, lost_again, answered_by_a_page)
+}
+
+
+@pytest.mark.parametrize("lag", [620, 1000])
+@pytest.mark.parametrize("met", SECOND_CALLS)
+@pytest.mark.parametrize(("network", "story"), LISTS)
+def test_the_post_shows_only_after_the_second_call_was_allowed(
+    env: Environment, network: str, story: str, met: str, lag: float
+) -> None:
+    """The worst list: it shows the first post when everything had to believe that there is none."""
+    played, chosen = story_of(network, story)
+    env.world.x.list_lag_seconds = env.world.pinterest.list_lag_seconds = lag
+    post = lost_commit(env, network, story, effect=True)
+    until_the_second_call(env, chosen.commit)
+    SECOND_CALLS[met](env, network, chosen.commit)
+    if met in ("paused", "rate_limited", "unreachable") and lag > 700:
+        env.world.x.list_lag_seconds = env.world.pinterest.list_lag_seconds = 640
+    drain(env.rt, env.clock)
+    assert_the_outcome_is_true(env.rt, env.world, played, post)
+    assert state_of(env.rt, post) in (State.PUBLISHED, State.UNCONFIRMED), message_of(env.rt, post)
+
+
+def until_the_second_call(env: Environment, commit: str) -> None:
+    """Time passes until just before the account has been looked at for all of the time."""
+    began = env.clock.monotonic()
+    drain(env.rt)
+    while env.clock.monotonic() - began < 599:
+        env.clock.forward(1)
+        drain(env.rt)
+    assert env.transport.called.count(commit) == 1
+
+
+@EFFECTS
+@pytest.mark.parametrize(("network", "story"), READABLE)
+def test_a_stop_between_the_two_calls_tells_the_truth(env: Environment, network: str, story: str, effect: bool) -> None:
+    played, chosen = story_of(network, story)
+    env.world.x.list_lag_seconds = env.world.pinterest.list_lag_seconds = 620
+    env.world.tiktok.count_lag_seconds = 620
+    post = lost_commit(env, network, story, effect=effect)
+    until_the_second_call(env, chosen.commit)
+    env.rt.write(lambda rt, tx: posts.stop(rt, tx, post))
+    drain(env.rt, env.clock)
+    assert_the_outcome_is_true(env.rt, env.world, played, post)
+    assert env.transport.called.count(Call.of(chosen.commit).endpoint) <= 2

@@ -4,13 +4,19 @@ import hashlib
 import io
 import tarfile
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from socialpub.core.settings.loader import Settings
 from socialpub.ops import archive, backup, restore
 from socialpub.ops.archive import ArchiveWriter
-from socialpub.runtime import Runtime
+from socialpub.publishing import resume
+from socialpub.runtime import Runtime, build
+from socialpub.sandbox import World
+from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import FaultTransport, http_over, providers_of_the_sandbox
 
 
 def copy_of(rt: Runtime, folder: Path, *, with_secret: bool = True) -> Path:
@@ -92,3 +98,23 @@ def sums_of(copy: Path) -> bytes:
         content = tar.extractfile(archive.SUMS)
         assert content is not None
         return content.read()
+
+
+@contextmanager
+def restored(copy: Path, world: World, clock: HandClock) -> Iterator[Runtime]:
+    """The copy as another appliance with the same networks."""
+    http = http_over(FaultTransport(world))
+    settings = Settings(data_dir=copy.parent / "elsewhere", providers=providers_of_the_sandbox())
+    restore.restore(copy, settings, clock)
+    rt = build(settings, clock=clock, http=http, role="test")
+    try:
+        yield rt
+    finally:
+        rt.close()
+
+
+def resumed(rt: Runtime, clock: HandClock, **how: bool) -> resume.Resumed:
+    """Resumed, and everything done until it is quiet."""
+    outcome = rt.write(resume.resume, **how)
+    drain(rt, clock)
+    return outcome

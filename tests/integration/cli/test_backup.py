@@ -79,6 +79,23 @@ def test_after_a_restore_resume_says_what_becomes_of_what_was_due(terminal: Term
     assert terminal.world.x.posts == []
 
 
+def test_after_a_restore_resume_lists_what_is_still_scheduled_on_stdout(terminal: Terminal) -> None:
+    profile = terminal.connect()
+    copy = str(terminal.folder / "appliance.copy")
+    with terminal.open() as rt:
+        post = accept(rt, profile, body="Launch!", at=terminal.clock.now() + timedelta(days=7))
+    terminal("backup", copy, "--with-secret")
+    other = elsewhere(terminal)
+    other("restore", copy)
+    resumed = other("admin", "resume")
+    assert post in resumed.stdout
+    assert "2026-10-19 09:00:00 UTC" in resumed.stdout
+    assert "Launch!" in resumed.stdout
+    assert "cancel here what should not go out" in " ".join(resumed.stderr.split())
+    other("admin", "pause")
+    assert other("admin", "resume").stdout == "", "an ordinary resume lists nothing"
+
+
 def test_the_owners_word_sends_it(terminal: Terminal) -> None:
     profile = terminal.connect()
     copy = str(terminal.folder / "appliance.copy")

@@ -12,19 +12,17 @@ import pytest
 
 from socialpub.accounts import renewal, revocation
 from socialpub.core.errors import Conflict
-from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
 from socialpub.db.models import State
-from socialpub.ops import restore
 from socialpub.providers.errors import NotSent
 from socialpub.providers.tiktok import limits
 from socialpub.publishing import deliveries, engine, looks, posts, resume
 from socialpub.publishing.drafts import DraftMedia
-from socialpub.runtime import Runtime, build
+from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.samples import media
 from tests.support.appliance import OWNER, accept, attempts_of, message_of, open_appliance, state_of, status_of
-from tests.support.copies import copy_of
+from tests.support.copies import copy_of, restored, resumed
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import (
@@ -34,8 +32,6 @@ from tests.support.sandbox_http import (
     connect_pinterest,
     connect_tiktok,
     connect_x,
-    http_over,
-    providers_of_the_sandbox,
 )
 
 HOUR = 3600.0
@@ -47,26 +43,6 @@ def original(tmp_path: Path, clock: HandClock, sandbox_options: dict[str, Any]) 
     rt = open_appliance(tmp_path / "original", clock, **sandbox_options)
     yield rt
     rt.close()
-
-
-@contextmanager
-def restored(copy: Path, world: World, clock: HandClock) -> Iterator[Runtime]:
-    """The copy as another appliance with the same networks."""
-    http = http_over(FaultTransport(world))
-    settings = Settings(data_dir=copy.parent / "elsewhere", providers=providers_of_the_sandbox())
-    restore.restore(copy, settings, clock)
-    rt = build(settings, clock=clock, http=http, role="test")
-    try:
-        yield rt
-    finally:
-        rt.close()
-
-
-def resumed(rt: Runtime, clock: HandClock, **how: bool) -> resume.Resumed:
-    """Resumed, and everything done until it is quiet."""
-    outcome = rt.write(resume.resume, **how)
-    drain(rt, clock)
-    return outcome
 
 
 Story = tuple[Callable[[Runtime, World], str], Callable[[World], int]]

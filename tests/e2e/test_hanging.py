@@ -1,0 +1,55 @@
+"""What hangs holds only itself: a network that answers nothing, a command suspended with a lock in its hand."""
+
+from pathlib import Path
+
+from tests.e2e.conftest import MakeInstallation
+from tests.e2e.installation import PLENTY, Installation
+from tests.e2e.processes import until
+from tests.samples import media
+
+PROFILES = 20
+WORKERS = 8
+
+
+def test_twenty_profiles_of_a_network_that_hangs_leave_a_pin_on_time(
+    make_installation: MakeInstallation, tmp_path: Path
+) -> None:
+    installation = make_installation(pace=0)
+    installation.sandbox()
+    people = [installation.admin("import-profile", "x", stdin=installation.x.grant(f"p{n}")) for n in range(PROFILES)]
+    installation.start("serve")
+    caller = installation.caller()
+    picture = caller.upload(media.jpeg(tmp_path / "a.jpg").read_bytes(), "a.jpg", "image/jpeg")
+    options = {"pinterest": {"boardId": installation.board_id}}
+    for endpoint in ("create_post", "list_posts"):
+        installation.x.script(endpoint, "times_out_before_effect", times=PLENTY)
+    hanging = caller.publish("Hello, all", *people)
+    until(lambda: installation.x.held() == WORKERS, "all threads of X hang, and a burst had all of them")
+    for number in range(3):
+        pin = caller.publish(f"Pin {number}", installation.profile_on["pinterest"], media=(picture,), options=options)
+        assert caller.delivery(pin)["status"] == "published"
+    assert installation.x.held() == WORKERS, "not one of them had ended before"
+    assert caller.ask("GET", "/readyz").status_code == 200
+    assert {delivery["status"] for delivery in caller.post(hanging)["deliveries"]} == {"pending"}
+
+
+def test_a_suspended_command_that_holds_the_lock_of_a_token_holds_up_its_lane_for_a_minute(
+    installation: Installation,
+) -> None:
+    installation.start("serve")
+    caller, profile = installation.caller(), installation.profiles[0]
+    installation.x.script("token", "times_out_before_effect")
+    command = installation._begin("refresh", "--config", str(installation.config), "admin", "refresh-profile", profile)
+    until(lambda: installation.x.held() == 1, "the command waits for the answer to its refresh")
+    command.suspend()
+    installation.x.script("create_post", "unauthorized")
+    post = caller.publish("Behind a suspended command", profile)
+    until(lambda: caller.attempts(post), "the lane needs the token, too")
+    assert "hangs or is suspended" in caller.attempts(post)[-1]["message"]
+    assert caller.delivery(post)["status"] == "published"
+    assert command.running, "it is still suspended"
+    command.go_on()
+    command.wait()
+    assert installation.x.calls("token") == 2, "it did not send the spent token again"
+    again = caller.publish("Afterwards", profile)
+    assert caller.delivery(again)["status"] == "published"

@@ -23,7 +23,7 @@ $(VENV)/.ready: requirements.lock $(PINTEREST_LOCK) pyproject.toml
 run: setup
 	$(BIN)/socialpub demo
 
-# Everything: within six minutes on two idle cores.
+# Everything: within seven minutes on two idle cores.
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 

@@ -77,7 +77,8 @@ ROWS: tuple[ErrorRow, ...] = (
 
 
 def read_error(response: HttpResponse) -> ErrorBody:
-    """A JSON object with a number `code` and a text `message`: both always present, under every status."""
+    """A JSON object with `code` and `message`: both always present, under every status. The code is a number; a refusal
+    that is known by a name only (`PINNER_DATA_ACCESS_DENIED`) is Pinterest's, too."""
     found = json_object(response)
     code, message = found.get("code"), text_at(found, "message") or ""
     details = " ".join(str(value) for value in (code, message, found.get("message_detail")) if value is not None)
@@ -88,8 +89,12 @@ def read_error(response: HttpResponse) -> ErrorBody:
         frozenset() if number is None else {number},
         (details.lower(),),
         response.headers.get(REQUEST_ID),
-        own_form=number is not None and isinstance(found.get("message"), str),
+        own_form=(number is not None or _is_name(code)) and isinstance(found.get("message"), str),
     )
+
+
+def _is_name(code: object) -> bool:
+    return isinstance(code, str) and re.fullmatch(r"[A-Z]{2,}(?:_[A-Z]+)+", code) is not None
 
 
 def _safe(message: str) -> str:

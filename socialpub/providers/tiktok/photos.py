@@ -48,7 +48,7 @@ def limits_for(photo: MediaFile) -> ImageLimits:
 
 def init_photos(job: Job, section: TikTokSection) -> Outcome:
     photos = [_version(photo, kept) for photo, kept in zip(job.content.media, job.memo["photos"], strict=True)]
-    if not all(photo.path.exists() for photo in photos):
+    if not all(_is_whole(photo) for photo in photos):
         memo = {key: value for key, value in job.memo.items() if key != "photos"}
         return Again(plan.FIT_PHOTOS, memo, "A fitted version of a photo is gone; it is made again.", REFITS)
     data = call(
@@ -86,6 +86,14 @@ def request_body(job: Job, addresses: list[str]) -> dict[str, Any]:
             "photo_images": addresses,
         },
     }
+
+
+def _is_whole(photo: MediaFile) -> bool:
+    """A file that was cut short when the power went must not be what TikTok fetches."""
+    try:
+        return photo.path.stat().st_size == photo.size_bytes
+    except FileNotFoundError:
+        return False
 
 
 def _version(photo: MediaFile, kept: Mapping[str, Any]) -> MediaFile:

@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def on_disk(folder: Path, count: int = 2) -> tuple[MediaFile, ...]:
-    photos = tuple(photo(index, path=folder / f"{index}") for index in range(count))
+    photos = tuple(photo(index, path=folder / f"{index}", size_bytes=4) for index in range(count))
     for each in photos:
         each.path.write_bytes(b"jpeg")
     return photos
@@ -159,9 +159,12 @@ def test_a_draft_keeps_its_texts_and_says_nothing_of_who_may_see_it(folder: Path
     assert body["post_info"] == {"title": "Views", "description": "Evening light #demo"}
 
 
-def test_a_fitted_version_that_is_gone_is_made_again_before_tiktok_is_asked(folder: Path) -> None:
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"")], ids=["gone", "cut short"])
+def test_a_fitted_version_that_is_damaged_is_made_again_before_tiktok_is_asked(
+    folder: Path, damage: Callable[[Path], object]
+) -> None:
     photos = on_disk(folder)
-    photos[1].path.unlink()
+    damage(photos[1].path)
     outcome = run("init_photos", Script(), *photos, memo=kept(*photos))
     assert isinstance(outcome, Again)
     assert outcome.step == "fit_photos"

@@ -21,9 +21,6 @@ from socialpub.publishing.results import Preflight, Run
 from socialpub.runtime import Runtime
 
 EQUAL_CONTENT_SECONDS = 15.0
-MOST_DEATHS = 3
-"""So many processes in a row may die in one step of a delivery."""
-SUSPECT_SECONDS = 2.0
 
 
 def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) -> Delivery | None:
@@ -41,7 +38,7 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) ->
     if delivery.state is State.RUNNING:
         if delivery.held_by != rt.process.name and rt.process.is_alive(delivery.held_by or ""):
             return None
-        if not _take_over(rt, tx, delivery):
+        if not orphans.take_over(rt, tx, delivery):
             return None
     elif delivery.run_at > tx.stamp:
         return None
@@ -75,51 +72,6 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) ->
 def _still_fits(rt: Runtime, tx: Tx, delivery: Delivery, preflight: Preflight) -> bool:
     """Whether the plan was made from what is to be published: a change may have reached the disk meanwhile."""
     return preflight.options == delivery.options and preflight.content == post_content.of_post(rt, tx, delivery.post_id)
-
-
-def _take_over(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
-    """The owner died in the middle of a step. False: it died there too often, and the delivery has ended."""
-    step = delivery.plan[delivery.step][0] if delivery.plan else "start"
-    if delivery.held_by != rt.process.name and not rt.process.ended_in_order(delivery.held_by or ""):
-        delivery.progress.deaths += 1
-    committing = delivery.commits_next
-    if committing:
-        scheduling.keep_distance(rt, tx, delivery)
-        read_back.begin(rt, delivery, "the worker ended while the call was on its way")
-        outcome, message = (
-            AttemptOutcome.UNKNOWN,
-            "The worker ended while the call was on its way; the account is read back.",
-        )
-    else:
-        outcome, message = AttemptOutcome.RETRYING, "The worker ended in the middle of this step; it runs again."
-    attempts.record(tx, delivery, Attempt(step, delivery.run_at, outcome, message))
-    delivery.state = State.QUEUED
-    delivery.held_by = None
-    delivery.run_at = tx.stamp
-    if delivery.progress.deaths >= MOST_DEATHS and not committing:
-        _end_deadly(tx, delivery, step)
-        return False
-    delivery_rows.store(tx, delivery)
-    return True
-
-
-def _end_deadly(tx: Tx, delivery: Delivery, step: str) -> None:
-    """Running it once more would stop everything else once more."""
-    died = f"the worker died {delivery.progress.deaths} times in a row in its step {step}; its log may say why"
-    if delivery.may_be_public:
-        hint = f"{died[0].upper()}{died[1:]}. Look at the account."
-        deliveries.fail_unconfirmed(tx, delivery, hint, Run(tx.stamp))
-    else:
-        message = f"Not sent: {died}. Change the post or its media and create it again."
-        deliveries.fail(tx, delivery, State.FAILED, message, Run(tx.stamp))
-
-
-def _suspect_runs(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
-    """Of what ran when a process died one at a time runs again: the next death shows which it was."""
-    if not delivery.progress.deaths:
-        return False
-    others = delivery_rows.running_after_death(tx)
-    return any(row["id"] != delivery.id and rt.process.works_on(row["held_by"], row["id"]) for row in others)
 
 
 def _owner_comes_first(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
@@ -166,8 +118,8 @@ def _must_wait(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
     elif equal_content.comes_first(tx, delivery):
         until = after(tx.stamp, EQUAL_CONTENT_SECONDS)
         _put_off(tx, delivery, until, "An equal post to this profile is being read back first.")
-    elif _suspect_runs(rt, tx, delivery):
-        delivery_rows.update(tx, delivery.id, run_at=after(tx.stamp, SUSPECT_SECONDS))
+    elif orphans.another_runs(rt, tx, delivery):
+        delivery_rows.update(tx, delivery.id, run_at=after(tx.stamp, orphans.TURN_SECONDS))
     elif holds.is_closed(tx, delivery):
         pass  # shown from the hold itself; `run_at` stays, so that its release finds it due
     else:

@@ -10,6 +10,7 @@ from socialpub.publishing import (
     deliveries,
     equal_content,
     holds,
+    orphans,
     owner_wait,
     post_content,
     post_status,

@@ -1,7 +1,7 @@
 """Deliveries whose process died in the middle of a step: taken over, and ended when that step kills every worker.
 
-All that ran in a process is suspected when it dies. Suspects run again one at a time, so that the next death shows which
-of them it was; what ran beside it is never ended for it.
+All that ran in a process is suspected when it dies. Suspects run again one at a time, so that the next death shows
+which of them it was; what ran beside it is never ended for it.
 """
 
 from socialpub.db import delivery_rows

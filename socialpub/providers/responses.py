@@ -3,8 +3,11 @@ nothing.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from socialpub.providers.errors import NoAnswer
@@ -63,13 +66,26 @@ def positive_int_at(found: Mapping[str, Any], name: str) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
-def seconds_in_header(response: HttpResponse, *headers: str) -> float | None:
-    """The wait named by the first of these headers that holds a number of seconds."""
-    for header in headers:
-        value = response.headers.get(header, "").strip()
-        if value.isascii() and value.isdigit() and len(value) <= 9:
-            return float(value)
-    return None
+def http_date(written: str | None) -> datetime | None:
+    """The moment of an HTTP date, aware; None when it is none."""
+    try:
+        moment = parsedate_to_datetime(written or "")
+    except (ValueError, OverflowError):
+        return None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
+def retry_after_seconds(response: HttpResponse, now: datetime | None = None) -> float | None:
+    """The wait that `Retry-After` names, in seconds or as a date; None when it names none.
+
+    A date is counted from the answer's own `Date`, or from `now` where it has none. What is no wait at all (nought, a
+    date that has passed) comes as it is named.
+    """
+    written = response.headers.get("retry-after", "").strip()
+    if re.fullmatch(r"-?[0-9]{1,15}", written):
+        return float(written)
+    until, given_at = http_date(written), http_date(response.headers.get("date")) or now
+    return None if until is None or given_at is None else (until - given_at).total_seconds()
 
 
 def shortened(message: str | None, most: int = SHOWN_CHARACTERS) -> str:

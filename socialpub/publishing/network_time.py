@@ -6,11 +6,10 @@ wall clock changes it.
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 
 from socialpub.core.clock import parse, stamp
 from socialpub.db.models import Delivery
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.responses import HttpResponse, http_date
 from socialpub.runtime import Runtime
 
 SLACK = timedelta(minutes=2)
@@ -30,11 +29,9 @@ class NetworkClocks:
 
 def note_answer(rt: Runtime, provider: str, response: HttpResponse) -> None:
     """Set the network's clock by an answer of its API."""
-    try:
-        at = parsedate_to_datetime(response.headers["date"])
-    except (KeyError, ValueError):
+    at = http_date(response.headers.get("date"))
+    if at is None:
         return
-    at = at.replace(tzinfo=UTC) if at.tzinfo is None else at
     rt.memory(NetworkClocks).offsets[provider] = at.timestamp() - rt.clock.monotonic()
 
 

@@ -6,11 +6,10 @@ What is not in Pinterest's own form comes from something in between, and is no a
 
 import math
 import re
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 
 from socialpub.providers.error_table import NOT_4XX, Action, ErrorBody, ErrorRow, ErrorTable, Reason
-from socialpub.providers.responses import HttpResponse, json_object, shortened, text_at
+from socialpub.providers.responses import HttpResponse, json_object, retry_after_seconds, shortened, text_at
 
 REQUEST_ID = "x-pinterest-rid"
 SANDBOX_API = "https://api-sandbox.pinterest.com/v5"
@@ -105,26 +104,12 @@ def _safe(message: str) -> str:
 def _wait_seconds(response: HttpResponse, _: ErrorBody, now: datetime | None) -> float | None:
     """Seconds to wait as the headers say, the longest of them; None when they say nothing.
 
-    `x-ratelimit-reset` counts seconds to the end of the window, it is no time stamp. A header may hold a list, of
-    which the first number counts, and `retry-after` a date, which is read on the clock of the answer itself.
+    `x-ratelimit-reset` counts seconds to the end of the window, it is no time stamp. It may hold a list, of which the
+    first number counts.
     """
-    named = [
-        float(number[1])
-        for name in ("retry-after", "x-ratelimit-reset")
-        if (number := re.match(r"\s*([0-9]{1,9})(?![0-9])", response.headers.get(name, "")))
-    ]
-    until, at = _date_in(response, "retry-after"), _date_in(response, "date") or now
-    if until is not None and at is not None:
-        named.append((until - at).total_seconds())
-    return max(named, default=None)
-
-
-def _date_in(response: HttpResponse, header: str) -> datetime | None:
-    try:
-        found = parsedate_to_datetime(response.headers.get(header, ""))
-    except ValueError:
-        return None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
+    reset = re.match(r"\s*([0-9]{1,9})(?![0-9])", response.headers.get("x-ratelimit-reset", ""))
+    named = [retry_after_seconds(response, now), float(reset[1]) if reset else None]
+    return max((seconds for seconds in named if seconds is not None), default=None)
 
 
 def _message(row: ErrorRow, status: int, body: ErrorBody, wait_seconds: float | None) -> str:

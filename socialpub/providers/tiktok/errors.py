@@ -7,10 +7,11 @@ written by TikTok.
 from datetime import datetime
 
 from socialpub.providers.error_table import Action, ErrorBody, ErrorRow, ErrorTable, Reason
-from socialpub.providers.responses import HttpResponse, json_object, object_at, shortened, text_at
-from socialpub.providers.tiktok.retry_after import retry_after
+from socialpub.providers.responses import HttpResponse, json_object, object_at, retry_after_seconds, shortened, text_at
 
 DAY_SECONDS = 24 * 3600.0
+MIN_PAUSE_SECONDS = 60.0
+"""TikTok's windows are a minute long, and it documents no time to wait."""
 SCOPE_CODES = frozenset({"scope_not_authorized", "scope_permission_missed"})
 UNKNOWN_TASK = frozenset({"invalid_publish_id", "token_not_authorized_for_specified_publish_id"})
 INVALID = frozenset({"invalid_param", "invalid_params"})
@@ -101,8 +102,15 @@ def read_error(response: HttpResponse) -> ErrorBody:
     )
 
 
+def named_wait(response: HttpResponse) -> float | None:
+    """How long TikTok asks to wait, a minute at least; None when it names no time. What is no wait at all comes as it
+    is named."""
+    named = retry_after_seconds(response)
+    return max(named, MIN_PAUSE_SECONDS) if named is not None and named > 0 else named
+
+
 def _wait_seconds(response: HttpResponse, _: ErrorBody, __: datetime | None) -> float | None:
-    return retry_after(response)
+    return named_wait(response)
 
 
 def _message(row: ErrorRow, status: int, body: ErrorBody, _: float | None) -> str:

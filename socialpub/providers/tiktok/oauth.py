@@ -22,8 +22,7 @@ from socialpub.providers.responses import (
     text_at,
 )
 from socialpub.providers.tiktok import limits
-from socialpub.providers.tiktok.errors import SCOPE_CODES, read_error
-from socialpub.providers.tiktok.retry_after import retry_after
+from socialpub.providers.tiktok.errors import SCOPE_CODES, named_wait, read_error
 
 BASIC_FIELDS = ("open_id", "union_id", "display_name", "avatar_url")
 PROFILE_FIELDS = ("username",)
@@ -172,7 +171,7 @@ def _data(response: HttpResponse) -> dict[str, Any]:
         raise NoAnswer(f"TikTok gave no usable answer (HTTP {status}).", **about)
     quoted = body.message or code
     if code == "rate_limit_exceeded":
-        raise Throttled("TikTok's rate limit is reached.", retry_after_seconds=retry_after(response), **about)
+        raise Throttled("TikTok's rate limit is reached.", retry_after_seconds=named_wait(response), **about)
     if code in SCOPE_CODES:
         message = f"TikTok wants a permission that was not granted: {quoted}. Connect the account again."
         raise Rejected(message, status=status, reauth=True, **about)
@@ -189,7 +188,7 @@ def _token_error(response: HttpResponse, doing: str, *, login: bool = False) -> 
     if code is None or code in PASSING_FAULTS or response.status >= 500:
         return NoAnswer(f"TikTok could not {doing} (HTTP {response.status}).", **about)
     if response.status == 429 or code == "rate_limit_exceeded":
-        return Throttled("TikTok's rate limit is reached.", retry_after_seconds=retry_after(response), **about)
+        return Throttled("TikTok's rate limit is reached.", retry_after_seconds=named_wait(response), **about)
     why = TOKEN_FAULTS.get(code) or shortened(text_at(found, "error_description")) or code
     message = f"TikTok refused to {doing}: {why}."
     reauth = code == "invalid_grant" or (login and code in BEGIN_AGAIN)

@@ -6,8 +6,9 @@ A reset is a moment on X's clock, and the `Date` of the very same answer says wh
 import math
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import datetime
+
+from socialpub.providers.responses import http_date
 
 CLOCK_DOUBT_SECONDS = 60
 """A reset longer past than this speaks of a clock that is wrong, not of a window that is open."""
@@ -21,7 +22,7 @@ def reset_in(headers: Mapping[str, str], now: datetime | None) -> float | None:
     A 24-hour window counts only when it is used up; of several the last to open. `now` is for an answer that does not
     say when it was given.
     """
-    given_at = _instant(headers.get("date")) or now
+    given_at = http_date(headers.get("date")) or now
     daily = [
         _seconds_until(_number(headers.get(f"x-{who}-limit-24hour-reset")), given_at)
         for who in ("user", "app")
@@ -43,7 +44,7 @@ def _retry_after(written: str | None, given_at: datetime | None) -> float | None
     seconds = _number(written)
     if seconds is not None:
         return _believed(seconds)
-    moment = _instant(written)
+    moment = http_date(written)
     return None if moment is None else _seconds_until(moment.timestamp(), given_at)
 
 
@@ -53,12 +54,3 @@ def _believed(seconds: float) -> float | None:
 
 def _number(text: str | None) -> int | None:
     return int(text) if text is not None and re.fullmatch(r"[0-9]{1,15}", text.strip()) else None
-
-
-def _instant(written: str | None) -> datetime | None:
-    """The moment of an HTTP date."""
-    try:
-        moment = parsedate_to_datetime(written or "")
-    except (ValueError, OverflowError):
-        return None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

@@ -21,7 +21,7 @@ from socialpub.publishing.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.samples import media
-from tests.support.appliance import OWNER, accept, attempts_of, message_of, open_appliance, state_of, status_of
+from tests.support.appliance import OWNER, accept, attempts_of, message_of, state_of, status_of
 from tests.support.copies import copy_of, restored, resumed
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
@@ -35,14 +35,6 @@ from tests.support.sandbox_http import (
 )
 
 HOUR = 3600.0
-
-
-@pytest.fixture
-def original(tmp_path: Path, clock: HandClock, sandbox_options: dict[str, Any]) -> Iterator[Runtime]:
-    (tmp_path / "original").mkdir()
-    rt = open_appliance(tmp_path / "original", clock, **sandbox_options)
-    yield rt
-    rt.close()
 
 
 Story = tuple[Callable[[Runtime, World], str], Callable[[World], int]]

@@ -1,6 +1,5 @@
 """What is scheduled in a restored copy: the original may have sent, changed or canceled it since."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from socialpub.publishing.drafts import Change, DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.samples import media
-from tests.support.appliance import OWNER, accept, attempts_of, open_appliance, state_of
+from tests.support.appliance import OWNER, accept, attempts_of, state_of
 from tests.support.copies import copy_of, restored, resumed
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
@@ -22,14 +21,6 @@ from tests.support.sandbox_http import artifact, connect_pinterest, connect_tikt
 HOUR = 3600.0
 WEEK = timedelta(days=7)
 NOW = Change(frozenset({"scheduled_at"}), scheduled_at=None)
-
-
-@pytest.fixture
-def original(tmp_path: Path, clock: HandClock, sandbox_options: dict[str, Any]) -> Iterator[Runtime]:
-    (tmp_path / "original").mkdir()
-    rt = open_appliance(tmp_path / "original", clock, **sandbox_options)
-    yield rt
-    rt.close()
 
 
 def on_x(rt: Runtime, world: World) -> str:

@@ -60,6 +60,8 @@ def announce(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
     if delivery.commits_next:
         if not delivery.progress.commits:
             delivery.committed_at = tx.stamp
+        elif delivery.committed_at is None:  # a former version cleared it before the second call
+            delivery.committed_at = delivery.progress.since or tx.stamp
         network_time.note_announcement(rt, delivery)
 
 

@@ -73,6 +73,10 @@ def _take_up(rt: Runtime, candidate: Delivery) -> None:
         delivery = rt.write(claim.claim, candidate.id, preflight)
     while delivery is not None:
         delivery = advance(rt, delivery)
+    if not delivery_rows.is_open(rt.reader, candidate.id):
+        renditions.forget(rt, candidate.id)
+        read_back.forget(rt, candidate.id)
+        network_time.forget(rt, candidate.id)
 
 
 def prepare(rt: Runtime, delivery: Delivery) -> Preflight:
@@ -103,10 +107,6 @@ def advance(rt: Runtime, delivery: Delivery) -> Delivery | None:
         run = Run(started_at, seen.code, seen.request_id, seen.answered, seen.message)
         following = _settle(rt, delivery, result, run)
         _log(rt, delivery, step, result, run)
-    if following is None and not delivery_rows.is_open(rt.reader, delivery.id):
-        renditions.forget(rt, delivery.id)
-        read_back.forget(rt, delivery.id)
-        network_time.forget(rt, delivery.id)
     return following
 
 

@@ -83,6 +83,26 @@ def test_a_network_that_refuses_the_app_is_told_and_the_light_stays_green(
     ]
 
 
+def test_a_network_that_refuses_questions_says_that_only_they_are_held(client: Client, rt: Runtime) -> None:
+    beat(rt)
+    rt.db.write(lambda tx: holds.begin(tx, "x", holds.QUESTIONS, "The plan is used up.", "429"))
+    (held,) = client.send("GET", "/readyz", key=None).json()["held"]
+    assert (held["provider"], held["only"]) == ("x", "questions")
+
+
+@pytest.mark.parametrize(("jump", "told"), [(7 * 86_400, "forward by 168.0 hours"), (-90, "back by 90 seconds")])
+def test_a_clock_that_was_set_is_told_and_the_light_stays_green(
+    client: Client, rt: Runtime, clock: HandClock, jump: float, told: str
+) -> None:
+    beat(rt)
+    assert "clock" not in client.send("GET", "/readyz", key=None).json()
+    clock.jump(jump)
+    clock.forward(2)
+    reply = client.send("GET", "/readyz", key=None)
+    assert (reply.status, reply.json()["status"]) == (200, "ready")
+    assert f"The clock was set {told}" in reply.json()["clock"]
+
+
 def test_a_disk_below_its_floor_is_told(client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     beat(rt)
     monkeypatch.setattr(type(rt.files), "free_bytes", lambda _self: 499_999_999)

@@ -88,3 +88,18 @@ def test_a_wait_of_decades_that_the_former_version_stored_poisons_nothing(
     post = accept(rt, profile)
     drain(rt, clock)
     assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
+
+
+def test_two_minutes_of_looks_by_the_former_version_are_not_enough_for_a_second_call(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    made_at = clock.monotonic()
+    post = waiting_for_its_second_call(rt, profile, clock)
+    network.effects.append("Hello")
+
+    def late_list(job: Job) -> object:
+        return Look((Published("77"),)) if clock.monotonic() - made_at >= 300 else Look()
+
+    network.results["recover"] = [late_list] * 50
+    drain(rt, clock)
+    assert (state_of(rt, post), len(network.effects)) == (State.PUBLISHED, 1)

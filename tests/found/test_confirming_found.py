@@ -1,0 +1,107 @@
+"""The look before a second call is a question like any other."""
+
+from datetime import timedelta
+
+import pytest
+
+from socialpub.accounts import cooldowns, profiles, renewal
+from socialpub.accounts.credentials import Credentials
+from socialpub.core.clock import after
+from socialpub.db.models import State
+from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, Rejected, Throttled
+from socialpub.providers.oauth import Identity, Tokens
+from socialpub.providers.outcomes import Look
+from socialpub.publishing import holds
+from socialpub.runtime import Runtime
+from socialpub.worker import reconciler
+from tests.support.appliance import accept, add_profile, attempts_of, message_of, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import ScriptedNetwork
+
+
+def test_a_rate_limit_of_looking_counts_for_the_look_before_a_second_call_too(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    network.results["create_post"] = [NoAnswer("cut"), Throttled("slow", retry_after_seconds=300)]
+    accept(rt, profile)
+    drain(rt, clock, within=700)
+    assert network.asked.count("create_post") == 2
+    looked = network.asked.count("recover")
+    rt.db.write(lambda tx: cooldowns.begin(tx, profile, "read_back", after(tx.stamp, 3600), "429 of another post"))
+    drain(rt, clock, within=3000)
+    assert network.asked.count("recover") == looked, "asked within the hour that the network named"
+
+
+def test_a_hold_of_questions_counts_for_the_look_before_a_second_call_too(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    network.results["create_post"] = [NoAnswer("cut"), Throttled("slow", retry_after_seconds=300)]
+    accept(rt, profile)
+    drain(rt, clock, within=700)
+    looked = network.asked.count("recover")
+    rt.db.write(lambda tx: holds.begin(tx, "x", holds.QUESTIONS, "capped", None))
+    clock.forward(301)
+    drain(rt)
+    assert network.asked.count("recover") == looked, "asked though nothing is asked"
+
+
+def test_an_account_that_is_connected_again_sends_no_post_before_its_time(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    at = clock.now() + timedelta(minutes=10)
+    rt.write(profiles.require_reauth, profile, "X has ended the grant.")
+    post = accept(rt, profile, at=at)
+    clock.forward(660)
+    drain(rt)
+    assert attempts_of(rt, post) == [("start", "held")]
+    clock.jump(-3600)
+    rt.write(reconciler.beat)
+    grant = Credentials("access-9", "refresh-9")
+    rt.write(profiles.save, rt.providers["x"], Identity("acct", "demo", "Demo", None), grant, None)
+    drain(rt)
+    assert (state_of(rt, post), clock.now() < at) == (State.QUEUED, True)
+
+
+def test_a_token_endpoint_that_answers_late_costs_no_account(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first call is answered after 55 seconds, within its deadline; its refresh token works once."""
+    monkeypatch.setattr(renewal, "LOCK_PAUSE_SECONDS", 0.0)
+    spent: list[str] = []
+
+    def refresh(http: object, refresh_token: str) -> Tokens:
+        if refresh_token in spent:
+            raise Rejected("invalid_grant", status=400, reauth=True)
+        spent.append(refresh_token)
+        for _ in range(6):  # the lane of the account wants the token meanwhile
+            try:
+                renewal.refresh(rt, profile, spent="access-0")
+            except (renewal.Locked, Rejected):
+                pass
+            clock.forward(10)
+        return Tokens("access-2", "refresh-2", 7200)
+
+    network.oauth.refresh = refresh  # type: ignore[method-assign]
+    renewal.renew(rt, profile)
+    assert rt.reader.value("SELECT status FROM profile") == "active"
+
+
+def test_a_stopped_scheduled_copy_is_not_called_failed_before_it_was_looked_for(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    """A restored copy's post, whose look could not be made yet, is stopped: the original may have sent it."""
+    from socialpub.publishing import posts
+
+    post = accept(rt, profile, at=clock.now() + timedelta(hours=2))
+    from tests.found.test_copies_found import restored
+    from socialpub.publishing import resume
+
+    restored(rt)
+    clock.forward(60)
+    rt.write(resume.resume)
+    clock.forward(7200)
+    network.results["recover"] = [NoAnswer("down")] * 3
+    drain(rt)
+    rt.write(lambda _, tx: posts.stop(rt, tx, post))
+    assert state_of(rt, post) is not State.FAILED

@@ -1,0 +1,83 @@
+"""The instant of a copy is a time of the original's clock, whatever this machine's clock shows."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from socialpub.core.clock import stamp
+from socialpub.db import appliance_state
+from socialpub.db.models import State
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Look, Published
+from socialpub.publishing import deliveries, holds, network_time, resume
+from socialpub.providers.errors import AppRefused, NoAnswer
+from socialpub.providers.responses import HttpResponse
+from socialpub.runtime import Runtime
+from tests.support.appliance import accept, message_of, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import ScriptedNetwork
+
+BEHIND = timedelta(days=7)
+
+
+def restored_on_a_machine_that_is_behind(rt: Runtime, clock: HandClock) -> datetime:
+    copied_at = clock.now() + BEHIND
+    rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.RESTORED_FROM, stamp(copied_at)))
+    rt.write(deliveries.pause)
+    return copied_at
+
+
+def looked_since(network: ScriptedNetwork) -> list[datetime]:
+    found: list[datetime] = []
+
+    def look(job: Job) -> object:
+        assert job.since is not None
+        found.append(job.since())
+        return Look()
+
+    network.results["recover"] = [look] * 100
+    return found
+
+
+def test_a_clock_that_is_set_right_after_the_resume_hides_nothing_of_the_original(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    accept(rt, profile, at=clock.now() + timedelta(days=9))
+    copied_at = restored_on_a_machine_that_is_behind(rt, clock)
+    rt.write(resume.resume)
+    clock.jump(BEHIND.total_seconds())
+    since = looked_since(network)
+    drain(rt, clock)
+    assert since
+    assert since[0] <= copied_at, "what the original sent since the copy is looked for"
+
+
+def test_a_clock_that_is_behind_hides_nothing_of_the_original(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    accept(rt, profile, at=clock.now() + timedelta(hours=2))
+    copied_at = restored_on_a_machine_that_is_behind(rt, clock)
+    rt.write(resume.resume)
+    there = clock.now() + BEHIND + timedelta(hours=2)
+    answer = HttpResponse(200, {"date": there.strftime("%a, %d %b %Y %H:%M:%S GMT")}, b"{}")
+    network_time.note_answer(rt, "x", answer)
+    since = looked_since(network)
+    drain(rt, clock)
+    assert since
+    assert since[0] <= copied_at
+
+
+def test_a_hold_of_questions_ends_with_the_last_question(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    network.results["create_post"] = [NoAnswer("cut")]
+    network.results["recover"] = [AppRefused("capped")] * 10_000
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert state_of(rt, post) is State.UNCONFIRMED
+    later = accept(rt, profile, body="Another")
+    drain(rt, clock)
+    assert state_of(rt, later) is State.PUBLISHED
+    assert holds.list_all(rt.reader) == [], "readiness and the doctor speak of it for ever"

@@ -1,0 +1,79 @@
+"""Steps that kill their worker, seen by several processes."""
+
+from pathlib import Path
+
+import pytest
+
+from socialpub.db.models import State
+from socialpub.providers.content import Account, Content
+from socialpub.providers.job import Job
+from socialpub.runtime import Runtime
+from tests.support.appliance import accept, add_profile, message_of, open_appliance, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import ProcessKilled
+from tests.support.scripted_network import ScriptedNetwork
+from socialpub.providers.protocol import Kind
+
+
+def die(rt: Runtime) -> None:
+    rt.process._lock.release()
+    rt.db.close()
+
+
+class Deadly(ScriptedNetwork):
+    def __init__(self) -> None:
+        super().__init__(("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
+        self.where = "upload"
+
+    def run(self, step: str, job: Job) -> object:  # type: ignore[override]
+        if step == self.where and job.content.text == "poison":
+            self.asked.append(step)
+            raise ProcessKilled
+        return super().run(step, job)
+
+    def check(self, content: Content, options: object, account: Account) -> list:  # type: ignore[override,type-arg]
+        if self.where == "check" and content.text == "poison":
+            self.asked.append("check")
+            raise ProcessKilled
+        return []
+
+
+def lives(folder: Path, network: Deadly, clock: HandClock, *, seen_by_another: bool = False) -> tuple[int, Runtime]:
+    deaths = 0
+    for _ in range(12):
+        rt = open_appliance(folder, clock, providers={"x": network})
+        try:
+            drain(rt, clock)
+            return deaths, rt
+        except ProcessKilled:
+            deaths += 1
+            die(rt)
+            if seen_by_another:
+                other = open_appliance(folder, clock, providers={"x": network})
+                other.process.is_alive(rt.process.name)  # as a look at the lane, or at a key of idempotency, does
+                other.close()
+    raise AssertionError(f"it died {deaths} times")
+
+
+def test_a_check_that_kills_its_worker_ends_its_delivery_too(tmp_path: Path, clock: HandClock) -> None:
+    network = Deadly()
+    network.where = "check"
+    rt = open_appliance(tmp_path, clock, providers={"x": network})
+    profile = add_profile(rt)
+    post = accept(rt, profile, body="poison")
+    rt.close()
+    deaths, rt = lives(tmp_path, network, clock)
+    assert (deaths, state_of(rt, post)) == (3, State.FAILED)
+    rt.close()
+
+
+def test_a_death_that_another_process_saw_first_is_counted(tmp_path: Path, clock: HandClock) -> None:
+    network = Deadly()
+    rt = open_appliance(tmp_path, clock, providers={"x": network})
+    profile = add_profile(rt)
+    post = accept(rt, profile, body="poison")
+    rt.close()
+    deaths, rt = lives(tmp_path, network, clock, seen_by_another=True)
+    assert (deaths, state_of(rt, post)) == (3, State.FAILED)
+    rt.close()

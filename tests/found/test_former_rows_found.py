@@ -1,0 +1,105 @@
+"""Rows as the former version left them: absent by its looks, the mark cleared, waiting for the second call."""
+
+import json
+
+import pytest
+
+from socialpub.db.models import State
+from socialpub.providers.errors import NoAnswer
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Look, Published
+from socialpub.publishing import posts
+from socialpub.runtime import Runtime
+from tests.support.appliance import accept, message_of, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import ScriptedNetwork
+
+FORMER = {"tries": 0, "commits": 1, "reading_back": False, "looks": 0, "unknown": "timed out", "restored": False,
+          "stopped": False, "again": {}}
+
+
+def waiting_for_its_second_call(rt: Runtime, profile: str, clock: HandClock, body: str = "Hello") -> str:
+    post = accept(rt, profile, body=body)
+    at = rt.stamp()
+    clock.forward(125)
+    rt.db.write(
+        lambda tx: tx.execute(
+            "UPDATE delivery SET plan = ?, step = 0, started_at = ?, committed_at = NULL, run_at = ?, progress = ? "
+            "WHERE post_id = ?",
+            (json.dumps([["create_post", "commit"]]), at, tx.stamp, json.dumps({**FORMER, "since": at}), post),
+        )
+    )
+    return post
+
+
+def test_a_stop_calls_it_not_failed_while_the_first_call_may_have_arrived(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    post = waiting_for_its_second_call(rt, profile, clock)
+    network.results["recover"] = [Look((Published("77"),))]
+    rt.write(lambda _, tx: posts.stop(rt, tx, post))
+    drain(rt, clock)
+    assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
+
+
+def test_a_stop_during_its_second_call_does_not_say_that_nothing_was_sent(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    post = waiting_for_its_second_call(rt, profile, clock)
+
+    def arrives(job: Job) -> object:
+        rt.write(lambda _, tx: posts.stop(rt, tx, post))
+        return network.publish("Hello")
+
+    network.results["create_post"] = [arrives]
+    drain(rt, clock)
+    assert state_of(rt, post) is not State.FAILED, "it is public"
+
+
+def test_an_equal_post_waits_until_it_is_clear(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    post = waiting_for_its_second_call(rt, profile, clock)
+    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET run_at = ?", ("2026-10-12T10:00:00.000Z",)))
+    accept(rt, profile)
+    drain(rt)
+    assert network.asked == [], "the first of the two equal ones may be public"
+
+
+def test_patience_that_ends_while_it_is_confirmed_is_no_plain_failure(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    post = waiting_for_its_second_call(rt, profile, clock)
+    network.results["recover"] = [NoAnswer("down")] * 5000
+    drain(rt, clock)
+    assert state_of(rt, post) is State.UNCONFIRMED, message_of(rt, post)
+
+
+@pytest.mark.parametrize("waits", [3600 * 24 * 400])
+def test_a_wait_of_decades_that_the_former_version_stored_poisons_nothing(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, waits: int
+) -> None:
+    rt.db.write(
+        lambda tx: tx.insert(
+            "not_before", profile_id=profile, endpoint="create_post", until="2085-01-01T00:00:00.000Z", reason="429"
+        )
+    )
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
+
+
+def test_two_minutes_of_looks_by_the_former_version_are_not_enough_for_a_second_call(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    made_at = clock.monotonic()
+    post = waiting_for_its_second_call(rt, profile, clock)
+    network.effects.append("Hello")
+
+    def late_list(job: Job) -> object:
+        return Look((Published("77"),)) if clock.monotonic() - made_at >= 300 else Look()
+
+    network.results["recover"] = [late_list] * 50
+    drain(rt, clock)
+    assert (state_of(rt, post), len(network.effects)) == (State.PUBLISHED, 1)

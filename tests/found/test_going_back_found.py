@@ -1,0 +1,60 @@
+"""Going back to an earlier step after a call whose outcome was not known at first."""
+
+from typing import Any
+
+import pytest
+
+from socialpub.db.models import State
+from socialpub.providers.errors import NoAnswer
+from socialpub.providers.outcomes import Again, CannotTell, Done, Look, Refused
+from socialpub.providers.protocol import Kind
+from socialpub.publishing import posts
+from socialpub.runtime import Runtime
+from tests.support.appliance import accept, attempts_of, message_of, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import ScriptedNetwork
+
+
+@pytest.fixture
+def network() -> ScriptedNetwork:
+    """As TikTok: the commit is the last byte, and a poll after it says what became of the post."""
+    network = ScriptedNetwork(("init", Kind.PREPARE), ("send_last", Kind.COMMIT), ("await", Kind.POLL))
+    network.results["send_last"] = [NoAnswer("cut"), Done({"publish_id": "2"})]
+    network.results["recover"] = [Done({"publish_id": "1"})]
+    network.results["await"] = [Again("init", {}, "internal: TikTok failed, and says that it made nothing")]
+    return network
+
+
+def test_what_the_network_said_to_have_failed_is_not_unknown_when_the_next_task_is_refused(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    network.results["init"] = [Done({"publish_id": "1"}), Refused("The daily cap of posts is reached.")]
+    network.results["recover"] += [CannotTell("no publish_id")] * 100
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, "The daily cap of posts is reached.")
+
+
+def test_after_a_refusal_no_further_step_is_run(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    """A list finds what looks like it: the plan must not go on from the step that was refused."""
+    network.results["init"] = [Done({"publish_id": "1"}), Refused("The daily cap of posts is reached.")]
+    network.results["recover"] += [Done({"publish_id": "1"})] * 100
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert network.asked.count("send_last") == 1, state_of(rt, post)
+
+
+def test_a_stop_after_going_back_is_a_stop(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    network.results["await"] = [Again("init", {}, "internal: TikTok failed", seconds=3600)]
+    network.results["init"] = [Done({"publish_id": "1"})]
+    network.results["recover"] += [CannotTell("no publish_id")] * 100
+    post = accept(rt, profile)
+    drain(rt, clock, within=600)
+    rt.write(lambda _, tx: posts.stop(rt, tx, post))
+    drain(rt, clock)
+    assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, "Stopped by the owner.")

@@ -1,0 +1,51 @@
+"""Holds of one scope and what they do to the rest."""
+
+from datetime import timedelta
+
+from socialpub.db.models import State
+from socialpub.ops import health
+from socialpub.providers.errors import AppRefused, NoAnswer
+from socialpub.providers.outcomes import Held
+from socialpub.providers.protocol import Kind
+from socialpub.publishing import holds
+from socialpub.runtime import Runtime
+from tests.support.appliance import accept, add_profile, attempts_of, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import ScriptedNetwork
+
+
+def film_and_photo(network: ScriptedNetwork) -> None:
+    steps = ScriptedNetwork(
+        ("init_video", Kind.PREPARE), ("send_last", Kind.COMMIT), ("init_photos", Kind.COMMIT)
+    ).steps
+    network.plan = lambda content, options: steps[2:] if content.text == "photo" else steps[:2]  # type: ignore[method-assign]
+    network.steps = steps
+    network.results["init_video"] = [Held("upload_hosts does not list it", "upload_host", this_step=True)] * 1000
+
+
+def test_a_held_step_keeps_no_other_post_of_the_same_profile_waiting(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    film_and_photo(network)
+    accept(rt, add_profile(rt, account_id="other"), body="film one")
+    drain(rt)
+    film = accept(rt, profile, body="film two")
+    photo = accept(rt, profile, body="photo")
+    drain(rt)
+    clock.forward(300)
+    drain(rt)
+    assert (state_of(rt, film), state_of(rt, photo)) == (State.QUEUED, State.PUBLISHED)
+
+
+def test_what_a_held_step_keeps_is_not_overdue(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    film_and_photo(network)
+    accept(rt, add_profile(rt, account_id="other"), body="film one")
+    drain(rt)
+    accept(rt, profile, body="film two")
+    drain(rt)
+    clock.forward(300)
+    drain(rt)
+    assert health.overdue(rt.reader, rt.now()) == 0

@@ -1,0 +1,84 @@
+"""Deliveries of equal content, and lanes."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from socialpub.core.settings.sections import PublishingSection
+from socialpub.db.models import State
+from socialpub.providers.content import Account, Content
+from socialpub.providers.errors import NoAnswer, NotSent, Rejected, Throttled
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Look, Published, Refused
+from socialpub.providers.protocol import Kind
+from socialpub.publishing import holds, posts
+from socialpub.core.errors import Unavailable
+from socialpub.runtime import Runtime
+from tests.support.appliance import accept, add_profile, attempts_of, message_of, open_appliance, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import ScriptedNetwork
+
+
+def test_many_unknowns_of_equal_content_are_all_resolved(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    network.results["create_post"] = [NoAnswer("cut")] * 12
+    made = [accept(rt, profile) for _ in range(4)]
+    drain(rt, clock, steps=20_000)
+    assert all(state_of(rt, post).final for post in made), [state_of(rt, post) for post in made]
+
+
+def test_a_check_that_cannot_be_made_just_now_fails_no_post(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    def busy(content: Content, options: object, account: Account) -> list:  # type: ignore[type-arg]
+        network.check = lambda *_: []  # type: ignore[method-assign]
+        raise Unavailable("The checker is busy.")
+
+    network.check = busy  # type: ignore[method-assign,assignment]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
+
+
+def test_a_second_call_that_is_refused_says_nothing_about_a_hold(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    """A file that is gone is found out before any call: it does not show that the network takes the app again."""
+    network.results["create_post"] = [Refused("A media file is missing.")]
+    rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "no credits", None))
+    post = accept(rt, profile)
+    clock.forward(901)
+    drain(rt)
+    assert state_of(rt, post) is State.FAILED
+    assert holds.is_held(rt.reader, "x")
+
+
+def test_the_second_look_of_a_stop_in_the_last_look_is_made(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    network.results["create_post"] = [NoAnswer("cut"), Throttled("slow", retry_after_seconds=300)]
+    post = accept(rt, profile)
+    drain(rt, clock, within=700)
+
+    def stopped(job: Job) -> object:
+        rt.write(lambda _, tx: posts.stop(rt, tx, post))
+        return Look()
+
+    network.results["recover"] = [stopped]
+    drain(rt, clock)
+    assert (state_of(rt, post), network.asked.count("create_post")) == (State.FAILED, 2)
+
+
+def test_a_hold_is_probed_though_every_probe_must_look_first(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    from socialpub.providers.errors import AppRefused
+
+    network.results["create_post"] = [NoAnswer("cut"), *[AppRefused("no credits")] * 5]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert state_of(rt, post) is State.PUBLISHED
+    assert holds.list_all(rt.reader) == []

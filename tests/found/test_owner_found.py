@@ -1,0 +1,43 @@
+"""Accounts that are connected again while a call is on its way."""
+
+from socialpub.accounts import profiles
+from socialpub.accounts.credentials import Credentials
+from socialpub.db.models import State
+from socialpub.providers.errors import AuthExpired
+from socialpub.providers.job import Job
+from socialpub.providers.oauth import Identity
+from socialpub.providers.outcomes import Refused
+from socialpub.publishing import posts
+from socialpub.runtime import Runtime
+from tests.support.appliance import accept, attempts_of, message_of, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import ScriptedNetwork
+
+
+def test_an_account_that_is_connected_while_its_old_token_is_refused_stays_connected(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    def meanwhile(job: Job) -> object:
+        grant = Credentials("access-9", "refresh-9")
+        rt.write(profiles.save, rt.providers["x"], Identity("acct", "demo", "Demo", None), grant, None)
+        raise AuthExpired("401")
+
+    network.results["create_post"] = [AuthExpired("401"), meanwhile]
+    post = accept(rt, profile)
+    drain(rt, clock, within=3600)
+    assert rt.reader.value("SELECT status FROM profile") == "active"
+    assert state_of(rt, post) is State.PUBLISHED
+
+
+def test_a_post_that_is_stopped_while_a_missing_scope_is_found_ends_at_once(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    def meanwhile(job: Job) -> object:
+        rt.write(lambda _, tx: posts.stop(rt, tx, post))
+        return Refused("A scope is missing.", reauth=True)
+
+    network.results["create_post"] = [meanwhile]
+    post = accept(rt, profile)
+    drain(rt, clock, within=3600)
+    assert state_of(rt, post) is State.FAILED

@@ -1,0 +1,102 @@
+"""What may still happen between a first call of unknown outcome and a second one."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from socialpub.db.models import State
+from socialpub.providers.errors import NoAnswer, NotSent
+from socialpub.providers.job import Job, Withdrawn
+from socialpub.providers.oauth import Tokens
+from socialpub.providers.outcomes import Again, Done, Look, Published
+from socialpub.providers.protocol import Kind
+from socialpub.publishing import posts
+from socialpub.runtime import Runtime
+from tests.support.appliance import accept, attempts_of, message_of, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import ScriptedNetwork
+
+
+class Slow(ScriptedNetwork):
+    """The first create arrives and is not answered; the list shows it only after `lag_seconds`."""
+
+    def __init__(self, clock: HandClock) -> None:
+        super().__init__(("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
+        self.clock = clock
+        self.lag_seconds = 630.0
+        self.made_at: float | None = None
+        self.looked: list[float] = []
+        self.called: list[float] = []
+        self.second: list[Any] = []
+        self.uploads: list[float] = [0.0]
+
+    def run(self, step: str, job: Job) -> Any:
+        if step == "upload":
+            self.clock.forward(self.uploads.pop(0) if self.uploads else 0.0)
+            return Done({"media": "1"})
+        self.called.append(self.clock.monotonic())
+        if self.made_at is None:
+            self.publish(job.content.text)
+            self.made_at = self.clock.monotonic()
+            raise NoAnswer("timed out")
+        if self.second:
+            return self._come_to(self.second.pop(0), job)
+        return self.publish(job.content.text)
+
+    def recover(self, job: Job) -> Any:
+        self.looked.append(self.clock.monotonic())
+        assert self.made_at is not None
+        there = self.clock.monotonic() - self.made_at >= self.lag_seconds
+        return Look((Published("1"),)) if there else Look()
+
+
+@pytest.fixture
+def network(clock: HandClock) -> Slow:
+    return Slow(clock)
+
+
+def test_an_upload_that_is_made_again_takes_minutes_and_a_look_precedes_the_second_call(
+    rt: Runtime, network: Slow, profile: str, clock: HandClock
+) -> None:
+    network.uploads = [0.0, 300.0]
+    network.second = [Again("upload", {}, "X does not accept the media any more")]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    before_last = max(looked for looked in network.looked if looked <= network.called[-1])
+    assert network.called[-1] - before_last <= 60 or len(network.effects) == 1
+    assert (state_of(rt, post), len(network.effects)) == (State.PUBLISHED, 1)
+
+
+def test_a_token_that_takes_minutes_to_renew_lets_no_second_call_go_without_a_look(
+    rt: Runtime, network: Slow, profile: str, clock: HandClock
+) -> None:
+    network.second = [NotSent("no route")]
+    post = accept(rt, profile)
+    while len(network.called) < 2:
+        drain(rt)
+        clock.forward(1)
+    rt.db.write(lambda tx: tx.update("profile", profile, access_expires_at=tx.stamp))
+
+    def slowly(http: object, refresh_token: str) -> Tokens:
+        clock.forward(100)
+        return Tokens("access-2", "refresh-2", 7200)
+
+    network.oauth.refresh = slowly  # type: ignore[method-assign]
+    drain(rt, clock)
+    assert (state_of(rt, post), len(network.effects)) == (State.PUBLISHED, 1)
+
+
+def test_a_stop_that_meets_the_second_call_just_before_it_leaves_still_looks(
+    rt: Runtime, network: Slow, profile: str, clock: HandClock
+) -> None:
+    def stopped_meanwhile(job: Job) -> object:
+        rt.write(lambda _, tx: posts.stop(rt, tx, post))
+        return job.call("POST", "https://x.example/2/tweets")  # the gate lets nothing out
+
+    network.second = [stopped_meanwhile]
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert (state_of(rt, post), len(network.effects)) == (State.PUBLISHED, 1), message_of(rt, post)
+    assert len(network.called) == 2

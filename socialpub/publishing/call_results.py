@@ -4,15 +4,18 @@ about the post; a network's own error table is asked first."""
 from socialpub.accounts import cooldowns, remedies, renewal
 from socialpub.db.models import Delivery, Profile, ProfileStatus
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
+from socialpub.providers.job import Withdrawn
 from socialpub.providers.outcomes import Held, Refused, Unknown
-from socialpub.publishing import owner_wait
+from socialpub.publishing import deliveries, owner_wait
 from socialpub.publishing.results import Limited, Missing, NeedsOwner, Result, Retry, Undecidable
+from socialpub.runtime import Runtime
 
 LOCKED_SECONDS = 10.0
 LONGEST_SENSIBLE_SECONDS = 366 * 86400.0
 
 
-def of_error(delivery: Delivery, error: ProviderError) -> Result:
+def of_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, asked: bool) -> Result:
+    """`asked`: the network answered a call of this run, rather than one that came before it (a token)."""
     commits = delivery.commits_next
     match error:
         case renewal.Locked():
@@ -23,8 +26,8 @@ def of_error(delivery: Delivery, error: ProviderError) -> Result:
             # Under the step's name, which every delivery of the profile shares.
             endpoint = cooldowns.endpoint_of(delivery.step_name)
             return Limited(_sensible(error.retry_after_seconds), endpoint, error.message, error.code)
-        case AppRefused() | Rejected(reauth=False) if delivery.progress.look_first:
-            return Missing()  # what cannot be asked about keeps nothing from being published
+        case AppRefused() | Rejected(reauth=False) if delivery.progress.look_first and asked:
+            return Missing(rt.clock.monotonic())  # what cannot be asked about keeps nothing from being published
         case AppRefused():
             return Held(error.message, error.code)
         case AuthExpired() | Rejected(reauth=True):
@@ -37,6 +40,13 @@ def of_error(delivery: Delivery, error: ProviderError) -> Result:
             return Unknown(error.message, error.code)
         case _:
             return Retry(error.message, error.code)
+
+
+def of_withdrawal(delivery: Delivery, withdrawn: Withdrawn) -> Result:
+    """The profile was disconnected, or the post stopped, just before the call."""
+    if delivery.may_be_public and str(withdrawn) == deliveries.STOPPED:
+        return Retry(deliveries.STOPPED, seconds=0.0)  # the claim looks once more, and ends it
+    return not_sendable(delivery, str(withdrawn))
 
 
 def not_sendable(delivery: Delivery, message: str, code: str | None = None) -> Result:

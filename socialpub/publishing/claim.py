@@ -59,6 +59,8 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) ->
         return None
     if not read_back.confirm_first(rt, delivery):
         holds.take_probe(tx, delivery)
+    elif _must_wait_to_look(rt, tx, delivery):
+        return None
     if delivery.started_at is None:
         delivery.started_at = tx.stamp
         post_status.begin(tx, delivery.post_id)
@@ -121,11 +123,20 @@ def _must_wait(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
         _put_off(tx, delivery, until, "An equal post to this profile is being read back first.")
     elif orphans.another_runs(rt, tx, delivery):
         delivery_rows.update(tx, delivery.id, run_at=after(tx.stamp, orphans.TURN_SECONDS))
-    elif holds.is_closed(tx, delivery):
+    elif holds.closed_until(tx, delivery):
         pass  # shown from the hold itself; `run_at` stays, so that its release finds it due
     else:
         return False
     return True
+
+
+def _must_wait_to_look(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
+    """The look that must precede a call waits like any question. Its delivery is put off, since the call itself may go."""
+    rests = scheduling.cooldown_of(tx, delivery)
+    until, reason = rests or holds.closed_until(tx, delivery) or (None, "")
+    if until is not None:
+        _put_off(tx, delivery, until, reason)
+    return until is not None
 
 
 def _put_off(tx: Tx, delivery: Delivery, until: str, reason: str) -> None:

@@ -57,11 +57,15 @@ def release(tx: Tx, provider: str, scope: str) -> bool:
     return tx.execute("DELETE FROM hold WHERE provider = ? AND scope = ?", (provider, scope)).rowcount == 1
 
 
-def is_closed(tx: Tx, delivery: Delivery) -> bool:
-    """Whether something holds what this delivery does next, and no probe is due."""
+def closed_until(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
+    """When what holds this delivery's next step is probed, and why it is held; None when nothing does."""
     scopes = scopes_of(delivery)
-    where = f"provider = ? AND scope IN ({placeholders(scopes)}) AND probe_at > ?"
-    return tx.one(f"SELECT 1 FROM hold WHERE {where}", (delivery.provider, *scopes, tx.stamp)) is not None
+    row = tx.one(
+        f"""SELECT probe_at, reason FROM hold WHERE provider = ? AND scope IN ({placeholders(scopes)}) AND probe_at > ?
+            ORDER BY probe_at DESC""",
+        (delivery.provider, *scopes, tx.stamp),
+    )
+    return None if row is None else (row["probe_at"], row["reason"])
 
 
 def take_probe(tx: Tx, delivery: Delivery) -> None:

@@ -26,7 +26,7 @@ SOMETHING_SIMILAR = (
 def judge(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, missing: Missing) -> None:
     """The account does not show the post: look again later, or conclude from it."""
     progress = delivery.progress
-    read_back.note_look(rt, delivery)
+    read_back.note_look(rt, delivery, missing.seen_at)
     if progress.confirming:
         progress.confirming = False
         _go_ahead(rt, tx, delivery, run, missing)

@@ -50,7 +50,7 @@ def begin_round(rt: Runtime, delivery: Delivery) -> None:
     progress.reading_back, progress.confirming = True, False
     progress.looks = progress.tries = 0
     progress.looked_seconds = 0.0
-    _note(rt, delivery)
+    rt.memory(LastLooks).of_delivery[delivery.id] = rt.clock.monotonic()
 
 
 def confirm_first(rt: Runtime, delivery: Delivery) -> bool:
@@ -60,22 +60,27 @@ def confirm_first(rt: Runtime, delivery: Delivery) -> bool:
     looked for once before its first step.
     """
     progress = delivery.progress
-    if progress.reading_back:
-        return False
-    last = rt.memory(LastLooks).of_delivery.get(delivery.id)
-    fresh = last is not None and rt.clock.monotonic() - last <= FRESH_SECONDS
-    if not progress.look_first and (fresh or not (delivery.commits_next and progress.commits)):
+    if progress.reading_back or not (progress.look_first or is_look_due(rt, delivery)):
         return False
     progress.reading_back = progress.confirming = True
     return True
 
 
-def note_look(rt: Runtime, delivery: Delivery) -> None:
-    """The account was looked at and the answer could be read: count the time since the look before."""
+def is_look_due(rt: Runtime, delivery: Delivery) -> bool:
+    """Whether a second call comes next and the last look is older than a minute."""
+    if not (delivery.commits_next and delivery.progress.commits):
+        return False
+    last = rt.memory(LastLooks).of_delivery.get(delivery.id)
+    return last is None or rt.clock.monotonic() - last > FRESH_SECONDS
+
+
+def note_look(rt: Runtime, delivery: Delivery, at: float) -> None:
+    """The account was looked at and the answer could be read, at this moment of the monotonic clock: count the time
+    since the look before."""
     last = rt.memory(LastLooks).of_delivery.get(delivery.id)
     if last is not None:  # what another process saw before it ended is not known, and not counted
-        delivery.progress.looked_seconds += rt.clock.monotonic() - last
-    _note(rt, delivery)
+        delivery.progress.looked_seconds += max(at - last, 0.0)
+    rt.memory(LastLooks).of_delivery[delivery.id] = at
     delivery.progress.looks += 1
     if not delivery.progress.confirming:  # the call that waits for it goes on counting its own failures
         delivery.progress.tries = 0
@@ -96,7 +101,3 @@ def next_pause(delivery: Delivery) -> float:
 
 def forget(rt: Runtime, delivery_id: str) -> None:
     rt.memory(LastLooks).of_delivery.pop(delivery_id, None)
-
-
-def _note(rt: Runtime, delivery: Delivery) -> None:
-    rt.memory(LastLooks).of_delivery[delivery.id] = rt.clock.monotonic()

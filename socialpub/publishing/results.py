@@ -31,6 +31,8 @@ class Limited:
 class Missing:
     """One more answered look at the account, and the post is not there. `whole` as in `Look`."""
 
+    seen_at: float
+    """When it was answered, on the monotonic clock: writing it down may take the disk a while."""
     whole: bool = True
     similar: bool = False
     """Something is there that no other delivery made and that could be it, but for its words."""

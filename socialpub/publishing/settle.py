@@ -43,7 +43,11 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
     if (row["state"], row["held_by"]) != (State.RUNNING, rt.process.name) and not isinstance(result, Published):
         return None  # the row was taken meanwhile; only a post that is certainly up still counts
     delivery = _copy(delivery)
-    delivery.progress.stopped = Progress(**json.loads(row["progress"])).stopped
+    stored = Progress(**json.loads(row["progress"]))
+    delivery.progress.stopped = stored.stopped
+    # A clock that was set during the call has moved these.
+    delivery.due_at, delivery.started_at, delivery.committed_at = row["due_at"], row["started_at"], row["committed_at"]
+    delivery.progress.since = stored.since
     delivery.progress.deaths = 0
     committing, asked, scopes = delivery.commits_next, delivery.asks, holds.scopes_of(delivery)
     if committing and isinstance(result, Done | Published | Unknown):
@@ -173,6 +177,7 @@ def _go_on(rt: Runtime, tx: Tx, delivery: Delivery) -> Delivery | None:
         deliveries.requeue(rt, tx, delivery, 0)
         return None
     delivery.run_at = tx.stamp
+    read_back.confirm_first(rt, delivery)
     deliveries.announce(rt, tx, delivery)
     delivery_rows.store(tx, delivery)
     return delivery

@@ -11,8 +11,13 @@ from socialpub.db.models import Delivery, ProfileStatus, Progress, State
 from socialpub.providers.content import Account, Content, ImageLimits, MediaFile
 from socialpub.providers.job import CallTrace, Job, Withdrawn
 from socialpub.providers.protocol import Provider
-from socialpub.publishing import deliveries, network_time, renditions
+from socialpub.publishing import deliveries, network_time, read_back, renditions
 from socialpub.runtime import Runtime
+
+
+class LookDue(Exception):
+    """What came before a second call took so long that the account must be looked at again first."""
+
 
 SLICE_SECONDS = 10.0
 """Bytes go in slices of about this long, so that a lane never keeps a worker for a whole film."""
@@ -37,8 +42,11 @@ def build(
             raise Withdrawn("The profile was disconnected.")
         if (row["state"], row["held_by"]) != (State.RUNNING, rt.process.name):
             raise Withdrawn("The post was stopped.")
-        if delivery.commits_next and not asked and Progress(**json.loads(row["progress"])).stopped:
-            raise Withdrawn(deliveries.STOPPED)  # announced, but the call has not left yet
+        if delivery.commits_next and not asked:  # announced, but the call has not left yet
+            if Progress(**json.loads(row["progress"])).stopped:
+                raise Withdrawn(deliveries.STOPPED)
+            if read_back.is_look_due(rt, delivery):
+                raise LookDue
 
     def call(method: str, url: str, **arguments: Any) -> Any:
         nonlocal asked

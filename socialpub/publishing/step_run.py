@@ -31,9 +31,11 @@ def run(rt: Runtime, delivery: Delivery, trace: CallTrace) -> Result:
             return _converse(rt, delivery, _profile(rt, delivery), token, trace)
     except ProviderError as error:
         trace.request_id = error.request_id or trace.request_id
-        return call_results.of_error(delivery, error)
+        return call_results.of_error(rt, delivery, error, asked=trace.answered)
     except Withdrawn as withdrawn:
-        return call_results.not_sendable(delivery, str(withdrawn))
+        return call_results.of_withdrawal(delivery, withdrawn)
+    except step_job.LookDue:
+        return Retry("The account is looked at again first.", seconds=0.0)
     except Unfit as unfit:
         return Refused(str(unfit))
     except FileNotFoundError as missing:
@@ -59,7 +61,7 @@ def _converse(rt: Runtime, delivery: Delivery, profile: Profile, token: str, tra
         return outcome.after(job.times(outcome.reason)) if isinstance(outcome, Again) else outcome
     match provider.recover(job):
         case CannotTell(hint):
-            return Missing() if delivery.progress.look_first else Undecidable(hint)
+            return Missing(rt.clock.monotonic()) if delivery.progress.look_first else Undecidable(hint)
         case Done() as arrived:
             return arrived
         case Look(candidates, whole, similar):
@@ -67,7 +69,7 @@ def _converse(rt: Runtime, delivery: Delivery, profile: Profile, token: str, tra
                 if not delivery_rows.is_outcome_of_another(rt.reader, delivery, post.post_id):
                     return post
             others = (delivery_rows.is_outcome_of_another(rt.reader, delivery, post_id) for post_id in similar)
-            return Missing(whole, not all(others))
+            return Missing(rt.clock.monotonic(), whole, not all(others))
 
 
 def _profile(rt: Runtime, delivery: Delivery) -> Profile:

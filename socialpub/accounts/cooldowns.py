@@ -13,6 +13,16 @@ ANY_ENDPOINT = ""
 """Under this name a profile asks nothing at all."""
 
 
+LONGEST_SECONDS = 86400.0
+"""Whoever asks for more is asked again after a day."""
+LONGEST_SENSIBLE_SECONDS = 366 * 86400.0
+
+
+def sensible(seconds: float | None) -> float | None:
+    """A wait that a network can have meant: not one in milliseconds, from the past or decades long. None: no such."""
+    return seconds if seconds is not None and 0 < seconds <= LONGEST_SENSIBLE_SECONDS else None
+
+
 def endpoint_of(step_name: str) -> str:
     """The step's family: `upload:3` and `upload:4` ask the same endpoint."""
     return step_name.partition(":")[0]
@@ -30,8 +40,8 @@ def begin(tx: Tx, profile_id: str, endpoint: str, until: str, reason: str) -> No
 
 
 def begin_for(rt: Runtime, tx: Tx, profile_id: str, endpoint: str, seconds: float, reason: str) -> None:
-    """The same from now on, as a write of its own."""
-    begin(tx, profile_id, endpoint, after(tx.stamp, seconds), reason)
+    """The same from now on, for a day at most, as a write of its own."""
+    begin(tx, profile_id, endpoint, after(tx.stamp, min(seconds, LONGEST_SECONDS)), reason)
 
 
 def until(store: Reader | Tx, profile_id: str, endpoints: Collection[str], now: str) -> tuple[str, str] | None:

@@ -138,4 +138,4 @@ def disconnect(rt: Runtime, tx: Tx, profile_id: str) -> None:
         expires_at=None,
         reason=None,
     )
-    delivery_rows.wake_waiting_for_owner(tx, profile_id)  # they fail now, rather than when it would be too late
+    delivery_rows.wake_begun(tx, profile_id)

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from socialpub.accounts import profiles, token_answer
 from socialpub.core import clock, logging
-from socialpub.db import appliance_state, profile_rows
+from socialpub.db import appliance_state, delivery_rows, profile_rows
 from socialpub.db.locks import FileLock
 from socialpub.db.models import Profile, ProfileStatus
 from socialpub.db.transaction import Tx
@@ -243,8 +243,12 @@ def _store(rt: Runtime, tx: Tx, provider: Provider, profile: Profile, answer: To
         return  # an import was faster; its grant stands
     grant = token_answer.credentials(answer, asked_at, previous=token_answer.stored(rt.secrets, known))
     columns = token_answer.columns(rt.secrets, grant, tx.stamp)
-    if known.status is not ProfileStatus.ACTIVE:
-        del columns["expires_at"]  # a profile that is disconnected keeps the pair only for its revocation
+    if known.status is ProfileStatus.DISCONNECTED:
+        del columns["expires_at"]  # it keeps the pair only for its revocation
+    if known.status is ProfileStatus.REAUTH_REQUIRED:
+        # Somebody who took our lock asked with the token that we had just spent.
+        columns |= {"status": ProfileStatus.ACTIVE, "reason": None}
+        delivery_rows.wake_waiting_for_owner(tx, profile.id)
     profile_rows.update(tx, profile.id, **columns)
     scopes = grant.scopes or frozenset()
     # Of a profile in another state this changes nothing: only an active one becomes `reauthRequired`.

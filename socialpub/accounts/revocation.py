@@ -46,10 +46,10 @@ def revoke_disconnected(rt: Runtime) -> int:
     erased = 0
     for profile_id, since in _due(rt):
         held = renewal.lock(rt, profile_id)
-        if not held.try_acquire():
+        if not held.try_acquire() and since < ERASED_AFTER:
             continue  # a refresh is on the wire, and its new pair is the one to revoke
         try:
-            erased += _end(rt, profile_id, since, ask=not paused)
+            erased += _end(rt, profile_id, since, ask=not paused and held.is_held)
         finally:
             held.release()
     return erased
@@ -110,7 +110,7 @@ def _revoke(rt: Runtime, profile_id: str) -> None:
 def _patience(since: timedelta, error: ProviderError) -> float:
     """As long again as it has lasted so far: few calls to a network that is away for the whole hour."""
     seconds = min(max(since.total_seconds(), FIRST_RETRY_SECONDS), LONGEST_RETRY_SECONDS)
-    named = error.retry_after_seconds if isinstance(error, Throttled) else None
+    named = cooldowns.sensible(error.retry_after_seconds) if isinstance(error, Throttled) else None
     return min(max(seconds, named or 0.0), ERASED_AFTER.total_seconds())
 
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from socialpub.core.clock import after
 from socialpub.db.models import ArtifactStatus
+from socialpub.db.moved_stamps import MOVED, by
 from socialpub.db.transaction import Reader, Row, Tx, Value, placeholders
 
 # --- one -------------------------------------------------------------------------------------------------------------
@@ -125,6 +127,20 @@ def _without_named(store: Reader | Tx, artifact_ids: Sequence[str]) -> list[str]
     rows = store.all(f"SELECT o.value FROM {_OPTIONS_OF_OPEN}")
     named = {row[0] for row in rows}
     return [artifact_id for artifact_id in artifact_ids if artifact_id not in named]
+
+
+LATELY_SECONDS = 31 * 86400.0
+
+
+def move_ages(tx: Tx, seconds: float) -> None:
+    """The clock was set by so many seconds: what was uploaded lately is no older for that."""
+    moved = MOVED.format("created_at")
+    tx.execute(f"UPDATE artifact SET created_at = {moved} WHERE status = 'reserved'", (by(seconds),))
+    tx.execute(
+        f"""UPDATE artifact SET verified_at = {MOVED.format("verified_at")}
+            WHERE status = 'verified' AND removed_at IS NULL AND verified_at > ?""",
+        (by(seconds), after(tx.stamp, -abs(seconds) - LATELY_SECONDS)),
+    )
 
 
 # --- bytes -----------------------------------------------------------------------------------------------------------

@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 
 from socialpub.core import logging
 from socialpub.core.clock import Clock, after, parse
-from socialpub.db import appliance_state, delivery_rows
+from socialpub.db import appliance_state, artifact_rows, delivery_rows
+from socialpub.db.moved_stamps import MOVED, by
 from socialpub.db.transaction import Reader, Tx
 
 NOTICED_SECONDS = 30.0
@@ -23,6 +24,8 @@ WAITS = {
     "not_before": ("until",),
     "hold": ("since", "probe_at"),
     "idempotency": ("created_at",),
+    "profile": ("disconnected_at", "renewed_at", "warned_at"),
+    "consent": ("expires_at", "taken_at"),
 }
 """Columns that hold a wait or an age of ours, beside those of `delivery`."""
 
@@ -94,6 +97,14 @@ def even(store: Reader | Tx, clock: Clock, instant: datetime) -> datetime:
     return instant - timedelta(seconds=known.moved + (unnoticed if abs(unnoticed) >= NOTICED_SECONDS else 0.0))
 
 
+def age_seconds(store: Reader | Tx, now: datetime, written_at: str) -> float:
+    """How long ago something was written down, though the clock may have been set since."""
+    known, age = state(store), (now - parse(written_at)).total_seconds()
+    if known is None or known.jumped_at is None or written_at > after(known.jumped_at, min(-known.jumped_by, 0.0)):
+        return age
+    return age - known.jumped_by
+
+
 def recent(store: Reader | Tx, now: datetime) -> ClockState | None:
     """The last jump, while it is worth speaking of."""
     known = state(store)
@@ -114,8 +125,9 @@ def _jump_since(tx: Tx, known: ClockState | None, boot: str, ahead: float) -> fl
 def _move_waits(tx: Tx, seconds: float) -> None:
     delivery_rows.move_waits(tx, seconds, before=after(tx.stamp, -seconds), now=tx.stamp)
     for table, columns in WAITS.items():
-        moved_columns = ", ".join(f"{column} = {delivery_rows.MOVED.format(column)}" for column in columns)
-        tx.execute(f"UPDATE {table} SET {moved_columns}", (delivery_rows.by(seconds),) * len(columns))
+        moved_columns = ", ".join(f"{column} = {MOVED.format(column)}" for column in columns)
+        tx.execute(f"UPDATE {table} SET {moved_columns}", (by(seconds),) * len(columns))
+    artifact_rows.move_ages(tx, seconds)
     reported = appliance_state.get(tx, appliance_state.HEARTBEAT)
     if reported is not None:
         appliance_state.put(tx, appliance_state.HEARTBEAT, after(reported, seconds))

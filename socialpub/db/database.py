@@ -19,6 +19,8 @@ from socialpub.db.transaction import Reader, Tx
 from socialpub.db.writer import Writer
 
 T = TypeVar("T")
+READER_CACHE_KIB = 1000
+"""Of each reading connection: there may be one for every worker thread of every network."""
 _PRAGMAS = {"journal_mode": "wal", "synchronous": "full", "foreign_keys": 0, "cache_size": -4000}
 
 
@@ -47,8 +49,9 @@ class Database:
             str(path), pragmas=_PRAGMAS, timeout=busy_seconds, lock_type="IMMEDIATE", check_same_thread=False
         )
         self._local = threading.local()
+        self._keeping = threading.Lock()
         self._media_url = media_url
-        self._readers: list[sqlite3.Connection] = []
+        self._readers: list[tuple[threading.Thread, sqlite3.Connection]] = []
         with migrate.exclusive(run_dir):
             migrate.apply(self._peewee)
         self._connection: sqlite3.Connection = self._peewee.connection()  # type: ignore[no-untyped-call]
@@ -71,12 +74,21 @@ class Database:
                 cached_statements=256,
             )
             connection.row_factory = sqlite3.Row
-            connection.execute("PRAGMA cache_size = -4000")
+            connection.execute(f"PRAGMA cache_size = -{READER_CACHE_KIB}")
             connection.execute("PRAGMA query_only = 1")
             _register_media_url(connection, self._media_url)
-            self._readers.append(connection)
+            self._keep(connection)
             reader = self._local.reader = Reader(connection)
         return reader
+
+    def _keep(self, connection: sqlite3.Connection) -> None:
+        """Remember whose connection it is, and close those of threads that have ended."""
+        with self._keeping:
+            ended = [known for known in self._readers if not known[0].is_alive()]
+            self._readers = [known for known in self._readers if known[0].is_alive()]
+            self._readers.append((threading.current_thread(), connection))
+        for _, unused in ended:
+            unused.close()
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
@@ -99,7 +111,7 @@ class Database:
     def close(self) -> None:
         """Let the waiting writes end, then close everything."""
         self._writer.close()
-        for connection in self._readers:
+        for _, connection in self._readers:
             connection.close()
         self._connection.close()
         self._peewee.close()

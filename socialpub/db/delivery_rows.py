@@ -5,12 +5,19 @@ from collections.abc import Collection
 from typing import Any
 
 from socialpub.db.models import Delivery
+from socialpub.db.moved_stamps import by
 from socialpub.db.transaction import Reader, Row, Tx, Value, placeholders
 
 _OPEN = "state IN ('queued', 'running')"
-_HELD = """EXISTS (SELECT 1 FROM hold WHERE hold.provider = delivery.provider {}
+_HELD = """EXISTS (SELECT 1 FROM hold WHERE hold.provider = delivery.provider AND hold.probe_at > {}
     AND (scope = next_scope OR (scope = '' AND next_scope <> 'questions')))"""
-"""What `publishing/holds.py` holds of a delivery's next step."""
+"""What `publishing/holds.py` holds of a delivery's next step, until its probe."""
+
+
+def _not_held(until: str, *, any_hold: bool) -> str:
+    """A condition for deliveries that no hold keeps beyond `until`; empty while there is no hold: what a delivery does
+    next is computed from its plan, row by row."""
+    return f"AND NOT {_HELD.format(until)}" if any_hold else ""
 
 
 # --- one -------------------------------------------------------------------------------------------------------------
@@ -100,15 +107,6 @@ def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-MOVED = "strftime('%Y-%m-%dT%H:%M:%fZ', {}, ?)"
-"""A stamp, moved by what `by` gives."""
-
-
-def by(seconds: float) -> str:
-    """How far `MOVED` moves."""
-    return f"{seconds:+.3f} seconds"
-
-
 def move_waits(tx: Tx, seconds: float, before: str, now: str) -> None:
     """The wall clock was set by so many seconds, from `before` to `now`: what we wait for, and since when, moves along.
 
@@ -118,18 +116,22 @@ def move_waits(tx: Tx, seconds: float, before: str, now: str) -> None:
     chosen = "scheduled_at IS NOT NULL AND started_at IS NULL"
     due = f"""CASE WHEN {chosen} AND due_at > :before THEN CASE WHEN due_at > :now THEN due_at ELSE :now END
         WHEN {chosen} AND due_at > :now THEN due_at ELSE strftime('%Y-%m-%dT%H:%M:%fZ', due_at, :by) END"""
-    tx.execute(
-        f"""UPDATE delivery SET due_at = {due},
+    # One for each of the indexes that find them: most deliveries have ended.
+    for open_ones in ("state = 'queued' AND run_at > ''", "state = 'running'"):
+        tx.execute(
+            f"""UPDATE delivery SET due_at = {due},
                 run_at = CASE WHEN {chosen} AND run_at <= due_at THEN {due}
                     WHEN {chosen} THEN max(strftime('%Y-%m-%dT%H:%M:%fZ', run_at, :by), {due})
                     ELSE strftime('%Y-%m-%dT%H:%M:%fZ', run_at, :by) END,
                 started_at = strftime('%Y-%m-%dT%H:%M:%fZ', started_at, :by),
                 committed_at = strftime('%Y-%m-%dT%H:%M:%fZ', committed_at, :by),
-                progress = CASE WHEN json_extract(progress, '$.since') IS NULL THEN progress ELSE json_set(progress,
+                progress = CASE WHEN json_extract(progress, '$.since') IS NULL
+                        OR json_extract(progress, '$.restored') OR json_extract(progress, '$.look_first')
+                    THEN progress ELSE json_set(progress,
                     '$.since', strftime('%Y-%m-%dT%H:%M:%fZ', json_extract(progress, '$.since'), :by)) END
-            WHERE {_OPEN}""",
-        {"before": before, "now": now, "by": by(seconds)},
-    )
+            WHERE {open_ones}""",
+            {"before": before, "now": now, "by": by(seconds)},
+        )
 
 
 # --- of one post -----------------------------------------------------------------------------------------------------
@@ -160,12 +162,12 @@ def running_in(store: Reader | Tx, profile_id: str) -> list[Row]:
     )
 
 
-def oldest_due(reader: Reader, profile_id: str, now: str) -> Delivery | None:
+def oldest_due(reader: Reader, profile_id: str, now: str, *, any_hold: bool) -> Delivery | None:
     """The next one of this lane that nothing holds."""
     row = reader.one(
-        f"""SELECT {Delivery.COLUMNS} FROM delivery WHERE profile_id = ? AND state = 'queued' AND run_at <= ?
-            AND NOT {_HELD.format("AND probe_at > ?")} ORDER BY due_at, id LIMIT 1""",
-        (profile_id, now, now),
+        f"""SELECT {Delivery.COLUMNS} FROM delivery WHERE profile_id = :profile AND state = 'queued' AND run_at <= :now
+            {_not_held(":now", any_hold=any_hold)} ORDER BY due_at, id LIMIT 1""",
+        {"profile": profile_id, "now": now},
     )
     return None if row is None else Delivery.of(row)
 
@@ -205,21 +207,37 @@ def running_after_death(tx: Tx) -> list[Row]:
     )
 
 
+def any_waiting_for(tx: Tx, provider: str, scope: str) -> bool:
+    """Whether an open delivery to this network does next what is in this scope."""
+    sql = f"SELECT 1 FROM delivery WHERE provider = ? AND {_OPEN} AND next_scope = ? LIMIT 1"
+    return tx.one(sql, (provider, scope)) is not None
+
+
 def wake_waiting_for_owner(tx: Tx, profile_id: str) -> None:
     """The account is connected again, or never will be: what waited for that is due."""
     tx.execute(
-        """UPDATE delivery SET run_at = ? WHERE profile_id = ? AND state = 'queued' AND run_at > ?
-            AND json_extract(progress, '$.waits_for_owner')""",
-        (tx.stamp, profile_id, tx.stamp),
+        """UPDATE delivery SET run_at = CASE WHEN started_at IS NULL THEN max(:now, due_at) ELSE :now END
+            WHERE profile_id = :profile AND state = 'queued' AND run_at > :now
+                AND json_extract(progress, '$.waits_for_owner')""",
+        {"now": tx.stamp, "profile": profile_id},
     )
 
 
-def due_per_lane(reader: Reader, now: str) -> list[str]:
+def wake_begun(tx: Tx, profile_id: str) -> None:
+    """Nothing is sent for this profile any more: what has begun and waits is due, to end."""
+    tx.execute(
+        """UPDATE delivery SET run_at = :now WHERE profile_id = :profile AND state = 'queued' AND run_at > :now
+            AND (started_at IS NOT NULL OR run_at > due_at)""",
+        {"now": tx.stamp, "profile": profile_id},
+    )
+
+
+def due_per_lane(reader: Reader, now: str, *, any_hold: bool) -> list[str]:
     """The id of one due delivery per profile, the longest waiting first; not of what is held and not to be probed."""
     rows = reader.all(
-        f"""SELECT min(id), min(run_at) FROM delivery WHERE state = 'queued' AND run_at <= ?
-            AND NOT {_HELD.format("AND probe_at > ?")} GROUP BY profile_id ORDER BY 2""",
-        (now, now),
+        f"""SELECT min(id), min(run_at) FROM delivery WHERE state = 'queued' AND run_at <= :now
+            {_not_held(":now", any_hold=any_hold)} GROUP BY profile_id ORDER BY 2""",
+        {"now": now},
     )
     return [row[0] for row in rows]
 
@@ -230,12 +248,12 @@ def next_run_at(reader: Reader, now: str) -> str | None:
     return at
 
 
-def count_overdue(reader: Reader, due_before: str, taken_up_before: str) -> int:
+def count_overdue(reader: Reader, due_before: str, taken_up_before: str, *, any_hold: bool) -> int:
     """How many wait since before the one instant (without what is held), or run since before the other."""
     return int(
         reader.value(
             f"""SELECT (SELECT count(*) FROM delivery WHERE state = 'queued' AND run_at < ?
-                    AND NOT {_HELD.format("")})
+                    {_not_held("''", any_hold=any_hold)})
                 + (SELECT count(*) FROM delivery WHERE state = 'running' AND run_at < ?)""",
             (due_before, taken_up_before),
         )

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 
 _STOPPING = b"stopping"
+KEPT_DEATHS = 100
 
 
 class FileLock:
@@ -91,8 +92,9 @@ class ProcessLock:
         self.folder = folder
         self.name = name
         self._in_hand: dict[str, object] = {}
-        self._died: set[str] = set()
         self._lock = FileLock(folder / f"{name}.lock")
+        for old in sorted(folder.glob("*.died"), key=lambda path: path.stat().st_mtime)[:-KEPT_DEATHS]:
+            old.unlink(missing_ok=True)
         if not self._lock.try_acquire():
             raise RuntimeError(f"a process named {name} exists already")
 
@@ -107,7 +109,8 @@ class ProcessLock:
         if not lock.try_acquire():
             return True
         if path.read_bytes() != _STOPPING:
-            self._died.add(name)
+            # Its death stays known to whoever takes over its rows, though another process noticed it first.
+            path.with_suffix(".died").touch()
         # Nobody holds it: its process is gone, and names are never used twice.
         path.unlink(missing_ok=True)
         lock.release()
@@ -119,7 +122,7 @@ class ProcessLock:
 
     def ended_in_order(self, name: str) -> bool:
         """Whether a process that was found not to be alive had been asked to end, rather than died."""
-        return name not in self._died
+        return not (self.folder / f"{name}.died").exists()
 
     def take(self, row_id: str) -> bool:
         """Take a row in hand, for one thread of this process. False: another thread has it."""

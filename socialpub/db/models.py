@@ -228,6 +228,17 @@ class Delivery:
         return self.plan[self.step][1] if self.plan else "prepare"
 
     @property
+    def commit_step(self) -> int:
+        """Where in the plan the commit stands; 0 when there is no plan yet."""
+        kinds = [kind for _, kind in self.plan or ()]
+        return kinds.index("commit") if "commit" in kinds else 0
+
+    @property
+    def past_commit_step(self) -> bool:
+        """Whether the step that runs next comes after the commit."""
+        return self.plan is not None and not self.progress.reading_back and self.step > self.commit_step
+
+    @property
     def asks(self) -> bool:
         """Whether what runs next only asks a question."""
         return self.progress.reading_back or self.step_kind == "poll"

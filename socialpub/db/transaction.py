@@ -33,7 +33,7 @@ class Tx:
     def many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
         self._connection.executemany(sql, rows)
 
-    def one(self, sql: str, params: Sequence[Value] = ()) -> Row | None:
+    def one(self, sql: str, params: Sequence[Value] | Mapping[str, Value] = ()) -> Row | None:
         row: Row | None = self._connection.execute(sql, params).fetchone()
         return row
 
@@ -81,11 +81,11 @@ class Reader:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
 
-    def one(self, sql: str, params: Sequence[Value] = ()) -> Row | None:
+    def one(self, sql: str, params: Sequence[Value] | Mapping[str, Value] = ()) -> Row | None:
         row: Row | None = self.connection.execute(sql, params).fetchone()
         return row
 
-    def all(self, sql: str, params: Sequence[Value] = ()) -> list[Row]:
+    def all(self, sql: str, params: Sequence[Value] | Mapping[str, Value] = ()) -> list[Row]:
         return self.connection.execute(sql, params).fetchall()
 
     def value(self, sql: str, params: Sequence[Value] = ()) -> Any:

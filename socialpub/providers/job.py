@@ -23,6 +23,8 @@ class CallTrace:
     """Shown with a step that went well; never a secret."""
     answered: bool = False
     """Whether any call was answered; noted by the engine."""
+    grant: bytes | None = None
+    """The sealed access token of these calls; noted by the engine."""
 
 
 class Call(Protocol):

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from socialpub.accounts import profiles, renewal
-from socialpub.core.clock import after, parse
+from socialpub.core.clock import after
 from socialpub.core.errors import OperatorError, SocialpubError
-from socialpub.db import appliance_state, delivery_rows, post_rows
+from socialpub.db import appliance_state, clock_jumps, delivery_rows, post_rows
 from socialpub.db.transaction import Row, Tx
 from socialpub.providers.errors import ProviderError
 from socialpub.providers.job import Job, Withdrawn
@@ -36,14 +36,17 @@ def ask(rt: Runtime) -> int:
     if appliance_state.paused_at(rt.reader):
         return 0
     able = [name for name, provider in rt.providers.items() if hasattr(provider, "fill_in")]
-    since = after(rt.stamp(), -ASK_AFTER_SECONDS[-1] - 3600)
+    jumped = clock_jumps.recent(rt.reader, rt.now())
+    set_forward = max(jumped.jumped_by, 0.0) if jumped else 0.0
+    since = after(rt.stamp(), -ASK_AFTER_SECONDS[-1] - 3600 - set_forward)
     rows = delivery_rows.published_without_id(rt.reader, since, able)
     return sum(_ask(rt, row) for row in rows if _is_due(rt, row))
 
 
 def _is_due(rt: Runtime, row: Row) -> bool:
     """Whether another of the ages has passed since this process last asked."""
-    passed = bisect_right(ASK_AFTER_SECONDS, (rt.now() - parse(row["published_at"])).total_seconds())
+    age = clock_jumps.age_seconds(rt.reader, rt.now(), row["published_at"])
+    passed = bisect_right(ASK_AFTER_SECONDS, age)
     counts = rt.memory(BackfillCounts).of_delivery
     known = counts.get(row["id"], 0)
     counts[row["id"]] = passed

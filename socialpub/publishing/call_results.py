@@ -11,7 +11,6 @@ from socialpub.publishing.results import Limited, Missing, NeedsOwner, Result, R
 from socialpub.runtime import Runtime
 
 LOCKED_SECONDS = 10.0
-LONGEST_SENSIBLE_SECONDS = 366 * 86400.0
 
 
 def of_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, asked: bool) -> Result:
@@ -25,7 +24,7 @@ def of_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, asked: bo
         case Throttled():
             # Under the step's name, which every delivery of the profile shares.
             endpoint = cooldowns.endpoint_of(delivery.step_name)
-            return Limited(_sensible(error.retry_after_seconds), endpoint, error.message, error.code)
+            return Limited(cooldowns.sensible(error.retry_after_seconds), endpoint, error.message, error.code)
         case AppRefused() | Rejected(reauth=False) if delivery.progress.look_first and asked:
             return Missing(rt.clock.monotonic())  # what cannot be asked about keeps nothing from being published
         case AppRefused():
@@ -72,11 +71,6 @@ def of_unusable(delivery: Delivery, profile: Profile) -> Result | None:
             return NeedsOwner(owner_wait.reason(profile))
         case _:
             return None
-
-
-def _sensible(seconds: float | None) -> float | None:
-    """A wait that a network can have meant: not one in milliseconds, from the past or decades long."""
-    return seconds if seconds is not None and 0 < seconds <= LONGEST_SENSIBLE_SECONDS else None
 
 
 def of_own_failure(delivery: Delivery) -> Result:

@@ -3,10 +3,12 @@
 from socialpub.accounts import profiles
 from socialpub.core.clock import after, parse
 from socialpub.db import appliance_state, delivery_rows
-from socialpub.db.models import Delivery, ProfileStatus, State
+from socialpub.db.models import Delivery, State
 from socialpub.db.transaction import Tx
+from socialpub.providers.outcomes import Refused
 from socialpub.publishing import (
     attempts,
+    call_results,
     deliveries,
     equal_content,
     holds,
@@ -18,10 +20,11 @@ from socialpub.publishing import (
     scheduling,
 )
 from socialpub.publishing.attempts import Attempt, AttemptOutcome
-from socialpub.publishing.results import Preflight, Run
+from socialpub.publishing.results import NeedsOwner, Preflight, Run, Undecidable
 from socialpub.runtime import Runtime
 
 EQUAL_CONTENT_SECONDS = 15.0
+EXAMINED_AGAIN_SECONDS = 5.0
 
 
 def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) -> Delivery | None:
@@ -43,10 +46,13 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) ->
             return None
     elif delivery.run_at > tx.stamp:
         return None
-    if _ended_by_patience(rt, tx, delivery) or deliveries.stopped(tx, delivery) or _owner_comes_first(rt, tx, delivery):
+    if _ended_by_patience(rt, tx, delivery) or deliveries.stopped(tx, delivery) or _is_unusable(rt, tx, delivery):
         return None
     if delivery.plan is None and not delivery.progress.reading_back:
         if preflight is None or not _still_fits(rt, tx, delivery, preflight):
+            return None
+        if preflight.later is not None:
+            _put_off(tx, delivery, after(tx.stamp, EXAMINED_AGAIN_SECONDS), preflight.later)
             return None
         if preflight.refused is not None:
             deliveries.fail(tx, delivery, State.FAILED, preflight.refused, Run(tx.stamp))
@@ -77,13 +83,20 @@ def _still_fits(rt: Runtime, tx: Tx, delivery: Delivery, preflight: Preflight) -
     return preflight.options == delivery.options and preflight.content == post_content.of_post(rt, tx, delivery.post_id)
 
 
-def _owner_comes_first(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
-    """Whether the account must be connected again before anything is asked for it."""
+def _is_unusable(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
+    """Whether nothing can be sent for the account: it was disconnected, or must be connected again first."""
     profile = profiles.find(tx, delivery.profile_id)
-    if profile is None or profile.status is not ProfileStatus.REAUTH_REQUIRED:
-        delivery.progress.waits_for_owner = False
-        return False
-    owner_wait.begin(rt, tx, delivery, Run(tx.stamp), owner_wait.reason(profile))
+    assert profile is not None
+    match call_results.of_unusable(delivery, profile):
+        case NeedsOwner(message):
+            owner_wait.begin(rt, tx, delivery, Run(tx.stamp), message)
+        case Refused(message):
+            deliveries.fail(tx, delivery, State.FAILED, message, Run(tx.stamp))
+        case Undecidable(hint):
+            deliveries.fail_unconfirmed(tx, delivery, hint, Run(tx.stamp))
+        case _:
+            delivery.progress.waits_for_owner = False
+            return False
     return True
 
 
@@ -124,14 +137,16 @@ def _must_wait(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
     elif orphans.another_runs(rt, tx, delivery):
         delivery_rows.update(tx, delivery.id, run_at=after(tx.stamp, orphans.TURN_SECONDS))
     elif holds.closed_until(tx, delivery):
-        pass  # shown from the hold itself; `run_at` stays, so that its release finds it due
+        # Shown from the hold itself; `run_at` stays, so that its release finds it due. With its plan the row tells what
+        # it waits for, and the lane passes it.
+        delivery_rows.store(tx, delivery)
     else:
         return False
     return True
 
 
 def _must_wait_to_look(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
-    """The look that must precede a call waits like any question. Its delivery is put off, since the call itself may go."""
+    """The look that must precede a call waits like any question. Its delivery is put off: the call itself might go."""
     rests = scheduling.cooldown_of(tx, delivery)
     until, reason = rests or holds.closed_until(tx, delivery) or (None, "")
     if until is not None:

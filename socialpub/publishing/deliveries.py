@@ -9,6 +9,7 @@ all use.
 
 from datetime import timedelta
 
+from socialpub.accounts import cooldowns
 from socialpub.core.clock import after, parse, stamp
 from socialpub.db import appliance_state, delivery_rows
 from socialpub.db.models import Delivery, State
@@ -20,8 +21,6 @@ from socialpub.runtime import Runtime
 
 OUTCOME_UNKNOWN = "Outcome unknown: "
 STOPPED = "Stopped by the owner."
-LONGEST_WAIT_SECONDS = 86400.0
-"""Whoever asks for more is asked again after a day."""
 
 
 def stop(tx: Tx, post_id: str) -> None:
@@ -29,9 +28,14 @@ def stop(tx: Tx, post_id: str) -> None:
     # What was due in a restored copy may have been sent by its original; that is found out when it is resumed.
     unclear = appliance_state.restored_from(tx) is not None
     for delivery in delivery_rows.open_of_post(tx, post_id):
-        if delivery.past_commit or (unclear and delivery.due_at <= tx.stamp):
+        begun = delivery.progress.look_first and delivery.started_at is not None
+        if delivery.past_commit or begun or (unclear and delivery.due_at <= tx.stamp):
             delivery.progress.stopped = True
             delivery_rows.update(tx, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
+            looks = delivery.progress.reading_back and not delivery.progress.waits_for_owner
+            if delivery.state is State.QUEUED and not looks and not unclear:
+                # What waits for hours need not wait to be looked for.
+                delivery_rows.update(tx, delivery.id, run_at=min(delivery.run_at, tx.stamp))
         else:
             fail(tx, delivery, State.FAILED, STOPPED, Run(tx.stamp))
 
@@ -76,7 +80,7 @@ def requeue(rt: Runtime, tx: Tx, delivery: Delivery, seconds: float, *, ring: bo
 
 def stopped(tx: Tx, delivery: Delivery) -> bool:
     """End a stopped delivery whose commit certainly did not happen."""
-    if not delivery.progress.stopped or delivery.past_commit:
+    if not delivery.progress.stopped or delivery.past_commit or delivery.progress.look_first:
         return False
     fail(tx, delivery, State.FAILED, STOPPED, Run(tx.stamp))
     return True
@@ -100,7 +104,7 @@ def ask_later(
         return
     if stopped(tx, delivery):
         return
-    seconds = min(seconds, LONGEST_WAIT_SECONDS)
+    seconds = min(seconds, cooldowns.LONGEST_SECONDS)
     record_attempt(tx, delivery, run, outcome, message, code, after(tx.stamp, seconds))
     requeue(rt, tx, delivery, seconds)
 

@@ -19,6 +19,7 @@ from socialpub.providers.outcomes import Held, Published, Refused, Unknown
 from socialpub.publishing import (
     call_results,
     claim,
+    examination,
     network_time,
     post_content,
     read_back,
@@ -75,8 +76,20 @@ def _take_up(rt: Runtime, candidate: Delivery) -> None:
         delivery = advance(rt, delivery)
     if not delivery_rows.is_open(rt.reader, candidate.id):
         renditions.forget(rt, candidate.id)
-        read_back.forget(rt, candidate.id)
-        network_time.forget(rt, candidate.id)
+        _forget(rt, candidate.id)
+
+
+def forget_ended(rt: Runtime) -> None:
+    """Drop what is remembered of deliveries that others have ended: an owner who stopped them, say."""
+    remembered = {*rt.memory(read_back.LastLooks).of_delivery, *rt.memory(network_time.NetworkClocks).announced}
+    for delivery_id in remembered:
+        if not delivery_rows.is_open(rt.reader, delivery_id):
+            _forget(rt, delivery_id)
+
+
+def _forget(rt: Runtime, delivery_id: str) -> None:
+    read_back.forget(rt, delivery_id)
+    network_time.forget(rt, delivery_id)
 
 
 def prepare(rt: Runtime, delivery: Delivery) -> Preflight:
@@ -85,12 +98,19 @@ def prepare(rt: Runtime, delivery: Delivery) -> Preflight:
     assert profile is not None
     content = post_content.of_post(rt, rt.reader, delivery.post_id)
     try:
-        problems = post_content.check(rt, profile, content, delivery.options)
-        if problems:
-            refused = " ".join(problem.message for problem in problems)
-            return Preflight(content, delivery.options, refused=refused)
-        provider = rt.providers[delivery.provider]
-        steps = provider.plan(content, provider.read_options(delivery.options)[0])
+        with examination.marked(rt, delivery.id):
+            problems = post_content.check(rt, profile, content, delivery.options)
+            if problems:
+                refused = " ".join(problem.message for problem in problems)
+                return Preflight(content, delivery.options, refused=refused)
+            provider = rt.providers[delivery.provider]
+            steps = provider.plan(content, provider.read_options(delivery.options)[0])
+    except examination.Deadly:
+        refused = f"Not sent: the worker died {examination.MOST_DEATHS} times while it examined this post. Change it."
+        return Preflight(content, delivery.options, refused=refused)
+    except (Unavailable, sqlite3.OperationalError, OSError) as error:
+        log.warning("a post cannot be examined just now", delivery_id=delivery.id, reason=str(error))
+        return Preflight(content, delivery.options, later="It could not be examined just now.")
     except Exception:
         # The rest of its lane would wait behind it for ever.
         log.error("a post could not be examined", exc_info=True, delivery_id=delivery.id)
@@ -104,7 +124,7 @@ def advance(rt: Runtime, delivery: Delivery) -> Delivery | None:
     with logging.bind(post_id=delivery.post_id, delivery_id=delivery.id, provider=delivery.provider):
         started_at, step, seen = rt.stamp(), delivery.step_name, CallTrace()
         result = step_run.run(rt, delivery, seen)
-        run = Run(started_at, seen.code, seen.request_id, seen.answered, seen.message)
+        run = Run(started_at, seen.code, seen.request_id, seen.answered, seen.message, seen.grant)
         following = _settle(rt, delivery, result, run)
         _log(rt, delivery, step, result, run)
     return following

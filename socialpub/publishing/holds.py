@@ -7,7 +7,7 @@ name.
 
 from socialpub.accounts import cooldowns
 from socialpub.core.clock import after
-from socialpub.db import models
+from socialpub.db import delivery_rows, models
 from socialpub.db.models import Delivery
 from socialpub.db.transaction import Reader, Row, Tx, placeholders
 
@@ -93,6 +93,17 @@ def probe_all(tx: Tx) -> None:
 def is_held(store: Reader | Tx, provider: str, scope: str = PUBLISHING) -> bool:
     """Whether this scope of the network is held."""
     return store.one("SELECT 1 FROM hold WHERE provider = ? AND scope = ?", (provider, scope)) is not None
+
+
+def any_hold(reader: Reader) -> bool:
+    return reader.one("SELECT 1 FROM hold") is not None
+
+
+def drop_unasked(tx: Tx) -> None:
+    """Forget holds of questions and of steps that nothing waits for any more: nobody would ever ask again."""
+    for hold in tx.all("SELECT provider, scope FROM hold WHERE scope <> ?", (PUBLISHING,)):
+        if not delivery_rows.any_waiting_for(tx, hold["provider"], hold["scope"]):
+            release(tx, hold["provider"], hold["scope"])
 
 
 def list_all(store: Reader | Tx) -> list[Row]:

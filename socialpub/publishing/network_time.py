@@ -56,7 +56,7 @@ def forget(rt: Runtime, delivery_id: str) -> None:
 
 def since(rt: Runtime, delivery: Delivery) -> datetime:
     """The earliest moment, on the network's clock, at which what the first commit made can be dated."""
-    if delivery.progress.dated_since is not None:
+    if delivery.progress.dated_since is not None and not delivery.progress.restored:
         return parse(delivery.progress.dated_since) - SLACK
     there = now(rt, delivery.provider)
     announced = rt.memory(NetworkClocks).announced.get(delivery.id)
@@ -64,5 +64,7 @@ def since(rt: Runtime, delivery: Delivery) -> datetime:
         return there - timedelta(seconds=rt.clock.monotonic() - announced) - SLACK
     ours = delivery.progress.since or delivery.committed_at
     assert ours is not None
+    if delivery.progress.restored or delivery.progress.look_first:
+        return parse(ours) - WITHOUT_A_DATE  # a time of the original's clock, whatever ours shows
     differ = timedelta() if there is None else there - rt.now()
     return parse(ours) + differ - WITHOUT_A_DATE

@@ -28,6 +28,10 @@ def sentence(provider: str, why: str) -> str:
 def begin(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, message: str, code: str | None = None) -> None:
     """Wait for the account to be connected, or end when it was not in time."""
     until = _until(rt, delivery)
+    if delivery.progress.stopped:
+        hint = f"Stopped by the owner while the account could not be asked. {message} Look at the account."
+        deliveries.fail_unconfirmed(tx, delivery, hint, run, code=code)
+        return
     if until <= tx.now:
         hours = deliveries.hours(rt.settings.publishing.max_lateness)
         late = f"It was not connected within {hours} of the post's time."

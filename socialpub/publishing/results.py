@@ -1,7 +1,7 @@
 """What one run of a step can come to, beside what a network's own outcomes say (`providers/outcomes.py`)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from socialpub.providers.content import Content
@@ -64,6 +64,8 @@ class Preflight:
     options: Mapping[str, Any]
     plan: tuple[tuple[str, str], ...] = ()
     refused: str | None = None
+    later: str | None = None
+    """Why it could not be made just now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +78,5 @@ class Run:
     answered: bool = False
     """Whether the network answered at all."""
     message: str | None = None
+    grant: bytes | None = field(default=None, repr=False)
+    """The sealed access token that was used last."""

@@ -69,16 +69,16 @@ def _look_first(tx: Tx, delivery: Delivery, copied_at: str) -> None:
 
 def _read_back_later(rt: Runtime, tx: Tx, delivery: Delivery, copied_at: str) -> None:
     progress = delivery.progress
-    progress.restored = True
+    progress.restored, progress.look_first = True, False
     delivery.state, delivery.held_by = State.QUEUED, None  # its owner was a process of the original's
     delivery.started_at = tx.stamp  # reading back has a patience of its own
     delivery.run_at = tx.stamp
-    if not _is_watched(delivery):
+    if not delivery.past_commit_step:  # else its commit lies behind it, and asking how it stands sends nothing
         read_back.begin_round(rt, delivery)
         progress.since = min(progress.since or copied_at, delivery.committed_at or copied_at)
         progress.unknown = progress.unknown or MAYBE_SENT
         delivery.committed_at = delivery.committed_at or copied_at
-        delivery.step = max(delivery.step, _commit_of(delivery))
+        delivery.step = max(delivery.step, delivery.commit_step)
         delivery.run_at = after(tx.stamp, read_back.LOOK_AFTER_SECONDS[0])
         message = f"{MAYBE_SENT[0].upper()}{MAYBE_SENT[1:]}: the account is read back."
         attempts.record(
@@ -88,17 +88,6 @@ def _read_back_later(rt: Runtime, tx: Tx, delivery: Delivery, copied_at: str) ->
         )
     delivery_rows.store(tx, delivery)
     post_status.begin(tx, delivery.post_id)
-
-
-def _is_watched(delivery: Delivery) -> bool:
-    """Whether its commit lay behind it when the copy was made: asking how it stands sends nothing."""
-    return delivery.plan is not None and not delivery.progress.reading_back and delivery.step > _commit_of(delivery)
-
-
-def _commit_of(delivery: Delivery) -> int:
-    """Where in the plan the commit stands; 0 when there is no plan yet."""
-    kinds = [kind for _, kind in delivery.plan or ()]
-    return kinds.index("commit") if "commit" in kinds else 0
 
 
 def _begin_anew(tx: Tx, delivery: Delivery) -> None:

@@ -12,6 +12,7 @@ from socialpub.db import delivery_rows
 from socialpub.db.locks import ProcessLock
 from socialpub.db.models import Delivery
 from socialpub.db.transaction import Reader, Tx
+from socialpub.publishing import holds
 from socialpub.runtime import Runtime
 
 OVERDUE_SECONDS = 120.0
@@ -28,7 +29,7 @@ def next_due(reader: Reader, profile_id: str, now: str, process: ProcessLock) ->
     """What of this lane comes next: what nobody works on any more, else the oldest due one. None while one runs."""
     running = delivery_rows.running_in(reader, profile_id)
     if not running:
-        return delivery_rows.oldest_due(reader, profile_id, now)
+        return delivery_rows.oldest_due(reader, profile_id, now, any_hold=holds.any_hold(reader))
     if process.works_on(running[0]["held_by"], running[0]["id"]):
         return None
     return delivery_rows.find(reader, running[0]["id"])
@@ -37,7 +38,7 @@ def next_due(reader: Reader, profile_id: str, now: str, process: ProcessLock) ->
 def due_lanes(reader: Reader, now: str, process: ProcessLock) -> list[str]:
     """One delivery of each profile that has something due or orphaned, the longest waiting first."""
     orphans = [row["id"] for row in delivery_rows.running(reader) if not process.works_on(row["held_by"], row["id"])]
-    return orphans + delivery_rows.due_per_lane(reader, now)
+    return orphans + delivery_rows.due_per_lane(reader, now, any_hold=holds.any_hold(reader))
 
 
 def next_run_at(reader: Reader, now: str) -> str | None:
@@ -48,7 +49,9 @@ def next_run_at(reader: Reader, now: str) -> str | None:
 def overdue(reader: Reader, now: str, seconds: float = OVERDUE_SECONDS) -> int:
     """How many deliveries should have been taken up that long ago and were not, or run longer than any step takes
     (a suspended worker keeps its lane). Holds are reported separately."""
-    return delivery_rows.count_overdue(reader, after(now, -seconds), after(now, -LONGEST_STEP_SECONDS))
+    return delivery_rows.count_overdue(
+        reader, after(now, -seconds), after(now, -LONGEST_STEP_SECONDS), any_hold=holds.any_hold(reader)
+    )
 
 
 def lane_is_busy(tx: Tx, delivery: Delivery) -> bool:

@@ -12,7 +12,7 @@ from socialpub.accounts import cooldowns
 from socialpub.core import logging
 from socialpub.core.clock import after
 from socialpub.db import appliance_state, delivery_rows, profile_rows
-from socialpub.db.models import Delivery, Progress, State
+from socialpub.db.models import Delivery, ProfileStatus, Progress, State
 from socialpub.db.transaction import Tx
 from socialpub.providers.outcomes import Again, Done, Held, More, Published, Refused, Unknown, Wait
 from socialpub.publishing import (
@@ -64,7 +64,8 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
             deliveries.requeue(rt, tx, delivery, 0)
         case Again():
             _go_back(rt, tx, delivery, result, run)
-        case Wait(seconds, reason, memo):
+        case Wait(named, reason, memo):
+            seconds = cooldowns.sensible(named) or 60 * _backoff(delivery)
             delivery.memo = memo or delivery.memo
             _clear(delivery, committing)
             delivery.progress.tries = 0
@@ -72,7 +73,7 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
         case Limited():
             _clear(delivery, committing)
             seconds = result.seconds if result.seconds is not None else 60 * _backoff(delivery)
-            until = after(tx.stamp, min(seconds, deliveries.LONGEST_WAIT_SECONDS))
+            until = after(tx.stamp, min(seconds, cooldowns.LONGEST_SECONDS))
             cooldowns.begin(tx, delivery.profile_id, result.endpoint, until, result.message)
             deliveries.ask_later(rt, tx, delivery, run, seconds, AttemptOutcome.WAITING, result.message, result.code)
         case Held(reason, code):
@@ -92,10 +93,8 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
         case Refused():
             _refuse(rt, tx, delivery, result, run, committing)
         case NeedsOwner(message, code):
-            profile_rows.require_reauth(tx, delivery.profile_id, message)
             _clear(delivery, committing)
-            if not deliveries.stopped(tx, delivery):
-                owner_wait.begin(rt, tx, delivery, run, message, code)
+            _wait_for_owner(rt, tx, delivery, run, message, code)
         case Unknown(message, code, memo):
             delivery.memo = memo or delivery.memo
             deliveries.record_attempt(
@@ -158,7 +157,8 @@ def _release(tx: Tx, provider: str, scope: str) -> None:
 
 def _advance(delivery: Delivery, memo: Mapping[str, Any]) -> None:
     delivery.memo = dict(memo) or delivery.memo
-    delivery.step += 1
+    # What was read back and has arrived goes on after the commit, wherever the plan stood.
+    delivery.step = (delivery.commit_step if delivery.progress.reading_back else delivery.step) + 1
     delivery.progress.tries = 0
     # Read back and found to have arrived: what the following steps see decides.
     delivery.progress.reading_back = delivery.progress.confirming = False
@@ -193,6 +193,10 @@ def _go_back(rt: Runtime, tx: Tx, delivery: Delivery, again: Again, run: Run) ->
     )
     delivery.progress.again[again.reason] = delivery.progress.again.get(again.reason, 0) + 1
     delivery.memo = again.memo
+    if delivery.past_commit_step:
+        # The network's own verdict: what the commit began will never be a post.
+        progress = delivery.progress
+        progress.commits, progress.unknown, progress.since, progress.dated_since = 0, None, None, None
     delivery.step = [name for name, _ in delivery.plan or ()].index(again.step)
     if not delivery.progress.commits:
         delivery.committed_at = None
@@ -225,16 +229,17 @@ def _publish(rt: Runtime, tx: Tx, delivery: Delivery, post: Published, run: Run)
 
 def _refuse(rt: Runtime, tx: Tx, delivery: Delivery, refused: Refused, run: Run, committing: bool) -> None:
     if refused.rest_seconds:
-        until = after(tx.stamp, min(refused.rest_seconds, deliveries.LONGEST_WAIT_SECONDS))
+        until = after(tx.stamp, min(refused.rest_seconds, cooldowns.LONGEST_SECONDS))
         cooldowns.begin(tx, delivery.profile_id, cooldowns.ANY_ENDPOINT, until, refused.message)
-    if refused.reauth:
-        profile_rows.require_reauth(tx, delivery.profile_id, refused.message)
     # Of a copy's delivery that was not past its commit yet, the original may have begun another task since.
     of_another = delivery.progress.restored and delivery.progress.unknown is not None
     if refused.reauth and not refused.verdict:
         _clear(delivery, committing)
-        owner_wait.begin(rt, tx, delivery, run, refused.message, refused.code)
-    elif refused.verdict and not of_another:
+        _wait_for_owner(rt, tx, delivery, run, refused.message, refused.code)
+        return
+    if refused.reauth:
+        profile_rows.require_reauth(tx, delivery.profile_id, refused.message)
+    if refused.verdict and not of_another:
         deliveries.fail(tx, delivery, State.FAILED, refused.message, run, AttemptOutcome.REFUSED, refused.code)
     elif delivery.may_be_public and not delivery.asks:
         # The call before this one may have arrived, and this one perhaps was refused because of that.
@@ -244,6 +249,20 @@ def _refuse(rt: Runtime, tx: Tx, delivery: Delivery, refused: Refused, run: Run,
         deliveries.fail_unconfirmed(tx, delivery, refused.message, run, AttemptOutcome.REFUSED, refused.code)
     else:
         deliveries.fail(tx, delivery, State.FAILED, refused.message, run, AttemptOutcome.REFUSED, refused.code)
+
+
+def _wait_for_owner(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, message: str, code: str | None) -> None:
+    """The account must be connected again, unless that has happened while the call was on its way."""
+    if deliveries.stopped(tx, delivery):
+        return
+    profile = profile_rows.find(tx, delivery.profile_id)
+    if profile is not None and run.grant is not None and profile.access_token == run.grant:
+        profile_rows.require_reauth(tx, delivery.profile_id, message)
+    elif profile is not None and profile.status is ProfileStatus.ACTIVE:
+        again = "The account was connected again meanwhile."
+        deliveries.ask_later(rt, tx, delivery, run, 0, AttemptOutcome.RETRYING, again)
+        return
+    owner_wait.begin(rt, tx, delivery, run, message, code)
 
 
 def _clear(delivery: Delivery, committing: bool) -> None:

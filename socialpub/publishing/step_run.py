@@ -8,7 +8,7 @@ from socialpub.db.models import Delivery, Profile
 from socialpub.providers.errors import AuthExpired, ProviderError
 from socialpub.providers.job import CallTrace, Unfit, Withdrawn
 from socialpub.providers.outcomes import Again, CannotTell, Done, Look, Refused
-from socialpub.publishing import call_results, post_content, step_job
+from socialpub.publishing import call_results, post_content, read_back, step_job
 from socialpub.publishing.results import Missing, Result, Retry, Undecidable
 from socialpub.runtime import Runtime
 
@@ -24,11 +24,15 @@ def run(rt: Runtime, delivery: Delivery, trace: CallTrace) -> Result:
         return unusable
     try:
         token = renewal.fresh(rt, profile.id)
+        profile = _profile(rt, delivery)
+        trace.grant = profile.access_token
         try:
             return _converse(rt, delivery, profile, token, trace)
         except AuthExpired:
             token = renewal.refresh(rt, profile.id, spent=token)
-            return _converse(rt, delivery, _profile(rt, delivery), token, trace)
+            profile = _profile(rt, delivery)
+            trace.grant = profile.access_token
+            return _converse(rt, delivery, profile, token, trace)
     except ProviderError as error:
         trace.request_id = error.request_id or trace.request_id
         return call_results.of_error(rt, delivery, error, asked=trace.answered)
@@ -56,6 +60,8 @@ def _converse(rt: Runtime, delivery: Delivery, profile: Profile, token: str, tra
         for media in content.media:
             media.path.stat()
     job = step_job.build(rt, delivery, provider, post_content.account_of(profile), content, token, trace)
+    if read_back.is_look_due(rt, delivery):
+        raise step_job.LookDue
     if not delivery.progress.reading_back:
         outcome = provider.run(delivery.step_name, job)
         return outcome.after(job.times(outcome.reason)) if isinstance(outcome, Again) else outcome

@@ -1,6 +1,7 @@
 """Rows as the former version left them: absent by its looks, the mark cleared, waiting for the second call."""
 
 import json
+from importlib import import_module
 
 import pytest
 
@@ -15,6 +16,7 @@ from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
 
+MIGRATION = import_module("socialpub.db.migrations.0004_hold_scopes")
 FORMER = {"tries": 0, "commits": 1, "reading_back": False, "looks": 0, "unknown": "timed out", "restored": False,
           "stopped": False, "again": {}}
 
@@ -30,7 +32,14 @@ def waiting_for_its_second_call(rt: Runtime, profile: str, clock: HandClock, bod
             (json.dumps([["create_post", "commit"]]), at, tx.stamp, json.dumps({**FORMER, "since": at}), post),
         )
     )
+    upgrade(rt)
     return post
+
+
+def upgrade(rt: Runtime) -> None:
+    """What the migration does to such rows."""
+    for statement in (MIGRATION.AN_UNKNOWN_OUTCOME, MIGRATION.WAITS_OF_A_DAY.replace("'now'", f"'{rt.stamp()}'")):
+        rt.db.write(lambda tx, sql=statement: tx.execute(sql))
 
 
 def test_a_stop_calls_it_not_failed_while_the_first_call_may_have_arrived(
@@ -85,6 +94,7 @@ def test_a_wait_of_decades_that_the_former_version_stored_poisons_nothing(
             "not_before", profile_id=profile, endpoint="create_post", until="2085-01-01T00:00:00.000Z", reason="429"
         )
     )
+    upgrade(rt)
     post = accept(rt, profile)
     drain(rt, clock)
     assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)

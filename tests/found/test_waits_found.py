@@ -4,7 +4,7 @@ from socialpub.accounts import profiles
 from socialpub.db.models import State
 from socialpub.providers.errors import AuthExpired, NoAnswer, Throttled
 from socialpub.providers.outcomes import Look, Published
-from socialpub.publishing import network_time, posts, read_back
+from socialpub.publishing import engine, network_time, posts, read_back
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
@@ -21,6 +21,7 @@ def test_nothing_of_a_delivery_that_a_claim_ended_is_remembered(
     rt.write(lambda _, tx: posts.stop(rt, tx, post))
     drain(rt, clock)
     assert state_of(rt, post) is State.FAILED
+    engine.forget_ended(rt)  # as housekeeping does every hour
     assert rt.memory(network_time.NetworkClocks).announced == {}
     assert rt.memory(read_back.LastLooks).of_delivery == {}
 

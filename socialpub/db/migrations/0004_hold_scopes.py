@@ -1,7 +1,21 @@
 """A hold has a scope: questions may be held while posting goes on, or one step of a network's plans.
 
-What a delivery does next is a column, computed from its plan, so that the lane of a profile can pass what is held.
+What a delivery does next is a column, computed from its plan, so that the lane of a profile can pass what is held. What
+the former version left half-way is brought to what now holds of second calls and of waits.
 """
+
+AN_UNKNOWN_OUTCOME = """
+    UPDATE delivery SET committed_at = json_extract(progress, '$.since'),
+        progress = json_set(progress, '$.reading_back', json('true'), '$.looks', 0)
+    WHERE state IN ('queued', 'running') AND committed_at IS NULL AND json_extract(progress, '$.commits') > 0
+        AND NOT json_extract(progress, '$.reading_back')"""
+"""Two minutes of looks used to be enough for a second call, and the mark of the first was cleared then: they are looked
+for again."""
+
+WAITS_OF_A_DAY = """
+    UPDATE not_before SET until = min(until, strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+1 day'))
+    WHERE endpoint <> 'commit'"""
+"""Whatever a network named, it is asked again after a day."""
 
 
 def up(_migrator, db):  # type: ignore[no-untyped-def]
@@ -17,6 +31,8 @@ def up(_migrator, db):  # type: ignore[no-untyped-def]
             SELECT provider, '', reason, code, since, probe_at FROM hold_of_network"""
     )
     db.execute_sql("DROP TABLE hold_of_network")
+    db.execute_sql(AN_UNKNOWN_OUTCOME)
+    db.execute_sql(WAITS_OF_A_DAY)
     db.execute_sql(
         """ALTER TABLE delivery ADD COLUMN next_scope TEXT GENERATED ALWAYS AS (
             CASE WHEN json_extract(progress, '$.reading_back') THEN 'questions'

@@ -1,0 +1,41 @@
+"""A post whose very examination kills the worker: noticed by a mark on the disk that every examination leaves while it
+lasts.
+
+It happens before the delivery is claimed, so no row says that somebody was at it.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from socialpub.runtime import Runtime
+
+MOST_DEATHS = 3
+
+
+class Deadly(Exception):
+    """The examination of this post has killed too many workers."""
+
+
+@contextmanager
+def marked(rt: Runtime, delivery_id: str) -> Iterator[None]:
+    """Leave a mark that stays when this process dies meanwhile. Raises `Deadly` when there are too many."""
+    mark = _folder(rt) / delivery_id
+    begun = mark.stat().st_size if mark.exists() else 0
+    if begun >= MOST_DEATHS:
+        mark.unlink(missing_ok=True)
+        raise Deadly
+    with mark.open("ab") as file:
+        file.write(b".")
+    try:
+        yield
+    except Exception:
+        mark.unlink(missing_ok=True)
+        raise
+    mark.unlink(missing_ok=True)
+
+
+def _folder(rt: Runtime) -> Path:
+    folder = rt.settings.run_dir / "examined"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder

@@ -2,9 +2,8 @@
 
 import pytest
 
-from socialpub.core.clock import parse
 from socialpub.db.models import State
-from socialpub.providers.errors import AuthExpired, NoAnswer, Throttled
+from socialpub.providers.errors import NoAnswer, Throttled
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Look, Published
 from socialpub.publishing import cleanup

@@ -5,7 +5,7 @@ import pytest
 from socialpub.accounts import profiles, revocation
 from socialpub.db.models import State
 from socialpub.providers.errors import NoAnswer, Throttled
-from socialpub.providers.outcomes import Done, Published, Wait
+from socialpub.providers.outcomes import Published, Wait
 from socialpub.publishing import backfill
 from socialpub.runtime import Runtime
 from socialpub.worker import reconciler

@@ -1,21 +1,14 @@
 """Deliveries of equal content, and lanes."""
 
-from datetime import timedelta
-from pathlib import Path
-
-import pytest
-
-from socialpub.core.settings.sections import PublishingSection
+from socialpub.core.errors import Unavailable
 from socialpub.db.models import State
 from socialpub.providers.content import Account, Content
-from socialpub.providers.errors import NoAnswer, NotSent, Rejected, Throttled
+from socialpub.providers.errors import NoAnswer, Throttled
 from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Look, Published, Refused
-from socialpub.providers.protocol import Kind
+from socialpub.providers.outcomes import Look, Refused
 from socialpub.publishing import holds, posts
-from socialpub.core.errors import Unavailable
 from socialpub.runtime import Runtime
-from tests.support.appliance import accept, add_profile, attempts_of, message_of, open_appliance, state_of
+from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork

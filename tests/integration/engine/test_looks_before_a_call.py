@@ -1,5 +1,6 @@
 """The look before a second call is a question like any other."""
 
+import contextlib
 from datetime import timedelta
 
 import pytest
@@ -8,13 +9,12 @@ from socialpub.accounts import cooldowns, profiles, renewal
 from socialpub.accounts.credentials import Credentials
 from socialpub.core.clock import after
 from socialpub.db.models import State
-from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, Rejected, Throttled
+from socialpub.providers.errors import NoAnswer, Rejected, Throttled
 from socialpub.providers.oauth import Identity, Tokens
-from socialpub.providers.outcomes import Look
 from socialpub.publishing import holds
 from socialpub.runtime import Runtime
 from socialpub.worker import reconciler
-from tests.support.appliance import accept, add_profile, attempts_of, message_of, state_of
+from tests.support.appliance import accept, attempts_of, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
@@ -75,10 +75,8 @@ def test_a_token_endpoint_that_answers_late_costs_no_account(
             raise Rejected("invalid_grant", status=400, reauth=True)
         spent.append(refresh_token)
         for _ in range(6):  # the lane of the account wants the token meanwhile
-            try:
+            with contextlib.suppress(renewal.Locked, Rejected):
                 renewal.refresh(rt, profile, spent="access-0")
-            except (renewal.Locked, Rejected):
-                pass
             clock.forward(10)
         return Tokens("access-2", "refresh-2", 7200)
 
@@ -94,8 +92,8 @@ def test_a_stopped_scheduled_copy_is_not_called_failed_before_it_was_looked_for(
     from socialpub.publishing import posts
 
     post = accept(rt, profile, at=clock.now() + timedelta(hours=2))
-    from tests.found.test_copies_found import restored
     from socialpub.publishing import resume
+    from tests.integration.ops.test_resume_looks import restored
 
     restored(rt)
     clock.forward(60)

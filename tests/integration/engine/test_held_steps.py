@@ -1,15 +1,11 @@
 """Holds of one scope and what they do to the rest."""
 
-from datetime import timedelta
-
 from socialpub.db.models import State
 from socialpub.ops import health
-from socialpub.providers.errors import AppRefused, NoAnswer
 from socialpub.providers.outcomes import Held
 from socialpub.providers.protocol import Kind
-from socialpub.publishing import holds
 from socialpub.runtime import Runtime
-from tests.support.appliance import accept, add_profile, attempts_of, state_of
+from tests.support.appliance import accept, add_profile, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork

@@ -1,16 +1,14 @@
 """Going back to an earlier step after a call whose outcome was not known at first."""
 
-from typing import Any
-
 import pytest
 
 from socialpub.db.models import State
 from socialpub.providers.errors import NoAnswer
-from socialpub.providers.outcomes import Again, CannotTell, Done, Look, Refused
+from socialpub.providers.outcomes import Again, CannotTell, Done, Refused
 from socialpub.providers.protocol import Kind
 from socialpub.publishing import posts
 from socialpub.runtime import Runtime
-from tests.support.appliance import accept, attempts_of, message_of, state_of
+from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork

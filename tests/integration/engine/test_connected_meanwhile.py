@@ -9,7 +9,7 @@ from socialpub.providers.oauth import Identity
 from socialpub.providers.outcomes import Refused
 from socialpub.publishing import posts
 from socialpub.runtime import Runtime
-from tests.support.appliance import accept, attempts_of, message_of, state_of
+from tests.support.appliance import accept, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork

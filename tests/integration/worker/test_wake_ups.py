@@ -4,8 +4,6 @@ import threading
 import time
 
 from socialpub.db.models import State
-from socialpub.providers.job import Job
-from socialpub.providers.protocol import Kind
 from socialpub.publishing import engine
 from socialpub.runtime import Runtime
 from socialpub.worker.network_threads import NetworkThreads
@@ -14,9 +12,7 @@ from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
 
 
-def test_every_wake_up_is_answered_however_they_meet(
-    rt: Runtime, network: ScriptedNetwork, clock: HandClock
-) -> None:
+def test_every_wake_up_is_answered_however_they_meet(rt: Runtime, network: ScriptedNetwork, clock: HandClock) -> None:
     """No reconciler: only the wake-ups, rung after each acceptance, from many threads."""
     threads = NetworkThreads("x", 4, lambda delivery_id: engine.work(rt, delivery_id))
 
@@ -29,8 +25,7 @@ def test_every_wake_up_is_answered_however_they_meet(
     made: list[str] = []
 
     def accepts(profile: str) -> None:
-        for n in range(15):
-            made.append(accept(rt, profile, body=f"{profile} {n}"))
+        made.extend(accept(rt, profile, body=f"{profile} {number}") for number in range(15))
 
     workers = [threading.Thread(target=accepts, args=(profile,)) for profile in profiles]
     for worker in workers:

@@ -2,15 +2,13 @@
 
 from datetime import timedelta
 
-import pytest
-
 from socialpub.db import appliance_state
 from socialpub.db.models import State
 from socialpub.providers.errors import AppRefused, NoAnswer, Rejected
 from socialpub.providers.outcomes import CannotTell, Look, Published
 from socialpub.publishing import deliveries, holds, resume
 from socialpub.runtime import Runtime
-from tests.support.appliance import accept, add_profile, attempts_of, message_of, state_of
+from tests.support.appliance import accept, add_profile, message_of, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
@@ -48,14 +46,14 @@ def test_a_look_that_could_not_be_made_is_made_before_the_first_call(
 def test_a_look_that_the_network_refuses_to_the_app_ends_no_hold_of_questions(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    post = accept(rt, profile, at=clock.now() + timedelta(minutes=20))
+    accept(rt, profile, at=clock.now() + timedelta(minutes=20))
     restored(rt)
     clock.forward(60)
     rt.write(resume.resume)
     network.results["create_post"] = [NoAnswer("timed out")]
     network.results["recover"] = [AppRefused("capped")] * 100
     clock.forward(1200 - 60 - 30)
-    unknown = accept(rt, add_profile(rt, account_id="other"), body="Unknown")
+    accept(rt, add_profile(rt, account_id="other"), body="Unknown")
     drain(rt)
     clock.forward(6)
     drain(rt)

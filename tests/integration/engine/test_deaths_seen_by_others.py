@@ -2,18 +2,16 @@
 
 from pathlib import Path
 
-import pytest
-
 from socialpub.db.models import State
 from socialpub.providers.content import Account, Content
 from socialpub.providers.job import Job
+from socialpub.providers.protocol import Kind
 from socialpub.runtime import Runtime
-from tests.support.appliance import accept, add_profile, message_of, open_appliance, state_of
+from tests.support.appliance import accept, add_profile, open_appliance, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import ProcessKilled
 from tests.support.scripted_network import ScriptedNetwork
-from socialpub.providers.protocol import Kind
 
 
 def die(rt: Runtime) -> None:

@@ -1,19 +1,18 @@
 """What may still happen between a first call of unknown outcome and a second one."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from socialpub.db.models import State
 from socialpub.providers.errors import NoAnswer, NotSent
-from socialpub.providers.job import Job, Withdrawn
+from socialpub.providers.job import Job
 from socialpub.providers.oauth import Tokens
 from socialpub.providers.outcomes import Again, Done, Look, Published
 from socialpub.providers.protocol import Kind
 from socialpub.publishing import posts
 from socialpub.runtime import Runtime
-from tests.support.appliance import accept, attempts_of, message_of, state_of
+from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork

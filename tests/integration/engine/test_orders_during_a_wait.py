@@ -3,7 +3,6 @@
 from socialpub.accounts import profiles
 from socialpub.db.models import State
 from socialpub.providers.errors import AuthExpired, NoAnswer, Throttled
-from socialpub.providers.outcomes import Look, Published
 from socialpub.publishing import engine, network_time, posts, read_back
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, message_of, state_of

@@ -1,20 +1,17 @@
 """The instant of a copy is a time of the original's clock, whatever this machine's clock shows."""
 
 from datetime import datetime, timedelta
-from typing import Any
-
-import pytest
 
 from socialpub.core.clock import stamp
 from socialpub.db import appliance_state
 from socialpub.db.models import State
-from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Look, Published
-from socialpub.publishing import deliveries, holds, network_time, resume
 from socialpub.providers.errors import AppRefused, NoAnswer
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Look
 from socialpub.providers.responses import HttpResponse
+from socialpub.publishing import deliveries, holds, network_time, resume
 from socialpub.runtime import Runtime
-from tests.support.appliance import accept, message_of, state_of
+from tests.support.appliance import accept, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork

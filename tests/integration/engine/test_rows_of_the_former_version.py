@@ -17,8 +17,16 @@ from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
 
 MIGRATION = import_module("socialpub.db.migrations.0004_hold_scopes")
-FORMER = {"tries": 0, "commits": 1, "reading_back": False, "looks": 0, "unknown": "timed out", "restored": False,
-          "stopped": False, "again": {}}
+FORMER = {
+    "tries": 0,
+    "commits": 1,
+    "reading_back": False,
+    "looks": 0,
+    "unknown": "timed out",
+    "restored": False,
+    "stopped": False,
+    "again": {},
+}
 
 
 def waiting_for_its_second_call(rt: Runtime, profile: str, clock: HandClock, body: str = "Hello") -> str:
@@ -69,7 +77,7 @@ def test_a_stop_during_its_second_call_does_not_say_that_nothing_was_sent(
 def test_an_equal_post_waits_until_it_is_clear(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    post = waiting_for_its_second_call(rt, profile, clock)
+    waiting_for_its_second_call(rt, profile, clock)
     rt.db.write(lambda tx: tx.execute("UPDATE delivery SET run_at = ?", ("2026-10-12T10:00:00.000Z",)))
     accept(rt, profile)
     drain(rt)

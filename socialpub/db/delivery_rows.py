@@ -34,9 +34,11 @@ def network_of(reader: Reader, delivery_id: str) -> str | None:
 
 
 def state_of(store: Reader | Tx, delivery_id: str) -> Row | None:
-    """What may have changed while its call was on the way: state, held_by, progress (JSON), profile_status."""
+    """What may have changed while its call was on the way: state, held_by, progress (JSON), profile_status, and where
+    the clock was set, due_at, started_at, committed_at."""
     return store.one(
-        """SELECT d.state, d.owner AS held_by, d.progress, p.status AS profile_status
+        """SELECT d.state, d.owner AS held_by, d.progress, d.due_at, d.started_at, d.committed_at,
+                p.status AS profile_status
             FROM delivery d LEFT JOIN profile p ON p.id = d.profile_id WHERE d.id = ?""",
         (delivery_id,),
     )

@@ -43,7 +43,11 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
     if (row["state"], row["held_by"]) != (State.RUNNING, rt.process.name) and not isinstance(result, Published):
         return None  # the row was taken meanwhile; only a post that is certainly up still counts
     delivery = _copy(delivery)
-    delivery.progress.stopped = Progress(**json.loads(row["progress"])).stopped
+    known = Progress(**json.loads(row["progress"]))
+    delivery.progress.stopped = known.stopped
+    # The clock may have been set while the call was on its way: what was moved then stays moved.
+    delivery.progress.since = known.since
+    delivery.due_at, delivery.started_at, delivery.committed_at = row["due_at"], row["started_at"], row["committed_at"]
     delivery.progress.deaths = 0
     committing, asked, scopes = delivery.commits_next, delivery.asks, holds.scopes_of(delivery)
     if committing and isinstance(result, Done | Published | Unknown):

@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup run test test-fast check bench format lock clean
+.PHONY: setup run test test-fast check bench chaos format lock clean
 
 setup: $(VENV)/.ready
 
@@ -42,6 +42,12 @@ format: setup
 
 bench: setup
 	$(BIN)/python -m tests.bench
+
+# Networks whose every behaviour is drawn: MINUTES of it; SEED and EPISODE repeat what was found.
+MINUTES ?= 10
+
+chaos: setup
+	$(BIN)/python -m tests.chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(EPISODE),--episode $(EPISODE))
 
 COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 	--no-emit-index-url --no-emit-find-links

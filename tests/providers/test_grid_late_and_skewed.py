@@ -8,7 +8,7 @@ import pytest
 
 from socialpub.db.models import State
 from socialpub.publishing import deliveries, posts
-from tests.providers.grid import Call, Environment, assert_the_outcome_is_true, begin
+from tests.providers.grid import Call, Environment, assert_the_outcome_is_true, begin, grid_appliance
 from tests.providers.networks import story_of
 from tests.support.appliance import message_of, state_of
 from tests.support.drain import drain
@@ -79,6 +79,39 @@ def test_our_clock_is_set_between_the_call_and_the_look(
     drain(env.rt, env.clock)
     assert_the_outcome_is_true(env.rt, env.world, played, post)
     assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
+
+
+@pytest.mark.parametrize(("network", "story"), [("x", "text"), ("pinterest", "picture")])
+def test_our_clock_is_set_while_the_call_is_on_its_way_and_the_worker_dies_after_it(
+    env: Environment, network: str, story: str
+) -> None:
+    """What was moved while the call was on its way stays moved, also for a process that knows nothing of the network's
+    time but that."""
+    played, chosen = story_of(network, story)
+    env.world.networks[network].clock_skew_seconds = -7 * 24 * HOUR  # it was right all the time
+    post = lost_commit(env, network, story, effect=True)
+    env.world.networks[network].sends_date = False
+
+    def set_back(request: httpx2.Request) -> None:
+        if env.transport.endpoint_of(request) == chosen.commit:
+            env.transport.before_call = None
+            env.clock.jump(-7 * 24 * HOUR)
+            env.world.networks[network].clock_skew_seconds = 0
+
+    env.transport.before_call = set_back
+    drain(env.rt)
+    started_at = env.rt.reader.value("SELECT started_at FROM delivery")
+    assert started_at <= env.rt.stamp()
+    env.world.networks[network].sends_date = True
+    env.rt.process.close()
+    successor = grid_appliance(env.folder, env.clock, env.rt.http)
+    try:
+        drain(successor, env.clock)
+        assert_the_outcome_is_true(successor, env.world, played, post)
+        assert state_of(successor, post) is State.PUBLISHED, message_of(successor, post)
+    finally:
+        successor.db.close()
+        successor.process.close()
 
 
 # --- lag -------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,39 @@
+"""Which of the interesting paths the deliveries of an appliance went along, as their attempts tell."""
+
+from collections import Counter
+
+from socialpub.runtime import Runtime
+
+OF_ATTEMPTS = {
+    "read back": "step = 'read_back'",
+    "second call": "message LIKE '%it is sent once more%'",
+    "hold": "outcome = 'held' AND next_at IS NOT NULL AND step <> 'start' AND message NOT LIKE '%connect%again%'",
+    "owner wait": "outcome = 'held' AND message LIKE '%connected again%'",
+    "published after reading back": "step = 'read_back' AND outcome = 'published'",
+    "looked at before a second call": "message LIKE '%still does not have the post%'",
+}
+EQUAL_CONTENT = "equal content"
+OF_DELIVERIES = {
+    "similar, cannot tell": "error_message LIKE '%whose words differ%'",
+    "stopped": "error_message LIKE '%Stopped by the owner%'",
+    "given up": "error_message LIKE '%gave up%' OR error_message LIKE '%longer than its patience%'",
+    "not in time": "error_message LIKE '%could not start within%' OR error_message LIKE '%not connected within%'",
+    "died too often": "error_message LIKE '%times in a row%'",
+    "unknown after the second call": "error_message LIKE '%even after the second call%'",
+}
+
+
+def met(rt: Runtime) -> Counter[str]:
+    """By path, how many deliveries."""
+    found: Counter[str] = Counter()
+    for name, where in OF_ATTEMPTS.items():
+        found[name] = rt.reader.value(f"SELECT count(DISTINCT delivery_id) FROM attempt WHERE {where}")
+    for name, where in OF_DELIVERIES.items():
+        found[name] = rt.reader.value(f"SELECT count(*) FROM delivery WHERE {where}")
+    return +found
+
+
+def waiting_for_an_equal_one(rt: Runtime) -> set[str]:
+    """Deliveries that wait for one of equal content: the next thing that they do writes over that."""
+    rows = rt.reader.all("SELECT delivery_id FROM attempt WHERE message LIKE 'An equal post%'")
+    return {row["delivery_id"] for row in rows}

@@ -1,0 +1,66 @@
+"""The soak, for a short while and always the same: so that it works when it is needed, and does not become tame."""
+
+import logging
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.soak import Soak, memory_folder
+
+pytestmark = pytest.mark.grid  # as slow as that: `make test-fast` leaves it out
+SEED = 20261012
+EPISODES = 36
+ENDS = ("published", "failed", "unconfirmed")
+MUST_MEET = {
+    "read back",
+    "published after reading back",
+    "looked at before a second call",
+    "second call",
+    "hold",
+    "owner wait",
+    "similar, cannot tell",
+    "equal content",
+    "stopped",
+    "given up",
+    "not in time",
+}
+
+
+@pytest.fixture
+def soak() -> Iterator[Soak]:
+    with tempfile.TemporaryDirectory(prefix="socialpub-chaos-", dir=memory_folder()) as folder:
+        soak = Soak(Path(folder), SEED)
+        yield soak
+        soak.close()
+
+
+@pytest.fixture
+def silence() -> Iterator[None]:
+    logger = logging.getLogger("socialpub")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    yield
+    logger.setLevel(before)
+
+
+def test_a_short_soak_finds_nothing_untrue_and_meets_every_interesting_path(soak: Soak, silence: None) -> None:
+    for number in range(EPISODES):
+        soak.play(number)
+    met = soak.figures
+    assert set(+met.paths) >= MUST_MEET, sorted(MUST_MEET - set(+met.paths))
+    assert {f"{network} {end}" for network in ("x", "tiktok", "pinterest") for end in ENDS} <= set(met.outcomes)
+    assert {"killed in a call", "killed between steps", "machine began anew", "clock set"} <= set(met.acts)
+
+
+def test_the_same_seed_gives_the_same_run(tmp_path: Path, silence: None) -> None:
+    def play(folder: Path) -> str:
+        folder.mkdir()
+        soak = Soak(folder, SEED)
+        for number in range(3):
+            soak.play(number)
+        soak.close()
+        return soak.figures.table()
+
+    assert play(tmp_path / "once") == play(tmp_path / "again")

@@ -1,0 +1,35 @@
+"""The clocks of an episode: ours may be set and the machine may be switched off; those of the networks go on evenly."""
+
+from datetime import timedelta
+
+from socialpub.sandbox import World
+from tests.support.hand_clock import HandClock
+
+
+class DrawnClock(HandClock):
+    def __init__(self) -> None:
+        super().__init__()
+        self.world: World | None = None
+        self.jumps = 0
+        self.boots = 0
+        self.passed_seconds = 0.0
+
+    def forward(self, seconds: float) -> None:
+        super().forward(seconds)
+        self.passed_seconds += seconds
+
+    def jump(self, seconds: float) -> None:
+        """Somebody sets our clock; those of the networks stay right."""
+        super().jump(seconds)
+        self.jumps += 1
+        if self.world is not None:
+            for network in self.world.networks.values():
+                network.clock_skew_seconds -= seconds
+
+    def switch_off(self, seconds: float) -> None:
+        """The machine is off for so long, and its monotonic clock begins anew."""
+        self.boots += 1
+        self.boot = f"boot {self.boots}"
+        self._now += timedelta(seconds=seconds)
+        self._monotonic = 5.0
+        self.passed_seconds += seconds

@@ -191,6 +191,14 @@ def is_outcome_of_another(reader: Reader, delivery: Delivery, provider_post_id: 
     return row is not None
 
 
+def others_past_commit(reader: Reader, delivery: Delivery) -> bool:
+    """Whether another delivery to this profile may have made something public of which nobody knows the id: it is open
+    past its commit, or its outcome has stayed unknown since this one's commit."""
+    sql = f"""SELECT 1 FROM delivery WHERE profile_id = ? AND id <> ? AND committed_at IS NOT NULL
+        AND ({_OPEN} OR (state = 'unconfirmed' AND failed_at >= ?)) LIMIT 1"""
+    return reader.one(sql, (delivery.profile_id, delivery.id, delivery.committed_at or "")) is not None
+
+
 # --- of all ----------------------------------------------------------------------------------------------------------
 
 

@@ -112,6 +112,9 @@ class Look:
     similar: tuple[str, ...] = ()
     """Ids of what is of the same kind, in the time, and differs in its words. Where a network has no guard of its own
     against duplicates it makes "absent" a "cannot tell", unless it belongs to another delivery."""
+    vague: tuple[str, ...] = ()
+    """Ids of candidates that do not tell all of our words. Where another delivery of the account may have made one, it
+    is no more than similar."""
 
 
 @dataclass(frozen=True, slots=True)

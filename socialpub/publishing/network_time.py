@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from socialpub.core.clock import parse, stamp
+from socialpub.db import clock_jumps
 from socialpub.db.models import Delivery
 from socialpub.providers.responses import HttpResponse, http_date
 from socialpub.runtime import Runtime
@@ -66,5 +67,8 @@ def since(rt: Runtime, delivery: Delivery) -> datetime:
     assert ours is not None
     if delivery.progress.restored or delivery.progress.look_first:
         return parse(ours) - WITHOUT_A_DATE  # a time of the original's clock, whatever ours shows
-    differ = timedelta() if there is None else there - rt.now()
-    return parse(ours) + differ - WITHOUT_A_DATE
+    if there is not None:
+        return parse(ours) + (there - rt.now()) - WITHOUT_A_DATE
+    # Nobody knows whether our clock was right before it was set, or is now.
+    jumped = clock_jumps.recent(rt.reader, rt.now())
+    return parse(ours) - timedelta(seconds=max(jumped.jumped_by, 0.0) if jumped else 0.0) - WITHOUT_A_DATE

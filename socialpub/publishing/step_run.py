@@ -70,12 +70,23 @@ def _converse(rt: Runtime, delivery: Delivery, profile: Profile, token: str, tra
             return Missing(rt.clock.monotonic()) if delivery.progress.look_first else Undecidable(hint)
         case Done() as arrived:
             return arrived
-        case Look(candidates, whole, similar):
-            for post in candidates:
-                if not delivery_rows.is_outcome_of_another(rt.reader, delivery, post.post_id):
-                    return post
-            others = (delivery_rows.is_outcome_of_another(rt.reader, delivery, post_id) for post_id in similar)
-            return Missing(rt.clock.monotonic(), whole, not all(others))
+        case Look() as look:
+            return _found(rt, delivery, look)
+
+
+def _found(rt: Runtime, delivery: Delivery, look: Look) -> Result:
+    """The candidate that is this delivery's, or that it is missing. What another delivery made is not ours; what does
+    not tell its words is nobody's while another delivery's outcome is unknown, too."""
+    reader = rt.reader
+    seen_at, doubt = rt.clock.monotonic(), False
+    for post in look.candidates:
+        of_another = delivery_rows.is_outcome_of_another(reader, delivery, post.post_id)
+        if post.post_id in look.vague and (of_another or delivery_rows.others_past_commit(reader, delivery)):
+            doubt = True
+        elif not of_another:
+            return post
+    others = (delivery_rows.is_outcome_of_another(reader, delivery, post_id) for post_id in look.similar)
+    return Missing(seen_at, look.whole, doubt or not all(others))
 
 
 def _profile(rt: Runtime, delivery: Delivery) -> Profile:

@@ -122,7 +122,7 @@ def _draw_pinterest(dice: random.Random, world: World) -> None:
     pinterest.escapes_html = dice.random() < 0.5
     pinterest.composes_texts = dice.random() < 0.5
     pinterest.cuts_texts_after = dice.choice([0, 0, 0, 3, 12])
-    pinterest.null_texts = dice.sample(["alt_text", "title", "link"], dice.choice([0, 0, 1, 2]))
+    pinterest.null_texts = dice.sample(["alt_text", "description", "title", "link"], dice.choice([0, 0, 1, 2]))
     pinterest.dates_pins = not rarely(dice, 0.1)
     pinterest.cover_needed = dice.random() < 0.5
     pinterest.create_status = dice.choice([200, 201])

@@ -116,3 +116,23 @@ def test_a_pin_that_never_was_is_made_by_the_second_call(env: Environment) -> No
     drain(env.rt, env.clock)
     assert_the_outcome_is_true(env.rt, env.world, network, post)
     assert_found(env, post)
+
+
+def test_a_pin_that_does_not_tell_its_words_is_nobodys_while_two_deliveries_might_have_made_it(
+    env: Environment,
+) -> None:
+    env.world.pinterest.null_texts = ["description"]
+    network, chosen = story_of("pinterest", "picture")
+    profile = network.connect(env.rt, env.world)
+    env.world.pinterest.next("create_pin").times_out_after_effect()
+    env.world.pinterest.next("create_pin").times_out_before_effect()
+    posts = [begin(env, network, chosen, profile, body=body) for body in ("One", "Two")]
+    drain(env.rt)
+    env.world.pinterest.next("list_pins").fails_with(503)
+    drain(env.rt, env.clock)
+    descriptions = [pin.description for pin in env.world.pinterest.pins]
+    assert len(descriptions) == len(set(descriptions)), "never twice"
+    for post, body in zip(posts, ("One", "Two"), strict=True):
+        if state_of(env.rt, post) is State.PUBLISHED:
+            assert body in descriptions
+        assert state_of(env.rt, post) is not State.FAILED

@@ -64,7 +64,8 @@ def look(job: Job, section: PinterestSection) -> Look | CannotTell:
     candidates = tuple(Published(pin.id, permalink(pin.id)) for pin in found if pin.fits)
     if not candidates and not complete:
         return CannotTell(f"The board holds too many pins to find it. {_where(job)}")
-    return Look(candidates, similar=tuple(pin.id for pin in found if not pin.fits))
+    similar = tuple(pin.id for pin in found if not pin.fits)
+    return Look(candidates, similar=similar, vague=tuple(pin.id for pin in found if pin.fits and not pin.tells_all))
 
 
 def _search(job: Job, url: str) -> tuple[list[_Pin], bool]:

@@ -85,6 +85,7 @@ def forget_ended(rt: Runtime) -> None:
     for delivery_id in remembered:
         if not delivery_rows.is_open(rt.reader, delivery_id):
             _forget(rt, delivery_id)
+    examination.clean(rt)
 
 
 def _forget(rt: Runtime, delivery_id: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from socialpub.db import delivery_rows
 from socialpub.runtime import Runtime
 
 MOST_DEATHS = 3
@@ -33,6 +34,13 @@ def marked(rt: Runtime, delivery_id: str) -> Iterator[None]:
         mark.unlink(missing_ok=True)
         raise
     mark.unlink(missing_ok=True)
+
+
+def clean(rt: Runtime) -> None:
+    """Remove the marks of deliveries that ended otherwise."""
+    for mark in _folder(rt).iterdir():
+        if not delivery_rows.is_open(rt.reader, mark.name):
+            mark.unlink(missing_ok=True)
 
 
 def _folder(rt: Runtime) -> Path:

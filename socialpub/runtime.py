@@ -26,6 +26,10 @@ from socialpub.providers import registry
 from socialpub.providers.http import Http
 from socialpub.providers.protocol import Provider
 
+WEB_CACHE_KIB = 4000
+WORKER_CACHE_KIB = 1000
+"""Of each thread that reads; a worker has threads for every network."""
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -123,6 +127,7 @@ def build(
         settings.run_dir,
         clock,
         busy_seconds=settings.database.busy_timeout.total_seconds(),
+        reader_cache_kib=WORKER_CACHE_KIB if role == "worker" else WEB_CACHE_KIB,
         media_url=lambda storage_key: media_url(storage_key, int(clock.now().timestamp())),
     )
     bind_secret(db, secrets.check_value)

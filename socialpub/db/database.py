@@ -19,14 +19,13 @@ from socialpub.db.transaction import Reader, Tx
 from socialpub.db.writer import Writer
 
 T = TypeVar("T")
-READER_CACHE_KIB = 1000
-"""Of each reading connection: there may be one for every worker thread of every network."""
 _PRAGMAS = {"journal_mode": "wal", "synchronous": "full", "foreign_keys": 0, "cache_size": -4000}
 
 
 class Database:
     """`media_url` signs the address of a storage key; statements of every reader know it under that name. Inside a
-    write it is the storage key itself: nothing signed is ever stored."""
+    write it is the storage key itself: nothing signed is ever stored. Each thread that reads has a cache of
+    `reader_cache_kib`."""
 
     def __init__(
         self,
@@ -36,6 +35,7 @@ class Database:
         *,
         busy_seconds: float = 5.0,
         media_url: Callable[[str], str] = str,
+        reader_cache_kib: int = 4000,
     ) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.path = path
@@ -48,6 +48,7 @@ class Database:
         self._peewee = SqliteDatabase(
             str(path), pragmas=_PRAGMAS, timeout=busy_seconds, lock_type="IMMEDIATE", check_same_thread=False
         )
+        self._reader_cache_kib = reader_cache_kib
         self._local = threading.local()
         self._keeping = threading.Lock()
         self._media_url = media_url
@@ -74,7 +75,7 @@ class Database:
                 cached_statements=256,
             )
             connection.row_factory = sqlite3.Row
-            connection.execute(f"PRAGMA cache_size = -{READER_CACHE_KIB}")
+            connection.execute(f"PRAGMA cache_size = -{self._reader_cache_kib}")
             connection.execute("PRAGMA query_only = 1")
             _register_media_url(connection, self._media_url)
             self._keep(connection)

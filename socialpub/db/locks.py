@@ -92,6 +92,7 @@ class ProcessLock:
         self.folder = folder
         self.name = name
         self._in_hand: dict[str, object] = {}
+        self._follows_a_death: bool | None = None
         self._lock = FileLock(folder / f"{name}.lock")
         for old in sorted(folder.glob("*.died"), key=lambda path: path.stat().st_mtime)[:-KEPT_DEATHS]:
             old.unlink(missing_ok=True)
@@ -115,6 +116,15 @@ class ProcessLock:
         path.unlink(missing_ok=True)
         lock.release()
         return False
+
+    @property
+    def follows_a_death(self) -> bool:
+        """Whether an earlier process died, as far as that is still known."""
+        if self._follows_a_death is None:
+            for path in self.folder.glob("*.lock"):
+                self.is_alive(path.stem)
+            self._follows_a_death = any(self.folder.glob("*.died"))
+        return self._follows_a_death
 
     def mark_stopping(self) -> None:
         """This process was asked to end: what it leaves behind is not what killed it. May be called by a signal."""

@@ -161,7 +161,8 @@ class Progress:
     """How often the delivery went back to an earlier step, per reason."""
 
     def as_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        """What is not as at the beginning."""
+        return {name: value for name in self.__slots__ if (value := getattr(self, name))}
 
 
 @dataclass(slots=True)

@@ -64,7 +64,8 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) ->
     if _must_wait(rt, tx, delivery):
         return None
     if not read_back.confirm_first(rt, delivery):
-        holds.take_probe(tx, delivery)
+        if holds.any_hold(tx):
+            holds.take_probe(tx, delivery)
     elif _must_wait_to_look(rt, tx, delivery):
         return None
     if delivery.started_at is None:

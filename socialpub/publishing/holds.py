@@ -95,8 +95,8 @@ def is_held(store: Reader | Tx, provider: str, scope: str = PUBLISHING) -> bool:
     return store.one("SELECT 1 FROM hold WHERE provider = ? AND scope = ?", (provider, scope)) is not None
 
 
-def any_hold(reader: Reader) -> bool:
-    return reader.one("SELECT 1 FROM hold") is not None
+def any_hold(store: Reader | Tx) -> bool:
+    return store.one("SELECT 1 FROM hold") is not None
 
 
 def drop_unasked(tx: Tx) -> None:

@@ -120,6 +120,8 @@ def _update_holds(
 ) -> None:
     """What this run shows of what is held: of the app only a commit that was answered, of questions any answer, of a
     step that it went well. A run that shows nothing gives its turn as the probe back."""
+    if not holds.any_hold(tx):
+        return
     if committing and (isinstance(result, Done | Published) or (_is_refusal(result) and run.answered)):
         _release(tx, delivery.provider, holds.PUBLISHING)
     told = isinstance(result, Done | More | Again | Wait | Missing | Published)
@@ -260,7 +262,7 @@ def _wait_for_owner(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, message: 
         profile_rows.require_reauth(tx, delivery.profile_id, message)
     elif profile is not None and profile.status is ProfileStatus.ACTIVE:
         again = "The account was connected again meanwhile."
-        deliveries.ask_later(rt, tx, delivery, run, 0, AttemptOutcome.RETRYING, again)
+        deliveries.ask_later(rt, tx, delivery, run, 1.0, AttemptOutcome.RETRYING, again)
         return
     owner_wait.begin(rt, tx, delivery, run, message, code)
 

@@ -87,14 +87,13 @@ def state(store: Reader | Tx) -> ClockState | None:
     return None if written is None else ClockState(**json.loads(written))
 
 
-def even(store: Reader | Tx, clock: Clock, instant: datetime) -> datetime:
-    """This instant of the wall clock on a clock that goes on evenly when the wall clock is set."""
+def moved(store: Reader | Tx, clock: Clock) -> timedelta:
+    """By how much the wall clock has been set so far: what is left of it without that goes on evenly."""
     known = state(store)
     if known is None:
-        return instant
-    now = clock.now()
-    unnoticed = _ahead(clock, now) - known.ahead if known.boot == clock.boot else 0.0
-    return instant - timedelta(seconds=known.moved + (unnoticed if abs(unnoticed) >= NOTICED_SECONDS else 0.0))
+        return timedelta()
+    unnoticed = _ahead(clock, clock.now()) - known.ahead if known.boot == clock.boot else 0.0
+    return timedelta(seconds=known.moved + (unnoticed if abs(unnoticed) >= NOTICED_SECONDS else 0.0))
 
 
 def age_seconds(store: Reader | Tx, now: datetime, written_at: str) -> float:

@@ -15,25 +15,30 @@ from socialpub.runtime import Runtime
 
 SLACK = timedelta(minutes=2)
 """The machines of one network need not agree among themselves."""
+NOTED_SECONDS = 10.0
 WITHOUT_A_DATE = timedelta(days=1)
 """How far from ours the clock of a network may be that has not told its time yet."""
 
 
 @dataclass(slots=True)
 class NetworkClocks:
-    """By provider: Unix seconds of the network minus our monotonic clock. By delivery: our monotonic clock when its
-    first commit was announced."""
+    """By provider: Unix seconds of the network minus our monotonic clock, and when that was noted. By delivery: our
+    monotonic clock when its first commit was announced."""
 
     offsets: dict[str, float] = field(default_factory=dict)
+    noted: dict[str, float] = field(default_factory=dict)
     announced: dict[str, float] = field(default_factory=dict)
 
 
 def note_answer(rt: Runtime, provider: str, response: HttpResponse) -> None:
-    """Set the network's clock by an answer of its API."""
+    """Set the network's clock by an answer of its API, now and then."""
+    clocks, now = rt.memory(NetworkClocks), rt.clock.monotonic()
+    if now - clocks.noted.get(provider, -NOTED_SECONDS) < NOTED_SECONDS:
+        return
     at = http_date(response.headers.get("date"))
     if at is None:
         return
-    rt.memory(NetworkClocks).offsets[provider] = at.timestamp() - rt.clock.monotonic()
+    clocks.offsets[provider], clocks.noted[provider] = at.timestamp() - now, now
 
 
 def now(rt: Runtime, provider: str) -> datetime | None:

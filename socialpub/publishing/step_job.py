@@ -1,7 +1,7 @@
 """What one run of one step may know and use: the job that is handed to a network's adapter."""
 
 import json
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from socialpub.core import signed_urls
@@ -32,8 +32,9 @@ def build(
     token: str,
     trace: CallTrace,
 ) -> Job:
-    began = rt.clock.monotonic()
-    asked = False
+    began, asked = rt.clock.monotonic(), False
+    moved = clock_jumps.moved(rt.reader, rt.clock)
+    committed_at = delivery.progress.since or delivery.committed_at
 
     def gate() -> None:
         """Nothing is sent for a profile disconnected, or a post stopped, meanwhile."""
@@ -70,9 +71,9 @@ def build(
         token=token,
         call=call,
         fit=fit,
-        now=clock_jumps.even(rt.reader, rt.clock, rt.now()),
+        now=rt.now() - moved,
         slice_over=lambda: rt.clock.monotonic() - began >= SLICE_SECONDS,
-        committed_at=_committed_at(rt, delivery),
+        committed_at=parse(committed_at) - moved if committed_at else None,
         since=lambda: network_time.since(rt, delivery),
         unknown_before=delivery.progress.commits > 0,
         public_url=lambda media: _public_url(rt, media),
@@ -81,11 +82,6 @@ def build(
         times_back=delivery.progress.again,
         trace=trace,
     )
-
-
-def _committed_at(rt: Runtime, delivery: Delivery) -> datetime | None:
-    since = delivery.progress.since or delivery.committed_at
-    return None if since is None else clock_jumps.even(rt.reader, rt.clock, parse(since))
 
 
 def _public_url(rt: Runtime, media: MediaFile) -> str:

@@ -65,9 +65,9 @@ def run(rt: Runtime) -> int:
     threads = {name: NetworkThreads(name, rt.settings.publishing.workers, work) for name in rt.providers}
 
     def hand_over(delivery_id: str) -> None:
-        network = delivery_rows.network_of(rt.reader, delivery_id)
-        if network is not None:
-            threads[network].put(delivery_id)
+        own = threads.get(delivery_rows.network_of(rt.reader, delivery_id) or "")
+        if own is not None:
+            own.put(delivery_id)
 
     rt.wakeup.answer(hand_over)
     rt.wakeup.socket.listen()

@@ -1,5 +1,6 @@
 """What every test may ask for: a clock that moves by hand, and the sandbox with a way to break the connection to it."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +14,22 @@ from tests.support.sandbox_http import FaultTransport, http_over, sandbox
 # The same examples every time, and none fails because the machine was busy meanwhile.
 settings.register_profile("tests", deadline=None, derandomize=True, database=None)
 settings.load_profile("tests")
+
+
+GRID = "tests/providers/test_grid"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The totals of the grid. It stands here because only this file is known to a run of several processes."""
+    cells = Counter(
+        (report.nodeid.removeprefix("tests/providers/").partition(".py")[0], outcome)
+        for outcome in ("passed", "failed")
+        for report in terminalreporter.stats.get(outcome, ())
+        if report.when == "call" and report.nodeid.startswith(GRID)
+    )
+    if cells:
+        told = ", ".join(f"{name} {count} {outcome}" for (name, outcome), count in sorted(cells.items()))
+        terminalreporter.write_line(f"provider grid: {sum(cells.values())} cells ({told})")
 
 
 @pytest.fixture

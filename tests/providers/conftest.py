@@ -23,17 +23,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.grid)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    reports = [
-        report
-        for outcome in ("passed", "failed")
-        for report in terminalreporter.stats.get(outcome, ())
-        if report.when == "call" and report.nodeid.startswith(GRID)
-    ]
-    if reports:
-        terminalreporter.write_line(f"provider grid: {len(reports)} cells")
-
-
 @pytest.fixture
 def world(clock: HandClock) -> Iterator[World]:
     """All three networks. What was asked of them in a test must be as their own documents describe it."""

@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from socialpub.core.clock import after
 from socialpub.db.transaction import Reader, Tx, placeholders
+from socialpub.providers.errors import ProviderError, Throttled
 from socialpub.runtime import Runtime
 
 ANY_ENDPOINT = ""
@@ -21,6 +22,11 @@ LONGEST_SENSIBLE_SECONDS = 366 * 86400.0
 def sensible(seconds: float | None) -> float | None:
     """A wait that a network can have meant: not one in milliseconds, from the past or decades long. None: no such."""
     return seconds if seconds is not None and 0 < seconds <= LONGEST_SENSIBLE_SECONDS else None
+
+
+def named_by(error: ProviderError) -> float | None:
+    """The seconds that a network which has had too many calls asks for. None: it names no sensible time."""
+    return sensible(error.retry_after_seconds) if isinstance(error, Throttled) else None
 
 
 def endpoint_of(step_name: str) -> str:

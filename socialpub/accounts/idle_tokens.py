@@ -12,7 +12,7 @@ from socialpub.core import clock, logging
 from socialpub.db import appliance_state, profile_rows
 from socialpub.db.models import ProfileStatus
 from socialpub.db.transaction import Row, Tx
-from socialpub.providers.errors import ProviderError, Rejected, Throttled
+from socialpub.providers.errors import ProviderError, Rejected
 from socialpub.providers.job import Withdrawn
 from socialpub.runtime import Runtime
 
@@ -47,7 +47,7 @@ def keep_alive(rt: Runtime, held: Collection[str]) -> str | None:
         # By now the profile's status says so, too.
         log.warning("an account must be connected again", profile=profile_id, why=refused.message)
     except ProviderError as error:
-        named = cooldowns.sensible(error.retry_after_seconds) if isinstance(error, Throttled) else None
+        named = cooldowns.named_by(error)
         rt.write(cooldowns.begin_for, profile_id, ENDPOINT, max(RETRY_SECONDS, named or 0.0), error.message)
         log.warning("idle tokens could not be renewed", profile=profile_id, why=error.message)
     else:

@@ -110,7 +110,7 @@ def _revoke(rt: Runtime, profile_id: str) -> None:
 def _patience(since: timedelta, error: ProviderError) -> float:
     """As long again as it has lasted so far: few calls to a network that is away for the whole hour."""
     seconds = min(max(since.total_seconds(), FIRST_RETRY_SECONDS), LONGEST_RETRY_SECONDS)
-    named = cooldowns.sensible(error.retry_after_seconds) if isinstance(error, Throttled) else None
+    named = cooldowns.named_by(error)
     return min(max(seconds, named or 0.0), ERASED_AFTER.total_seconds())
 
 

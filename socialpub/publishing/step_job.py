@@ -14,13 +14,12 @@ from socialpub.providers.protocol import Provider
 from socialpub.publishing import deliveries, network_time, read_back, renditions
 from socialpub.runtime import Runtime
 
+SLICE_SECONDS = 10.0
+"""Bytes go in slices of about this long, so that a lane never keeps a worker for a whole film."""
+
 
 class LookDue(Exception):
     """What came before a second call took so long that the account must be looked at again first."""
-
-
-SLICE_SECONDS = 10.0
-"""Bytes go in slices of about this long, so that a lane never keeps a worker for a whole film."""
 
 
 def build(

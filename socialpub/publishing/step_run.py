@@ -24,15 +24,10 @@ def run(rt: Runtime, delivery: Delivery, trace: CallTrace) -> Result:
         return unusable
     try:
         token = renewal.fresh(rt, profile.id)
-        profile = _profile(rt, delivery)
-        trace.grant = profile.access_token
         try:
-            return _converse(rt, delivery, profile, token, trace)
+            return _converse(rt, delivery, token, trace)
         except AuthExpired:
-            token = renewal.refresh(rt, profile.id, spent=token)
-            profile = _profile(rt, delivery)
-            trace.grant = profile.access_token
-            return _converse(rt, delivery, profile, token, trace)
+            return _converse(rt, delivery, renewal.refresh(rt, profile.id, spent=token), trace)
     except ProviderError as error:
         trace.request_id = error.request_id or trace.request_id
         return call_results.of_error(rt, delivery, error, asked=trace.answered)
@@ -53,7 +48,9 @@ def run(rt: Runtime, delivery: Delivery, trace: CallTrace) -> Result:
         return call_results.of_own_failure(delivery)
 
 
-def _converse(rt: Runtime, delivery: Delivery, profile: Profile, token: str, trace: CallTrace) -> Result:
+def _converse(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) -> Result:
+    profile = _profile(rt, delivery)
+    trace.grant = profile.access_token
     provider = rt.providers[delivery.provider]
     content = post_content.of_post(rt, rt.reader, delivery.post_id)
     if delivery.step_kind == "prepare" and not delivery.progress.reading_back:

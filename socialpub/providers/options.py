@@ -5,10 +5,11 @@ a problem that names its field, because a misspelt privacy level must never publ
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+from urllib.parse import urlsplit
 
 from socialpub.core import validation
 from socialpub.core.spelling import nearest
@@ -24,7 +25,11 @@ class OptionType(StrEnum):
     TEXT = "text"
     """A string that is not blank, at most `Option.maximum` UTF-16 units."""
     DIGITS = "digits"
-    """An id of the network: a string of digits."""
+    """An id of the network: a string of at most `Option.maximum` digits."""
+    LINK = "link"
+    """A whole http or https address, at most `Option.maximum` UTF-16 units."""
+    COLOUR = "colour"
+    """Red, green and blue in hexadecimal digits: `#6E7874`."""
     CHOICE = "choice"
     """One of `Option.values`, spelt exactly."""
     CHOICES = "choices"
@@ -37,17 +42,18 @@ class OptionType(StrEnum):
 class Option:
     """One key. Its snake_case spelling is accepted too, and so is every name in `aliases`.
 
-    `hint` is added to the message when the value is wrong; `check` may find more wrong with a value of the right type
-    and answers with the rest of the sentence "<key> …", or None."""
+    `meaning` says what it does, for people who look it up, and names each of `values`; `default` is what holds where
+    the key is not given, or None where nothing does. `hint` is added to the message when the value is wrong."""
 
     name: str
     type: OptionType
+    meaning: str = ""
+    default: bool | int | str | None = None
     values: tuple[str, ...] = ()
     minimum: int = 0
     maximum: int | None = None
     aliases: tuple[str, ...] = ()
     hint: str = ""
-    check: Callable[[Any], str | None] | None = None
     spellings: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -132,8 +138,11 @@ def _wrong(option: Option, value: Any) -> str | None:
         case OptionType.TEXT:
             fault = _wrong_text(option, value)
         case OptionType.DIGITS:
-            digits = isinstance(value, str) and re.fullmatch(r"[0-9]+", value) is not None
-            fault = None if digits else f"must be a string of digits, not {_show(value)}"
+            fault = _wrong_digits(option, value)
+        case OptionType.LINK:
+            fault = _wrong_text(option, value) or _wrong_link(value)
+        case OptionType.COLOUR:
+            fault = _wrong_text(option, value) or _wrong_colour(value)
         case OptionType.ARTIFACT:
             named = isinstance(value, str) and bool(value.strip())
             fault = None if named else f"must be the id of an artifact, not {_show(value)}"
@@ -141,7 +150,29 @@ def _wrong(option: Option, value: Any) -> str | None:
             fault = None if value in option.values else _not_among(option.values, value)
         case OptionType.CHOICES:
             fault = _wrong_choices(option, value)
-    return fault or (option.check(value) if option.check else None)
+    return fault
+
+
+def _wrong_digits(option: Option, value: Any) -> str | None:
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9]+", value):
+        return f"must be a string of digits, not {_show(value)}"
+    if option.maximum is not None and len(value) > option.maximum:
+        return f"must have at most {option.maximum} digits and has {len(value)}"
+    return None
+
+
+def _wrong_link(value: str) -> str | None:
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        parts = None
+    if parts is None or parts.scheme.lower() not in ("http", "https") or not parts.netloc or re.search(r"\s", value):
+        return "must be a whole http or https address, such as https://example.com/page"
+    return None
+
+
+def _wrong_colour(value: str) -> str | None:
+    return None if re.fullmatch(r"#[0-9A-Fa-f]{6}", value) else "must be a colour such as #6E7874"
 
 
 def _wrong_integer(option: Option, value: Any) -> str | None:

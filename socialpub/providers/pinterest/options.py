@@ -3,10 +3,8 @@
 The board is always named by its id. Passing a board's name is the most frequent mistake and has its own sentence.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from socialpub.providers import options
 from socialpub.providers.content import Options, Problem
@@ -14,32 +12,48 @@ from socialpub.providers.options import Option, OptionType
 from socialpub.providers.pinterest import limits
 
 COVER = "coverArtifactId"
+FIRST_FRAME = 0
 NOT_A_NAME = "A board's name is not its id: `socialpub admin list-boards` shows the ids."
 
 
-def _check_link(value: str) -> str | None:
-    try:
-        parts = urlsplit(value)
-    except ValueError:
-        parts = None
-    if parts is None or parts.scheme.lower() not in ("http", "https") or not parts.netloc or re.search(r"\s", value):
-        return "must be a whole http or https address, such as https://example.com/page"
-    return None
-
-
-def _check_colour(value: str) -> str | None:
-    return None if re.fullmatch(r"#[0-9A-Fa-f]{6}", value) else "must be a colour such as #6E7874"
-
-
 TABLE: options.Table = (
-    Option("boardId", OptionType.DIGITS, hint=NOT_A_NAME),
-    Option("boardSectionId", OptionType.DIGITS, hint="A section's name is not its id."),
-    Option("title", OptionType.TEXT, maximum=limits.TITLE_UNITS),
-    Option("link", OptionType.TEXT, maximum=limits.LINK_CHARACTERS, check=_check_link),
-    Option("dominantColor", OptionType.TEXT, check=_check_colour),
-    Option("coverImageKeyFrameTime", OptionType.INTEGER, hint="It is counted in whole seconds, not milliseconds."),
-    Option(COVER, OptionType.ARTIFACT),
-    Option("aiDisclosures", OptionType.CHOICES, values=("AI_MODIFIED", "SYNTHETIC_PERFORMER")),
+    Option(
+        "boardId",
+        OptionType.DIGITS,
+        "The board that the pin goes to, always needed. `socialpub admin list-boards` shows the ids.",
+        hint=NOT_A_NAME,
+    ),
+    Option(
+        "boardSectionId",
+        OptionType.DIGITS,
+        "A section of that board. Not given, the pin lies in none.",
+        hint="A section's name is not its id.",
+    ),
+    Option("title", OptionType.TEXT, "The pin's title.", maximum=limits.TITLE_UNITS),
+    Option("link", OptionType.LINK, "The page that a click on the pin opens.", maximum=limits.LINK_CHARACTERS),
+    Option(
+        "dominantColor", OptionType.COLOUR, "The colour that is shown until the picture has loaded, such as `#6E7874`."
+    ),
+    Option(
+        "coverImageKeyFrameTime",
+        OptionType.INTEGER,
+        f"Which frame of a video becomes its cover, in whole seconds from its beginning. Not together with `{COVER}`.",
+        default=FIRST_FRAME,
+        hint="It is counted in whole seconds, not milliseconds.",
+    ),
+    Option(
+        COVER,
+        OptionType.ARTIFACT,
+        "A picture as the cover of a video: the `artifactId` of a verified upload. Not together with "
+        "`coverImageKeyFrameTime`.",
+    ),
+    Option(
+        "aiDisclosures",
+        OptionType.CHOICES,
+        "What was made by AI: `AI_MODIFIED` says that the media was made or changed by it, `SYNTHETIC_PERFORMER` that "
+        "a person in it does not exist.",
+        values=("AI_MODIFIED", "SYNTHETIC_PERFORMER"),
+    ),
 )
 
 

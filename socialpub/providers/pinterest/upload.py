@@ -19,6 +19,7 @@ from socialpub.providers.outcomes import Again, Done, Outcome, Refused, Wait
 from socialpub.providers.pinterest import pictures
 from socialpub.providers.pinterest.client import call, id_of, refusal
 from socialpub.providers.pinterest.errors import REQUEST_ID, TABLE
+from socialpub.providers.pinterest.options import FIRST_FRAME
 from socialpub.providers.pinterest.plan import UPLOAD
 from socialpub.providers.responses import HttpResponse, json_object, text_at
 
@@ -141,7 +142,8 @@ def ready(job: Job) -> bool:
 def source(job: Job) -> dict[str, Any]:
     """The `media_source` of a video pin. The cover is the owner's own, or a frame that Pinterest takes itself, counted
     in seconds: the first one unless the owner chose another."""
-    cover = pictures.cover(job) or {"cover_image_key_frame_time": job.options.get("coverImageKeyFrameTime", 0)}
+    frame = job.options.get("coverImageKeyFrameTime", FIRST_FRAME)
+    cover = pictures.cover(job) or {"cover_image_key_frame_time": frame}
     return {"source_type": "video_id", "media_id": job.memo["video"]["id"], **cover}
 
 

@@ -10,7 +10,7 @@ from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Done, Outcome, Refused
 from socialpub.providers.responses import positive_int_at, text_at
 from socialpub.providers.tiktok.client import call
-from socialpub.providers.tiktok.options import INTERACTIONS
+from socialpub.providers.tiktok.options import INTERACTIONS, OFF_AT_FIRST
 
 
 def creator_info(job: Job, section: TikTokSection) -> Outcome:
@@ -44,4 +44,4 @@ def creator_info(job: Job, section: TikTokSection) -> Outcome:
 def disabled(job: Job, name: str) -> bool:
     """Whether `comment`, `duet` or `stitch` stays off: unless it was switched on, and where the creator's own settings
     say so. TikTok's guidelines want all of them off at first."""
-    return bool(job.options.get(INTERACTIONS[name], True)) or name in job.memo.get("creator", {}).get("off", ())
+    return bool(job.options.get(INTERACTIONS[name], OFF_AT_FIRST)) or name in job.memo.get("creator", {}).get("off", ())

@@ -15,23 +15,79 @@ DIRECT, DRAFT = "direct", "draft"
 PRIVATE = "SELF_ONLY"
 PRIVACY_LEVELS = ("PUBLIC_TO_EVERYONE", "MUTUAL_FOLLOW_FRIENDS", "FOLLOWER_OF_CREATOR", PRIVATE)
 
+FIRST_PHOTO = 0
+OFF_AT_FIRST = True
 INTERACTIONS = {"comment": "disableComment", "duet": "disableDuet", "stitch": "disableStitch"}
 """What others may do with a post, and the option that switches it off. Off unless the post or its profile says `false`:
 TikTok's guidelines want them off at first. Photos know comments only."""
 
 TABLE: options.Table = (
-    Option("mode", OptionType.CHOICE, values=(DIRECT, DRAFT)),
-    Option("privacyLevel", OptionType.CHOICE, values=PRIVACY_LEVELS),
-    Option("title", OptionType.TEXT, maximum=limits.PHOTO_TITLE_UNITS),
-    Option("disableComment", OptionType.BOOLEAN),
-    Option("disableDuet", OptionType.BOOLEAN),
-    Option("disableStitch", OptionType.BOOLEAN),
-    Option("videoCoverTimestampMs", OptionType.INTEGER, maximum=2**31 - 1, hint="It is counted in milliseconds."),
-    Option("photoCoverIndex", OptionType.INTEGER, maximum=limits.PHOTOS - 1, hint="The first photo is 0."),
-    Option("autoAddMusic", OptionType.BOOLEAN),
-    Option("brandContentToggle", OptionType.BOOLEAN),
-    Option("brandOrganicToggle", OptionType.BOOLEAN),
-    Option("isAigc", OptionType.BOOLEAN),
+    Option(
+        "mode",
+        OptionType.CHOICE,
+        f"`{DIRECT}` publishes the post; `{DRAFT}` puts it into the inbox of TikTok's app, to be finished there.",
+        default=DIRECT,
+        values=(DIRECT, DRAFT),
+    ),
+    Option(
+        "privacyLevel",
+        OptionType.CHOICE,
+        f"Who sees the post: `PUBLIC_TO_EVERYONE` everybody, `MUTUAL_FOLLOW_FRIENDS` those who follow each other, "
+        f"`FOLLOWER_OF_CREATOR` the followers, `{PRIVATE}` nobody else. Needed with mode `{DIRECT}`: nobody but the "
+        "owner chooses it. TikTok offers each account some of them.",
+        values=PRIVACY_LEVELS,
+    ),
+    Option(
+        "title",
+        OptionType.TEXT,
+        "The title of a post of photos; the post's body is its description.",
+        maximum=limits.PHOTO_TITLE_UNITS,
+    ),
+    Option(
+        "disableComment",
+        OptionType.BOOLEAN,
+        "Nobody may comment; `false` allows it.",
+        default=OFF_AT_FIRST,
+    ),
+    Option(
+        "disableDuet",
+        OptionType.BOOLEAN,
+        "Nobody may make a duet with the video; `false` allows it. Photos know none.",
+        default=OFF_AT_FIRST,
+    ),
+    Option(
+        "disableStitch",
+        OptionType.BOOLEAN,
+        "Nobody may stitch the video; `false` allows it. Photos know no stitching.",
+        default=OFF_AT_FIRST,
+    ),
+    Option(
+        "videoCoverTimestampMs",
+        OptionType.INTEGER,
+        "Which frame of a video becomes its cover, in milliseconds from its beginning. Not given, TikTok takes the "
+        "first.",
+        maximum=2**31 - 1,
+        hint="It is counted in milliseconds.",
+    ),
+    Option(
+        "photoCoverIndex",
+        OptionType.INTEGER,
+        "Which of the photos is the cover; the first is 0.",
+        default=FIRST_PHOTO,
+        maximum=limits.PHOTOS - 1,
+        hint="The first photo is 0.",
+    ),
+    Option("autoAddMusic", OptionType.BOOLEAN, "TikTok adds music to a post of photos.", default=False),
+    Option(
+        "brandContentToggle",
+        OptionType.BOOLEAN,
+        f"Marks the post as a paid partnership. TikTok does not allow it with `{PRIVATE}`.",
+        default=False,
+    ),
+    Option(
+        "brandOrganicToggle", OptionType.BOOLEAN, "Marks the post as promoting its owner's own business.", default=False
+    ),
+    Option("isAigc", OptionType.BOOLEAN, "Labels a video as made by AI.", default=False),
 )
 
 

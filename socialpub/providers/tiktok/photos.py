@@ -19,7 +19,7 @@ from socialpub.providers.responses import text_at
 from socialpub.providers.tiktok import limits, plan
 from socialpub.providers.tiktok.client import call
 from socialpub.providers.tiktok.creator import disabled
-from socialpub.providers.tiktok.options import is_draft
+from socialpub.providers.tiktok.options import FIRST_PHOTO, is_draft
 from socialpub.providers.tiktok.video import brands
 
 REFITS = 3
@@ -82,7 +82,7 @@ def request_body(job: Job, addresses: list[str]) -> dict[str, Any]:
         "post_info": info,
         "source_info": {
             "source": "PULL_FROM_URL",
-            "photo_cover_index": chosen.get("photoCoverIndex", 0),
+            "photo_cover_index": chosen.get("photoCoverIndex", FIRST_PHOTO),
             "photo_images": addresses,
         },
     }

@@ -13,27 +13,50 @@ EVERYONE = "everyone"
 ID_DIGITS = 19
 
 
-def _check_id(value: Any) -> str | None:
-    if len(value) > ID_DIGITS:
-        return f"must have at most {ID_DIGITS} digits and has {len(value)}"
-    return None
-
-
 FROM_THE_ADDRESS = "It is the number at the end of the post's address."
 FROM_ITS_ADDRESS = "It is the number at the end of the community's address."
 
 TABLE: options.Table = (
     Option(
-        "replySettings", OptionType.CHOICE, values=(EVERYONE, "following", "mentionedUsers", "subscribers", "verified")
+        "replySettings",
+        OptionType.CHOICE,
+        f"Who may reply: `{EVERYONE}`, `following` those whom the author follows, `mentionedUsers` those whom the post "
+        "mentions, `subscribers` those who pay the author, `verified` accounts that X has verified.",
+        default=EVERYONE,
+        values=(EVERYONE, "following", "mentionedUsers", "subscribers", "verified"),
     ),
-    Option("madeWithAi", OptionType.BOOLEAN),
-    Option("paidPartnership", OptionType.BOOLEAN),
+    Option("madeWithAi", OptionType.BOOLEAN, "Labels the media as made with AI.", default=False),
+    Option("paidPartnership", OptionType.BOOLEAN, "Labels the post as a paid partnership.", default=False),
     Option(
-        "inReplyToPostId", OptionType.DIGITS, aliases=("in_reply_to_tweet_id",), check=_check_id, hint=FROM_THE_ADDRESS
+        "inReplyToPostId",
+        OptionType.DIGITS,
+        f"The post that this one answers. {FROM_THE_ADDRESS}",
+        maximum=ID_DIGITS,
+        aliases=("in_reply_to_tweet_id",),
+        hint=FROM_THE_ADDRESS,
     ),
-    Option("quotePostId", OptionType.DIGITS, aliases=("quote_tweet_id",), check=_check_id, hint=FROM_THE_ADDRESS),
-    Option("communityId", OptionType.DIGITS, check=_check_id, hint=FROM_ITS_ADDRESS),
-    Option("shareWithFollowers", OptionType.BOOLEAN),
+    Option(
+        "quotePostId",
+        OptionType.DIGITS,
+        f"The post that this one quotes; not together with media. {FROM_THE_ADDRESS} X has taken quoting away from "
+        "self-serve apps (April 2026).",
+        maximum=ID_DIGITS,
+        aliases=("quote_tweet_id",),
+        hint=FROM_THE_ADDRESS,
+    ),
+    Option(
+        "communityId",
+        OptionType.DIGITS,
+        f"The community that the post goes to. {FROM_ITS_ADDRESS} X has closed Communities (May 2026).",
+        maximum=ID_DIGITS,
+        hint=FROM_ITS_ADDRESS,
+    ),
+    Option(
+        "shareWithFollowers",
+        OptionType.BOOLEAN,
+        "A post to a community is shown to the author's followers as well. X has closed Communities (May 2026).",
+        default=False,
+    ),
 )
 
 

@@ -1,7 +1,6 @@
 """What holds for every command: where output goes, how failures look, what is loaded."""
 
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -95,14 +94,3 @@ def test_a_sandbox_that_cannot_listen_says_so(terminal: Terminal) -> None:
     refused = terminal("sandbox", "--listen", "192.0.2.1:8100")
     assert refused.exit_code == 1
     assert "Hint:" in refused.stderr
-
-
-def test_the_units_start_commands_that_exist() -> None:
-    units = Path(__file__).parents[3] / "systemd"
-    started = {}
-    for unit in sorted(units.glob("*.service")):
-        match = re.search(r"^ExecStart=\S+/socialpub --config \S+ (\w+)$", unit.read_text(), re.MULTILINE)
-        assert match, unit.name
-        started[unit.name] = match[1]
-    assert started == {"socialpub-web.service": "web", "socialpub-worker.service": "worker"}
-    assert set(started.values()) <= set(main.commands)

@@ -1,60 +1,84 @@
 # One command each; every target sets up what it needs by itself.
 
+# bash, since a pipe must fail when its first half does.
+SHELL := bash
+.SHELLFLAGS := -e -o pipefail -c
+
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+INSTALL := $(BIN)/pip install --disable-pip-version-check --require-hashes
+# A line per package that is fetched, instead of pip's long account of each.
+BRIEFLY := | sed -unE 's/^Collecting ([^ ]+)==([^ ]+).*/  \1 \2/p; s/^Installing collected packages.*/  unpacking them/p'
 
-.PHONY: setup run test test-fast check bench chaos format lock clean
-
-setup: $(VENV)/.ready
-
+DEV_LOCK := tests/requirements.lock
 PINTEREST_LOCK := tests/sandbox/pinterest_sdk.lock
 
-# The stamp is newer than these files as long as the environment matches them.
-$(VENV)/.ready: requirements.lock $(PINTEREST_LOCK) pyproject.toml
+.PHONY: setup dev run test test-fast check bench chaos format lock clean
+
+# What running socialpub needs, and nothing else.
+setup: $(VENV)/.ready
+
+# The tools of tests and checks besides; `make test`, `make check` and the others see to it themselves.
+dev: $(VENV)/.dev-ready
+
+# A stamp is newer than these files as long as the environment matches them.
+$(VENV)/.ready: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "socialpub needs Python 3.11 or newer: make PYTHON=python3.12 setup")'
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@test -x $(BIN)/pip || { echo "Making an environment for socialpub's Python packages in $(VENV)"; $(PYTHON) -m venv $(VENV); } \
+		|| { rm -rf $(VENV); echo "Python's venv module is needed; on Debian and Ubuntu: sudo apt install python3-venv" >&2; exit 1; }
+	@echo "Installing what socialpub needs to run, as requirements.lock names it"
+	@$(INSTALL) -r requirements.lock $(BRIEFLY)
+	@echo "Installing socialpub itself, as it lies here"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+	@echo "Done. To see it at work: make run. The command is $(BIN)/socialpub"
+
+$(VENV)/.dev-ready: $(VENV)/.ready $(DEV_LOCK) $(PINTEREST_LOCK)
+	@echo "Installing the tools of tests and checks, as $(DEV_LOCK) names them"
+	@$(INSTALL) -r $(DEV_LOCK) $(BRIEFLY)
+	@echo "Installing Pinterest's own library, which only tests call, into $(VENV)/pinterest"
 	@rm -rf $(VENV)/pinterest
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --target $(VENV)/pinterest -r $(PINTEREST_LOCK)
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(INSTALL) --target $(VENV)/pinterest -r $(PINTEREST_LOCK) $(BRIEFLY)
 	@touch $@
 
 run: setup
 	$(BIN)/socialpub demo
 
 # Everything: within seven minutes on two idle cores.
-test: setup
+test: dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 # Without the real processes (e2e) and the grid of steps and faults: within 90 seconds.
-test-fast: setup
+test-fast: dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not e2e and not grid"
 
-check: setup
+check: dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: setup
+format: dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup
+bench: dev
 	$(BIN)/python -m tests.bench
 
 # Networks whose every behaviour is drawn: MINUTES of it; SEED and EPISODE repeat what was found.
 MINUTES ?= 10
 
-chaos: setup
+chaos: dev
 	$(BIN)/python -m tests.chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(EPISODE),--episode $(EPISODE))
 
 COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 	--no-emit-index-url --no-emit-find-links
 
-# Needs uv; writes the one file of locked requirements anew, and that of Pinterest's library, which only tests use.
+# Needs uv; writes the locked requirements anew: what running needs, what tests and checks need besides, and Pinterest's
+# library.
 lock:
-	$(COMPILE) --group dev pyproject.toml -o requirements.lock
+	$(COMPILE) --group build pyproject.toml -o requirements.lock
+	$(COMPILE) --group dev -c requirements.lock -o $(DEV_LOCK)
 	$(COMPILE) --group pinterest -o $(PINTEREST_LOCK)
 
 clean:

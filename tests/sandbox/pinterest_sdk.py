@@ -1,6 +1,6 @@
 """Pinterest's own Python library, in a process of its own.
 
-It demands a urllib3 of 2024, which nobody else shall get, so `make setup` puts it and what it needs beside our own
+It demands a urllib3 of 2024, which nobody else shall get, so `make test` puts it and what it needs beside our own
 environment. And its import goes through the whole parent of the working directory in search of a `config.json`, so
 that directory is an empty one.
 """
@@ -28,7 +28,7 @@ class PinterestRefusal(Exception):
 class PinterestSdk:
     def __init__(self, folder: Path, url: str, **settings: str) -> None:
         """`folder`: an empty one; `url`: of the API; `settings`: the library's own, without `PINTEREST_`."""
-        assert LIBRARY.is_dir(), "Pinterest's library is missing: run `make setup`"
+        assert LIBRARY.is_dir(), "Pinterest's library is missing: run `make dev`"
         inner = folder / "inner"
         inner.mkdir()
         environment = {f"PINTEREST_{name.upper()}": value for name, value in {**settings, "api_uri": url}.items()}

@@ -34,7 +34,7 @@ class DemoVideo:
             raise CommandError(f"The video was not made within {TIMEOUT_SECONDS} seconds.", "Try again.") from None
         if self._encoder.returncode != 0:
             last = output.decode(errors="replace").strip().rpartition("\n")[2]
-            raise CommandError(f"The video could not be made: {last}", "Install PyAV: make setup")
+            raise CommandError(f"The video could not be made: {last}", "Install PyAV: pip install av")
         return self.path.read_bytes()
 
     def cancel(self) -> None:

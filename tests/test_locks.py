@@ -1,0 +1,52 @@
+"""The locked requirements: who only runs socialpub installs nothing else, and both files mean the same versions."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def pins(file: str) -> dict[str, str]:
+    return dict(re.findall(r"^([a-z0-9._-]+)==([^ ;]+)", (ROOT / file).read_text(), re.MULTILINE))
+
+
+def names(requirements: list[object]) -> set[str]:
+    found = (re.match(r"[A-Za-z0-9._-]+", one) for one in requirements if isinstance(one, str))
+    return {match[0].lower() for match in found if match}
+
+
+RUNNING, DEVELOPING = pins("requirements.lock"), pins("tests/requirements.lock")
+
+
+def test_running_needs_no_tool_of_tests_and_checks() -> None:
+    tools = names(PROJECT["dependency-groups"]["dev"])
+    assert len(tools) > 5
+    assert not tools & set(RUNNING)
+    assert tools <= set(DEVELOPING)
+
+
+def test_every_dependency_is_locked() -> None:
+    needed = names(PROJECT["project"]["dependencies"]) | names(PROJECT["dependency-groups"]["build"])
+    assert needed <= set(RUNNING)
+
+
+def test_what_both_files_name_has_one_version() -> None:
+    shared = set(RUNNING) & set(DEVELOPING)
+    assert {name: RUNNING[name] for name in shared} == {name: DEVELOPING[name] for name in shared}
+
+
+@pytest.mark.parametrize("file", ["requirements.lock", "tests/requirements.lock", "tests/sandbox/pinterest_sdk.lock"])
+def test_every_locked_package_has_a_hash(file: str) -> None:
+    blocks = re.split(r"^(?=[a-z0-9._-]+==)", (ROOT / file).read_text(), flags=re.MULTILINE)[1:]
+    assert [block.split(" ")[0] for block in blocks if "--hash=sha256:" not in block] == []
+
+
+@pytest.mark.parametrize("target", ["test", "test-fast", "check", "format", "bench", "chaos"])
+def test_what_needs_the_tools_installs_them_by_itself(target: str) -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    assert f"\n{target}: dev\n" in makefile
+    assert "\nrun: setup\n" in makefile

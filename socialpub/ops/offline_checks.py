@@ -101,7 +101,7 @@ def _check_libmagic() -> Finding:
     try:
         inspect.detect_type(Path(__file__))
     except Exception as error:
-        return problem("libmagic", f"File types cannot be recognised: {error}.", "Install socialpub again, with all it needs.")
+        return problem("libmagic", f"File types cannot be recognised: {error}.", "Install socialpub again, whole.")
     return ok("libmagic", "File types are recognised.")
 
 

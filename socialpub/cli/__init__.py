@@ -1,11 +1,13 @@
 """The command line: results on stdout, everything else on stderr, and every failure says what to do next."""
 
+import sys
 from pathlib import Path
 
 import click
 
 from socialpub.cli.context import CommandContext
 from socialpub.cli.group import LazyGroup
+from socialpub.cli.output import print_traceback
 
 COMMANDS = {
     "init": ("socialpub.cli.init:init", "Write a configuration, a data folder and secret.key."),
@@ -36,4 +38,5 @@ COMMANDS = {
 @click.pass_context
 def main(ctx: click.Context, config: Path | None) -> None:
     """Publish to X, TikTok and Pinterest through one HTTP API, from a machine of your own."""
+    sys.excepthook = print_traceback
     ctx.ensure_object(CommandContext).config = config

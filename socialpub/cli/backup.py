@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from socialpub.cli.context import CommandContext, pass_command_context
-from socialpub.cli.output import format_time, print_note, spinner
+from socialpub.cli.output import format_time, print_line, print_note, spinner
 from socialpub.ops import backup, backup_verification, restore
 from socialpub.ops.backup import BackupSummary
 
@@ -20,7 +20,7 @@ def write_backup(context: CommandContext, file: Path, with_secret: bool) -> None
     """Write a consistent copy of database and media to FILE, while the appliance runs."""
     with context.open() as rt, spinner("Copying"):
         summary = backup.write(rt, file, with_secret=with_secret)
-    click.echo(str(file))
+    print_line(str(file))
     _describe(summary)
     if not with_secret:
         print_note("It does not contain secret.key. Keep that elsewhere: without it the stored tokens cannot be read.")
@@ -32,7 +32,7 @@ def verify_backup(file: Path) -> None:
     """Read a copy to its end, and check that every byte is as it was written and that the database is sound."""
     with spinner("Reading"):
         summary = backup_verification.verify(file)
-    click.echo(f"{file} is whole.")
+    print_line(f"{file} is whole.")
     _describe(summary)
 
 
@@ -47,7 +47,7 @@ def restore_backup(context: CommandContext, file: Path) -> None:
     settings = context.settings()
     with spinner("Restoring"):
         summary = restore.restore(file, settings, context.clock())
-    click.echo(str(settings.data_dir))
+    print_line(str(settings.data_dir))
     _describe(summary)
     print_note("Restored, and paused: the API can be used, and nothing is published.")
     print_note("1. Stop the original for good.")

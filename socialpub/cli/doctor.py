@@ -7,7 +7,7 @@ import click
 
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.errors import as_command_error
-from socialpub.cli.output import print_json, print_note
+from socialpub.cli.output import print_json, print_line, print_note, print_styled
 from socialpub.core.errors import OperatorError
 from socialpub.ops import doctor
 from socialpub.ops.finding import Finding, Level, problem
@@ -58,6 +58,6 @@ def _examine(context: CommandContext) -> list[Finding]:
 
 def _show(finding: Finding) -> None:
     mark, color = MARKS[finding.level]
-    click.echo(click.style(mark, fg=color) + f" {finding.subject}: {finding.message}")
+    print_styled((mark, color), f" {finding.subject}: {finding.message}")
     if finding.remedy:
-        click.echo(f"    {finding.remedy}")
+        print_line(f"    {finding.remedy}")

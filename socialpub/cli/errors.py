@@ -5,6 +5,7 @@ from typing import IO, Any
 
 import click
 
+from socialpub.cli.output import error_text, print_error
 from socialpub.core.errors import OperatorError, SocialpubError
 
 
@@ -16,14 +17,21 @@ class CommandError(click.ClickException):
         self.hint = hint
 
     def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(f"Error: {self.message}", err=file is None, file=file)
-        if self.hint:
-            click.echo(f"Hint: {self.hint}", err=file is None, file=file)
+        print_error(self.message, self.hint, file)
+
+
+class WrongUsage(click.UsageError):
+    """What click says about arguments, which it repeats."""
+
+    def __init__(self, error: click.UsageError) -> None:
+        super().__init__(error_text(error.format_message().replace("\t", "  ")), error.ctx)
 
 
 def as_command_error(error: Exception) -> CommandError | None:
     """What to show for an error that a lower room raised; None for a mistake of ours, whose traceback is wanted."""
     match error:
+        case click.FileError():
+            return CommandError(error.format_message())
         case OperatorError():
             return CommandError(error.message, error.hint)
         case SocialpubError():

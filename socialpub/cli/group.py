@@ -1,12 +1,24 @@
 """A group of commands, each imported when it is used: `--help` is quick, and a worker never loads the web server."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
 import click
 
-from socialpub.cli.errors import as_command_error
+from socialpub.cli.errors import CommandError, WrongUsage, as_command_error
+
+
+@contextmanager
+def _safe_usage() -> Iterator[None]:
+    """Wrong arguments are repeated so that they can be shown; the help, which is ours, stays as it is."""
+    try:
+        yield
+    except (WrongUsage, click.exceptions.NoArgsIsHelpError):
+        raise
+    except click.UsageError as error:
+        raise WrongUsage(error) from error
 
 
 class LazyGroup(click.Group):
@@ -18,10 +30,17 @@ class LazyGroup(click.Group):
         super().__init__(commands=placeholders, **kwargs)
         self._places = {name: place for name, (place, _) in places.items()}
 
+    def make_context(self, *arguments: Any, **more: Any) -> click.Context:
+        with _safe_usage():
+            return super().make_context(*arguments, **more)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. What the lower rooms raise becomes a message and exit code 1."""
         try:
-            return super().invoke(ctx)
+            with _safe_usage():
+                return super().invoke(ctx)
+        except (click.UsageError, CommandError):
+            raise
         except Exception as error:
             failure = as_command_error(error)
             if failure is None:

@@ -1,23 +1,62 @@
-"""What a person at the terminal sees: results and tables on stdout, notes on stderr."""
+"""What a person at the terminal sees: results and tables on stdout, notes and errors on stderr.
+
+Everything that a command shows goes through here. Much of it was written by callers, networks and files: what would
+steer the terminal is spelled out, and nothing in it is markup.
+"""
 
 import json
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any
 
 import click
+
+from socialpub.core.redaction import redact
+from socialpub.core.visible_text import visible, visible_json
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 FILE_WIDTH = 500
 """Columns of a table that goes into a file or a pipe: nothing is wrapped or cut there."""
 
-
-def print_note(text: str) -> None:
-    """Something the person should know; never a result."""
-    click.echo(text, err=True)
+Part = str | tuple[str, str]
+"""A text, or a text and rich's name of its style."""
 
 
-def print_json(value: Any) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+def print_line(text: str = "") -> None:
+    """One line of a result."""
+    click.echo(visible(text))
+
+
+def print_note(text: str = "") -> None:
+    """One line that the person should know; never a result."""
+    click.echo(visible(text), err=True)
+
+
+def print_error(message: str, hint: str | None = None, file: IO[Any] | None = None) -> None:
+    """What failed, and what to do about it."""
+    for label, text in (("Error", message), ("Hint", hint)):
+        if text:
+            click.echo(f"{label}: {error_text(text)}", file=file, err=file is None)
+
+
+def error_text(message: str) -> str:
+    """A message of perhaps several lines. No line after the first looks like one of ours, whoever wrote it."""
+    first, *more = visible(message, keep="\n").split("\n")
+    return "\n".join([first, *(line if line.startswith(("- ", " ")) else f"  {line}" for line in more)])
+
+
+def print_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Where a mistake of ours was met, as Python prints it."""
+    lines = "".join(traceback.format_exception(kind, error, trace))
+    click.echo(visible(redact(lines), keep="\n"), err=True, nl=False)
+
+
+def print_json(value: Any, indent: int | None = 2) -> None:
+    click.echo(visible_json(json.dumps(value, ensure_ascii=False, indent=indent)))
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str | None]], empty: str) -> None:
@@ -29,18 +68,23 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str | None]], em
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for column in columns:
         table.add_column(column, overflow="fold", no_wrap=column in ("ID", "Time"))
     for row in rows:
-        # Text, not markup: a name may hold brackets.
-        table.add_row(*(Text(cell or "") for cell in row))
+        table.add_row(*(_text(cell or "") for cell in row))
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=FILE_WIDTH, soft_wrap=True)
     console.print(table)
+
+
+def print_styled(*parts: Part, file: IO[str] | None = None) -> None:
+    """One line of a result with colors, where the terminal has them; never broken by us."""
+    from rich.console import Console
+
+    Console(highlight=False, file=file).print(_text(*parts), soft_wrap=True)
 
 
 @contextmanager
@@ -48,10 +92,18 @@ def spinner(text: str) -> Iterator[None]:
     """Shows on a terminal that something takes a while."""
     from rich.console import Console
 
-    with Console(stderr=True).status(text):
+    with Console(stderr=True).status(_text(text)):
         yield
 
 
 def format_time(stamp: str | None) -> str:
     """A stamp as people read it: `2026-11-21 11:30:00 UTC`."""
     return "" if stamp is None else f"{stamp[:10]} {stamp[11:19]} UTC"
+
+
+def _text(*parts: Part) -> "Text":
+    from rich.text import Text
+
+    # Text, not markup: a name may hold brackets.
+    styled = [(part, "") if isinstance(part, str) else part for part in parts]
+    return Text.assemble(*((visible(text), style) for text, style in styled))

@@ -10,7 +10,7 @@ import click
 
 from socialpub.cli.child_process import end_with_parent, end_with_parent_option
 from socialpub.cli.errors import CommandError
-from socialpub.cli.output import print_note
+from socialpub.cli.output import print_line, print_note
 from socialpub.sandbox import World, server
 
 
@@ -43,7 +43,7 @@ def sandbox(listen: str, journal: Path | None, stop_seconds: float | None) -> No
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     bound = sock.getsockname()[1]
     url = f"http://{'[' + host + ']' if ':' in host else host}:{bound}"
-    click.echo(f"{url}/")
+    print_line(f"{url}/")
     _explain(url)
     with suppress(KeyboardInterrupt):
         world = World(journal=journal)
@@ -56,8 +56,12 @@ def _explain(url: str) -> None:
     print_note("The sandbox stands in for X, TikTok and Pinterest. Published posts are shown at:")
     for name in ("x", "tiktok", "pinterest"):
         print_note(f"  {url}/{name}/feed")
-    print_note("\nTo have socialpub use it, put these lines into config.toml and start socialpub:\n")
-    print_note(provider_lines(url))
+    print_note()
+    print_note("To have socialpub use it, put these lines into config.toml and start socialpub:")
+    print_note()
+    for line in provider_lines(url).splitlines():
+        print_note(line)
+    print_note()
     print_note("Then connect accounts on its consent pages, as on the real ones:  socialpub admin connect-profile x")
     print_note("TikTok fetches photos only from verified addresses. To have it take every address for verified:")
     print_note(f"  curl -d '{{\"all_urls_verified\": true}}' {url}/_control/tiktok/settings")

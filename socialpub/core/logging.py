@@ -17,6 +17,7 @@ from typing import Any, Literal, TextIO
 from socialpub.core import clock
 from socialpub.core.redaction import MASK, is_secret_name, redact
 from socialpub.core.settings.sections import LoggingSection
+from socialpub.core.visible_text import visible
 
 LOGGER = "socialpub"
 MAX_TEXT = 16_384
@@ -170,7 +171,7 @@ class _JsonFormatter(_Formatter):
 
 class _HumanFormatter(_Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        line = f"{_time(record)} {record.levelname:<7} {_one_line(self.text(record))}"
+        line = f"{_time(record)} {record.levelname:<7} {visible(self.text(record))}"
         for name, value in self.fields(record).items():
             if type(value) in (str, int):
                 shown = str(value)
@@ -178,20 +179,15 @@ class _HumanFormatter(_Formatter):
                 shown = json.dumps(value, ensure_ascii=False)
             if isinstance(value, str) and (not value or any(char in value for char in ' "=')):
                 shown = json.dumps(value, ensure_ascii=False)
-            line += f" {_one_line(name)}={_one_line(shown)}"
+            line += f" {visible(name)}={visible(shown)}"
         trace = self.trace(record)
         if trace is not None:
-            line += "\n  " + trace.rstrip().replace("\n", "\n  ")
+            line += "\n  " + visible(trace.rstrip(), keep="\n").replace("\n", "\n  ")
         return line
 
 
 def _time(record: logging.LogRecord) -> str:
     return clock.stamp(datetime.fromtimestamp(record.created, UTC))
-
-
-def _one_line(text: str) -> str:
-    # Whoever chooses a name or a text must not be able to write a line of their own.
-    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def _clean_text(text: str) -> str:

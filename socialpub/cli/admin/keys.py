@@ -8,7 +8,7 @@ import click
 from socialpub.accounts import api_keys
 from socialpub.cli.admin.arguments import DURATION, ID
 from socialpub.cli.context import CommandContext, pass_command_context
-from socialpub.cli.output import format_time, print_json, print_note, print_table
+from socialpub.cli.output import format_time, print_json, print_line, print_note, print_table
 
 
 @click.command()
@@ -30,7 +30,7 @@ def create_key(
     with context.open() as rt:
         expires_at = rt.now() + expires_in if expires_in else None
         key = rt.write(api_keys.create, name, scope, providers, profiles, expires_at)
-    click.echo(key)
+    print_line(key)
     may = "read and write" if scope == "write" else "only read"
     limits = [*(f"profiles of {provider}" for provider in providers), *(f"profile {id}" for id in profiles)]
     within = f", within {', '.join(limits)}" if limits else ""

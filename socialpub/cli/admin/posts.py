@@ -8,7 +8,7 @@ import click
 from socialpub.cli.admin.arguments import ID
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.errors import CommandError
-from socialpub.cli.output import format_time, print_json, print_note, print_table
+from socialpub.cli.output import format_time, print_json, print_line, print_note, print_table
 from socialpub.db import delivery_rows, json_views
 from socialpub.db.models import Delivery, State
 from socialpub.publishing import deliveries, posts
@@ -46,7 +46,7 @@ def stop_post(context: CommandContext, post_id: str) -> None:
         states = rt.write(posts.stop, post_id)
         after = _find(rt, post_id)
     for delivery, state in zip(after["deliveries"], states.values(), strict=True):
-        click.echo(f"{delivery['provider']} {delivery['profileName']}: {delivery['status']}")
+        print_line(f"{delivery['provider']} {delivery['profileName']}: {delivery['status']}")
         if not State(state).final:
             print_note("  It is past its commit: its outcome is still found out, and it is not sent again.")
     if before in ("settled", "canceled"):
@@ -69,32 +69,33 @@ def _steps(delivery: Delivery) -> list[dict[str, Any]]:
 
 
 def _show_head(post: dict[str, Any]) -> None:
-    click.echo(f"Post {post['id']}: {post['status']}")
+    print_line(f"Post {post['id']}: {post['status']}")
     for label, key in (("accepted", "createdAt"), ("scheduled", "scheduledAt"), ("canceled", "canceledAt")):
         if key in post:
-            click.echo(f"  {label:<10}{format_time(post[key])}")
-    for line in post.get("body", "").splitlines():
-        click.echo(f"  | {line}")
+            print_line(f"  {label:<10}{format_time(post[key])}")
+    for line in post["body"].split("\n") if "body" in post else ():
+        print_line(f"  | {line}")
     for media in post["media"]:
         alt = f", “{media['alt']}”" if "alt" in media else ""
-        click.echo(f"  + {media.get('contentType', 'media')} {media['artifactId']}{alt}")
+        print_line(f"  + {media.get('contentType', 'media')} {media['artifactId']}{alt}")
 
 
 def _show_delivery(delivery: Delivery, shown: dict[str, Any], attempts: list[dict[str, Any]]) -> None:
-    click.echo(f"\n{SIGNS[shown['status']]} {shown['provider']} “{shown['profileName']}”: {shown['status']}")
+    print_line()
+    print_line(f"{SIGNS[shown['status']]} {shown['provider']} “{shown['profileName']}”: {shown['status']}")
     for key in ("url", "providerPostId", "errorMessage"):
         if key in shown:
-            click.echo(f"  {shown[key]}")
+            print_line(f"  {shown[key]}")
     if shown["providerOptions"]:
-        click.echo(f"  options {json.dumps(shown['providerOptions'], ensure_ascii=False)}")
+        print_line(f"  options {json.dumps(shown['providerOptions'], ensure_ascii=False)}")
     steps, is_pending = _steps(delivery), shown["status"] == "pending"
     if not steps:
-        click.echo(f"  no plan yet; it starts at {format_time(delivery.run_at)}" if is_pending else "")
+        print_line(f"  no plan yet; it starts at {format_time(delivery.run_at)}" if is_pending else "")
     for index, step in enumerate(steps):
         is_next = is_pending and index == delivery.step
         mark = "✓" if step["done"] else "▸" if is_next else "·"
         note = "  (makes it public)" if step["kind"] == "commit" else ""
-        click.echo(f"  {mark} {step['step']}{note}")
+        print_line(f"  {mark} {step['step']}{note}")
     if attempts:
         print_table(
             ("Time", "Step", "Outcome", "Code", "Request id", "Message"), [_attempt_row(one) for one in attempts], ""

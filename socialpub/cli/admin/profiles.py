@@ -8,7 +8,7 @@ import click
 from socialpub.accounts import connect, credentials, idle_tokens, profile_options, profiles
 from socialpub.cli.admin.arguments import ID, known_provider
 from socialpub.cli.context import CommandContext, pass_command_context
-from socialpub.cli.output import format_time, print_json, print_note, print_table, spinner
+from socialpub.cli.output import format_time, print_json, print_line, print_note, print_table, spinner
 from socialpub.db.transaction import Row
 from socialpub.runtime import Runtime
 
@@ -38,7 +38,7 @@ def import_profile(context: CommandContext, provider_name: str, name: str | None
 
 def print_connected(rt: Runtime, outcome: profiles.Connected) -> None:
     """The profile's id, and which account it is."""
-    click.echo(outcome.profile_id)
+    print_line(outcome.profile_id)
     profile = profiles.find(rt.reader, outcome.profile_id)
     assert profile is not None
     account = f"@{profile.username}" if profile.username else profile.account_id
@@ -111,7 +111,7 @@ def set_options(context: CommandContext, profile_id: str, pairs: tuple[str, ...]
     given = profile_options.read_pairs(pairs)
     with context.open() as rt:
         stored = rt.write(profile_options.set_options, profile_id, given)
-    click.echo(json.dumps(stored, ensure_ascii=False))
+    print_json(stored, indent=None)
 
 
 _SHAPE = (

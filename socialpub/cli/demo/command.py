@@ -8,8 +8,6 @@ from pathlib import Path
 
 import click
 import httpx2
-from rich.console import Console
-from rich.text import Text
 
 from socialpub.cli.demo import walkthrough
 from socialpub.cli.demo.api_client import LABELS, ApiClient
@@ -18,7 +16,7 @@ from socialpub.cli.demo.transcript import Transcript
 from socialpub.cli.demo.video import DemoVideo
 from socialpub.cli.demo.walkthrough import Posts
 from socialpub.cli.errors import CommandError
-from socialpub.cli.output import spinner
+from socialpub.cli.output import print_line, print_styled, spinner
 
 POLL_SECONDS = 1.0
 
@@ -38,7 +36,6 @@ def demo(once: bool, folder: Path | None) -> None:
         del os.environ[name]
     # SIGTERM tidies up as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    console = Console(highlight=False)
     processes = DemoProcesses(folder or _usual_folder())
     try:
         with ExitStack() as ending:
@@ -46,17 +43,17 @@ def demo(once: bool, folder: Path | None) -> None:
             ending.callback(video.cancel)
             with spinner("Starting the appliance and the sandbox"):
                 ending.enter_context(processes)
-            console.print(Text.assemble(("socialpub", "bold"), f" runs at {processes.url}"))
-            console.print(f"The sandbox at {processes.sandbox_url} stands in for X, TikTok and Pinterest;")
-            console.print("nothing leaves this machine.")
-            transcript = Transcript(console)
+            print_styled(("socialpub", "bold"), f" runs at {processes.url}")
+            print_line(f"The sandbox at {processes.sandbox_url} stands in for X, TikTok and Pinterest;")
+            print_line("nothing leaves this machine.")
+            transcript = Transcript()
             client = ApiClient(processes.url, processes.addresses, transcript)
             ending.callback(client.close)
             posts = walkthrough.run(processes, client, transcript, video)
-            _show_addresses(processes, console, posts)
+            _show_addresses(processes, posts)
             require_success(processes, posts)
             if not once:
-                _stay(processes, console)
+                _stay(processes)
     except httpx2.TransportError as error:
         raise CommandError(
             f"The appliance or the sandbox stopped answering: {error}", f"The logs are in {processes.folder}."
@@ -71,22 +68,21 @@ def _usual_folder() -> Path:
     return (Path(cache) if cache else Path.home() / ".cache") / "socialpub-demo"
 
 
-def _show_addresses(processes: DemoProcesses, console: Console, posts: Posts) -> None:
+def _show_addresses(processes: DemoProcesses, posts: Posts) -> None:
     rows = [
         *((f"{label} as a reader sees it", f"{processes.sandbox_url}/{name}/feed") for name, label in LABELS.items()),
         ("The API’s reference", f"{processes.url}/api/v1/openapi-docs"),
         ("Is it healthy?", f"{processes.url}/readyz"),
     ]
-    console.print()
-    console.print(Text("Have a look", style="bold"))
+    print_line()
+    print_styled(("Have a look", "bold"))
     for label, value in rows:
-        console.print(Text.assemble(f"   {label:<30}", (value, "cyan")), soft_wrap=True)
-    console.print()
-    console.print(Text("How they were published, call by call", style="bold"))
-    console.print(Text(f"   {walkthrough.use_config(processes.config)}", style="dim"), soft_wrap=True)
+        print_styled(f"   {label:<30}", (value, "cyan"))
+    print_line()
+    print_styled(("How they were published, call by call", "bold"))
+    print_styled((f"   {walkthrough.use_config(processes.config)}", "dim"))
     for kind, post in posts.items():
-        line = f"   socialpub admin show-post {post['id']}   # the {kind}"
-        console.print(Text(line, style="dim"), soft_wrap=True)
+        print_styled((f"   socialpub admin show-post {post['id']}   # the {kind}", "dim"))
 
 
 def require_success(processes: DemoProcesses, posts: Posts) -> None:
@@ -104,9 +100,10 @@ def require_success(processes: DemoProcesses, posts: Posts) -> None:
         )
 
 
-def _stay(processes: DemoProcesses, console: Console) -> None:
+def _stay(processes: DemoProcesses) -> None:
     """Until Ctrl-C."""
-    console.print("\nEverything keeps running until you press Ctrl-C.")
+    print_line()
+    print_line("Everything keeps running until you press Ctrl-C.")
     pause = threading.Event()
     while (name := processes.exited()) is None:
         pause.wait(POLL_SECONDS)

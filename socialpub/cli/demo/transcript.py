@@ -3,10 +3,9 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import IO, Any
 
-from rich.console import Console
-from rich.text import Text
+from socialpub.cli.output import Part, print_styled
 
 MARGIN = "   "
 LINE_WIDTH = 93
@@ -14,28 +13,30 @@ LINE_WIDTH = 93
 
 
 class Transcript:
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, file: IO[str] | None = None) -> None:
+        """`file`: None is stdout."""
+        self._file = file
         self._number = 0
         self._hides_commands = False
 
     def step(self, title: str) -> None:
         """A numbered heading."""
         self._number += 1
-        self._console.print()
-        self._console.print(Text.assemble((f"{self._number}", "bold cyan"), "  ", (title, "bold")))
+        self._print()
+        self._print((f"{self._number}", "bold cyan"), "  ", (title, "bold"))
 
     def command(self, line: str) -> None:
         if self._hides_commands:
             return
-        self._console.print(Text(MARGIN + line.replace("\n", f"\n{MARGIN}"), style="dim"), soft_wrap=True)
+        for one in line.split("\n"):
+            self._print((MARGIN + one, "dim"))
 
     def note(self, text: str) -> None:
-        self._console.print(Text(MARGIN + text), soft_wrap=True)
+        self._print(MARGIN + text)
 
     def result(self, text: str, good: bool = True) -> None:
         sign = ("✓ ", "green") if good else ("✗ ", "red")
-        self._console.print(Text.assemble(MARGIN, sign, text), soft_wrap=True)
+        self._print(MARGIN, sign, text)
 
     @contextmanager
     def hiding_commands(self) -> Iterator[None]:
@@ -45,6 +46,9 @@ class Transcript:
             yield
         finally:
             self._hides_commands = False
+
+    def _print(self, *parts: Part) -> None:
+        print_styled(*parts, file=self._file)
 
 
 def format_json(value: Any, before: int = 0, depth: int = 2) -> str:

@@ -65,7 +65,7 @@ def consent_url(terminal: Terminal, rt: Runtime, monkeypatch: pytest.MonkeyPatch
     shown: list[str] = []
     print_note = connecting.print_note
 
-    def read_note(text: str) -> None:
+    def read_note(text: str = "") -> None:
         shown.extend(re.findall(r"http://sandbox\.test/\S+", text))
         print_note(text)
 

@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from rich.console import Console
 from starlette.testclient import TestClient
 
 from socialpub.accounts import connect
@@ -125,7 +124,7 @@ def test_commands_are_shown_in_lines_that_fit_and_stay_what_they_are() -> None:
 
 def test_addresses_of_posts_lead_to_the_sandbox(tmp_path: Path) -> None:
     processes = DemoProcesses(tmp_path / "demo")
-    client = ApiClient(processes.url, processes.addresses, Transcript(Console(file=io.StringIO())))
+    client = ApiClient(processes.url, processes.addresses, Transcript(io.StringIO()))
     here = client._on_the_sandbox
     assert here("https://x.com/demo/status/1") == f"{processes.sandbox_url}/x/demo/status/1"
     assert here("https://www.pinterest.com/pin/1/") == f"{processes.sandbox_url}/pinterest/pin/1/"

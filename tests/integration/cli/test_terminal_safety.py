@@ -157,7 +157,7 @@ def spoken(tree: ast.AST) -> Iterator[str]:
             called = node.func
             name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
             whose = ast.unparse(called.value) if isinstance(called, ast.Attribute) else ""
-            if name in SPEAKS and whose in ("", "click", "console") or whose in ("sys.stdout", "sys.stderr"):
+            if (name in SPEAKS and whose in ("", "click", "console")) or whose in ("sys.stdout", "sys.stderr"):
                 yield ast.unparse(called)
 
 

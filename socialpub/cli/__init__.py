@@ -11,6 +11,7 @@ from socialpub.cli.output import print_traceback
 
 COMMANDS = {
     "init": ("socialpub.cli.init:init", "Write a configuration, a data folder and secret.key."),
+    "config": ("socialpub.cli.config:show_config", "Show which configuration is used, or an example of every key."),
     "serve": ("socialpub.cli.serve:serve", "Run the appliance: web and worker together."),
     "demo": ("socialpub.cli.demo.command:demo", "See everything at work, without any account."),
     "doctor": ("socialpub.cli.doctor:run_doctor", "Check everything, and say what to do about each finding."),

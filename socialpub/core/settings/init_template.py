@@ -15,7 +15,7 @@ from socialpub.core.errors import OperatorError
 KEY_BYTES = 32
 
 CONFIG = """\
-# socialpub's configuration. Every key, its default and what it is for: config.example.toml
+# socialpub's configuration. Every key, its default and what it is for: socialpub config --example
 # Each can also be set in the environment, such as SOCIALPUB_BASE_URL or SOCIALPUB_PROVIDERS__X__CLIENT_ID.
 
 base_url = "http://127.0.0.1:8000"     # as callers, browsers and the networks reach this machine

@@ -163,7 +163,7 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> S
     if mistakes:
         raise SettingsError(
             list_mistakes(f"The configuration {file} has", mistakes),
-            "Correct this and start again; config.example.toml explains every key.",
+            "Correct this and start again. `socialpub config --example` explains every key.",
         )
     settings._file = file
     return settings

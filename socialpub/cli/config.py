@@ -1,0 +1,47 @@
+"""`socialpub config`: which configuration counts here, and the files that come with socialpub to begin from."""
+
+import re
+import shutil
+import sys
+from importlib import resources
+from pathlib import Path
+
+import click
+
+from socialpub.cli.context import CommandContext, pass_command_context
+from socialpub.cli.output import print_note
+
+EXAMPLES = resources.files("socialpub.cli") / "examples"
+"""In a checkout these are links to the files that lie at its top."""
+
+
+@click.command("config")
+@click.option("--example", is_flag=True, help="Print config.example.toml: every key with its default.")
+@click.option("--unit", type=click.Choice(["web", "worker"]), help="Print the systemd unit of this service.")
+@pass_command_context
+def show_config(context: CommandContext, example: bool, unit: str | None) -> None:
+    """Check the configuration and print the file that is used; or print an example to begin from."""
+    if example:
+        click.echo(_read("config.example.toml"), nl=False)
+    elif unit:
+        click.echo(_for_this_installation(_read(f"socialpub-{unit}.service")), nl=False)
+    else:
+        click.echo(str(context.settings().config_file))
+
+
+def _read(name: str) -> str:
+    return (EXAMPLES / name).read_text("utf-8")
+
+
+def _for_this_installation(unit: str) -> str:
+    """The unit with this very program in place of the one in /opt/socialpub."""
+    beside = Path(sys.executable).with_name("socialpub")
+    program = str(beside) if beside.exists() else shutil.which("socialpub")
+    if program is None:
+        return unit
+    if program.startswith(("/home/", "/root/")):
+        print_note(
+            f"The service may not enter home folders, where {program} lies. Install socialpub elsewhere, such as"
+        )
+        print_note("in /opt: sudo pipx install --global PATH")
+    return re.sub(r"(?<=^ExecStart=)\S+", program, unit, flags=re.MULTILINE)

@@ -1,0 +1,61 @@
+"""`config`: which file counts, and what comes with socialpub to begin from."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from socialpub.cli import config as config_command
+from socialpub.cli import main
+from tests.integration.cli.conftest import Terminal
+
+ROOT = Path(__file__).parents[3]
+
+
+def run(*arguments: str) -> str:
+    done = CliRunner().invoke(main, ["config", *arguments])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_the_example_is_the_file_at_the_top_of_the_checkout() -> None:
+    shown = run("--example")
+    assert shown == (ROOT / "config.example.toml").read_text()
+    assert tomllib.loads(shown)["base_url"]
+
+
+@pytest.mark.parametrize("role", ["web", "worker"])
+def test_a_unit_starts_the_program_that_printed_it(role: str) -> None:
+    shown, there = run("--unit", role), (ROOT / "systemd" / f"socialpub-{role}.service").read_text()
+    (program,) = re.findall(r"^ExecStart=(\S+)", shown, re.MULTILINE)
+    assert program == str(Path(sys.executable).with_name("socialpub"))
+    assert shown == there.replace("/opt/socialpub/.venv/bin/socialpub", program)
+
+
+def test_a_program_in_a_home_folder_is_no_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config_command.sys, "executable", "/nowhere/python")
+    monkeypatch.setattr(config_command.shutil, "which", lambda _: "/home/ada/.local/bin/socialpub")
+    done = CliRunner().invoke(main, ["config", "--unit", "web"])
+    assert "ExecStart=/home/ada/.local/bin/socialpub --config" in done.stdout
+    assert "Install socialpub elsewhere" in done.stderr
+
+
+def test_without_an_option_it_says_which_file_counts(terminal: Terminal) -> None:
+    assert terminal("config").stdout == f"{terminal.config}\n"
+    terminal.config.write_text("listne = 1\n")
+    wrong = terminal("config")
+    assert wrong.exit_code == 1
+    assert "listen" in wrong.stderr and "socialpub config --example" in wrong.stderr
+
+
+@pytest.mark.skipif(shutil.which("git") is None or not (ROOT / ".git").exists(), reason="this is no checkout")
+@pytest.mark.parametrize("folder", ["", "my-appliance/", "a/b/"])
+def test_what_init_makes_in_a_checkout_is_ignored_by_git(folder: str) -> None:
+    made = [f"{folder}config.toml", f"{folder}data/secret.key", f"{folder}data/socialpub.db"]
+    done = subprocess.run(["git", "check-ignore", *made], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == made

@@ -16,22 +16,34 @@ from pathlib import Path
 GLANCE_SECONDS = 0.02
 
 
+PROGRAM = (sys.executable, "-m", "socialpub")
+
+
 class Process:
     """`socialpub ARGUMENTS`, in a session of its own. What it says goes to `log`.
 
-    `within` is a command that becomes it.
+    `within` is a command that becomes it; `program` is another installation's.
     """
 
-    def __init__(self, *arguments: str, log: Path, env: Mapping[str, str], within: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        *arguments: str,
+        log: Path,
+        env: Mapping[str, str],
+        within: Sequence[str] = (),
+        program: Sequence[str] = PROGRAM,
+        cwd: Path | None = None,
+    ) -> None:
         self.log = log
         self._begins_at = log.stat().st_size if log.exists() else 0
         with log.open("ab") as output:
             self._process = subprocess.Popen(
-                [*within, sys.executable, "-m", "socialpub", *arguments],
+                [*within, *program, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 env=dict(env),
+                cwd=cwd,
                 start_new_session=True,
             )
 

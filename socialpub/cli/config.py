@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from socialpub.cli.context import CommandContext, pass_command_context
-from socialpub.cli.output import print_note
+from socialpub.cli.output import print_line, print_note
 
 EXAMPLES = resources.files("socialpub.cli") / "examples"
 """In a checkout these are links to the files that lie at its top."""
@@ -22,11 +22,16 @@ EXAMPLES = resources.files("socialpub.cli") / "examples"
 def show_config(context: CommandContext, example: bool, unit: str | None) -> None:
     """Check the configuration and print the file that is used; or print an example to begin from."""
     if example:
-        click.echo(_read("config.example.toml"), nl=False)
+        _print(_read("config.example.toml"))
     elif unit:
-        click.echo(_for_this_installation(_read(f"socialpub-{unit}.service")), nl=False)
+        _print(_for_this_installation(_read(f"socialpub-{unit}.service")))
     else:
-        click.echo(str(context.settings().config_file))
+        print_line(str(context.settings().config_file))
+
+
+def _print(text: str) -> None:
+    for line in text.splitlines():
+        print_line(line)
 
 
 def _read(name: str) -> str:

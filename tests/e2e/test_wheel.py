@@ -73,7 +73,7 @@ class Trial:
 
 
 def _dependencies(folder: Path) -> Path:
-    """What is installed here but socialpub itself, as links: a path file there that leads to the checkout is left out."""
+    """What is installed here but socialpub itself, as links; what leads to the checkout is left out."""
     folder.mkdir()
     for entry in Path(sysconfig.get_path("purelib")).iterdir():
         if not EDITABLE.search(entry.name) and not entry.name.startswith("socialpub-"):

@@ -30,8 +30,8 @@ def test_a_direct_post_that_ends_in_the_inbox_is_settled_and_says_so(env: Enviro
 @pytest.mark.parametrize(
     ("story", "scopes", "link"),
     [
-        ("photos", ("video.publish",), "https://www.tiktok.com/@demo/photo/{id}"),
-        ("film", ("video.publish",), "https://www.tiktok.com/@demo/video/{id}"),
+        ("photos", ("video.publish",), "http://networks.test/tiktok/@demo/photo/{id}"),
+        ("film", ("video.publish",), "http://networks.test/tiktok/@demo/video/{id}"),
         ("film", ("video.publish", "video.list"), "http://networks.test/tiktok/@demo/video/{id}"),
     ],
 )

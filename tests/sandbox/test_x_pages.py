@@ -39,6 +39,7 @@ def test_markup_in_a_post_stays_text(web: TestClient, x: XClient) -> None:
 def test_every_post_has_a_page_of_its_own(web: TestClient, x: XClient) -> None:
     made = x.post("alone").json()["data"]["id"]
     assert "alone" in web.get(f"/x/demo/status/{made}").text
+    assert "alone" in web.get(f"/x/i/status/{made}").text, "for whoever does not know the author"
     assert web.get(f"/x/studio/status/{made}").status_code == 404
     x.call("DELETE", f"/2/tweets/{made}")
     assert web.get(f"/x/demo/status/{made}").status_code == 404

@@ -21,11 +21,8 @@ DATA_OPTION = "  -d '"
 
 
 class ApiClient:
-    """`addresses` are the networks' own beginnings of addresses, and where the same posts are on the sandbox."""
-
-    def __init__(self, url: str, addresses: Mapping[str, str], transcript: Transcript) -> None:
+    def __init__(self, url: str, transcript: Transcript) -> None:
         self._url = url
-        self._addresses = addresses
         self._transcript = transcript
         self._key = ""
         self._client = httpx2.Client(trust_env=False, timeout=WAIT_SECONDS + 30)
@@ -79,16 +76,9 @@ class ApiClient:
             label = LABELS[delivery["provider"]]
             good = delivery["status"] == "published"
             otherwise = PRIVATE if good else delivery.get("errorMessage") or f"no outcome within {WAIT_SECONDS} seconds"
-            outcome = self._on_the_sandbox(delivery["url"]) if delivery.get("url") else otherwise
+            outcome = delivery.get("url") or otherwise
             self._transcript.result(f"{kind:<7}  {label:<9}  {delivery['status']:<9}  {outcome}", good)
         return post
-
-    def _on_the_sandbox(self, url: str) -> str:
-        """Where the post is on this machine."""
-        for beginning, address in self._addresses.items():
-            if url.startswith(beginning):
-                return address + url.removeprefix(beginning)
-        return url
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None, waiting_for: str = "") -> Any:
         given = "" if body is None else ' -H "$JSON"'

@@ -47,7 +47,7 @@ def demo(once: bool, folder: Path | None) -> None:
             print_line(f"The sandbox at {processes.sandbox_url} stands in for X, TikTok and Pinterest;")
             print_line("nothing leaves this machine.")
             transcript = Transcript()
-            client = ApiClient(processes.url, processes.addresses, transcript)
+            client = ApiClient(processes.url, transcript)
             ending.callback(client.close)
             posts = walkthrough.run(processes, client, transcript, video)
             _show_addresses(processes, posts)

@@ -18,7 +18,6 @@ from socialpub.core.settings import init_template
 from socialpub.db.locks import FileLock
 
 USUAL_PORTS = {"appliance": 8000, "sandbox": 8100}
-PUBLIC = {"https://x.com/": "x", "https://www.tiktok.com/": "tiktok", "https://www.pinterest.com/": "pinterest"}
 VERIFICATION = {"file_name": "tiktokdemo.txt", "content": "tiktok-developers-site-verification=demo"}
 """By which the sandbox's TikTok believes whose address it is; the appliance serves it."""
 START_SECONDS = 60.0
@@ -69,11 +68,6 @@ class DemoProcesses:
         for process in self._processes.values():
             process.stop()
         self._lock.release()
-
-    @property
-    def addresses(self) -> dict[str, str]:
-        """The beginnings of addresses that the networks give to posts, and where the same posts are here."""
-        return {beginning: f"{self.sandbox_url}/{name}/" for beginning, name in PUBLIC.items()}
 
     def exited(self) -> str | None:
         """The name of a process that has ended although it should stay."""

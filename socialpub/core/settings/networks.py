@@ -77,6 +77,9 @@ class NetworkSection(Section):
     """One network's app credentials and addresses. Each network adds its own name for the app's id."""
 
     OWN_API_URL: ClassVar[str]
+    OWN_SITE: ClassVar[str]
+    CONSENT_PATH: ClassVar[str]
+    """Of the consent page, on the network's own site."""
     ID_KEY: ClassVar[str] = "client_id"
     NEEDS_SECRET: ClassVar[bool] = True
     """Whether the network knows no app without a secret (a public client)."""
@@ -86,6 +89,13 @@ class NetworkSection(Section):
     api_url: BaseUrl = Field(description=AN_API_URL)
     authorize_url: Url = Field(description=A_CONSENT_PAGE)
     upload_hosts: UploadHosts = Field(default=(), description=HOSTS)
+
+    @property
+    def site_url(self) -> str:
+        """Where people look at posts, without a slash at the end: the site that has the consent page. The network's
+        own when that page lies elsewhere than on a site of its kind."""
+        page, path = self.authorize_url.rstrip("/"), self.CONSENT_PATH.rstrip("/")
+        return page.removesuffix(path) if page.endswith(path) else self.OWN_SITE
 
     def missing_keys(self) -> list[str]:
         """Which of the keys that name the app are empty: without them no account can be connected."""
@@ -126,20 +136,24 @@ class XSection(NetworkSection):
     """Without `client_secret` the app is a public client."""
 
     OWN_API_URL = "https://api.x.com"
+    OWN_SITE = "https://x.com"
+    CONSENT_PATH = "/i/oauth2/authorize"
     NEEDS_SECRET = False
 
     client_id: Trimmed = Field(default="", description="the app's OAuth 2.0 client id, from console.x.com")
     api_url: BaseUrl = Field(default=OWN_API_URL, description=AN_API_URL)
-    authorize_url: Url = Field(default="https://x.com/i/oauth2/authorize", description=A_CONSENT_PAGE)
+    authorize_url: Url = Field(default=OWN_SITE + CONSENT_PATH, description=A_CONSENT_PAGE)
 
 
 class TikTokSection(NetworkSection):
     OWN_API_URL = "https://open.tiktokapis.com"
+    OWN_SITE = "https://www.tiktok.com"
+    CONSENT_PATH = "/v2/auth/authorize/"
     ID_KEY = "client_key"
 
     client_key: Trimmed = Field(default="", description="the app's client key, from developers.tiktok.com")
     api_url: BaseUrl = Field(default=OWN_API_URL, description=AN_API_URL)
-    authorize_url: Url = Field(default="https://www.tiktok.com/v2/auth/authorize/", description=A_CONSENT_PAGE)
+    authorize_url: Url = Field(default=OWN_SITE + CONSENT_PATH, description=A_CONSENT_PAGE)
     upload_hosts: UploadHosts = Field(
         default=("*.tiktokapis.com",),
         description=HOSTS,
@@ -156,8 +170,10 @@ class TikTokSection(NetworkSection):
 
 class PinterestSection(NetworkSection):
     OWN_API_URL = "https://api.pinterest.com/v5"
+    OWN_SITE = "https://www.pinterest.com"
+    CONSENT_PATH = "/oauth/"
 
     client_id: Trimmed = Field(default="", description="the app id, from developers.pinterest.com")
     api_url: BaseUrl = Field(default=OWN_API_URL, description=AN_API_URL)
-    authorize_url: Url = Field(default="https://www.pinterest.com/oauth/", description=A_CONSENT_PAGE)
+    authorize_url: Url = Field(default=OWN_SITE + CONSENT_PATH, description=A_CONSENT_PAGE)
     upload_hosts: UploadHosts = Field(default=("*.amazonaws.com",), description=HOSTS)

@@ -56,14 +56,14 @@ def look(job: Job, section: PinterestSection) -> Look | CannotTell:
     try:
         found, complete = _search(job, f"{section.api_url}/boards/{job.options['boardId']}/pins")
     except _NotReadable as reason:
-        return CannotTell(f"The board cannot be read: {reason} {_where(job)}")
+        return CannotTell(f"The board cannot be read: {reason} {_where(job, section)}")
     since = job.since()
     found = [pin for pin in found if pin.made_since(since)]
     # One that tells nothing may be anybody's: whatever tells our words comes before it.
     found.sort(key=lambda pin: (not pin.tells_all, pin.made_at or since, int(pin.id)))
-    candidates = tuple(Published(pin.id, permalink(pin.id)) for pin in found if pin.fits)
+    candidates = tuple(Published(pin.id, permalink(section, pin.id)) for pin in found if pin.fits)
     if not candidates and not complete:
-        return CannotTell(f"The board holds too many pins to find it. {_where(job)}")
+        return CannotTell(f"The board holds too many pins to find it. {_where(job, section)}")
     similar = tuple(pin.id for pin in found if not pin.fits)
     return Look(candidates, similar=similar, vague=tuple(pin.id for pin in found if pin.fits and not pin.tells_all))
 
@@ -155,6 +155,6 @@ def _time_of(pin: dict[str, Any]) -> datetime | None:
         return None
 
 
-def _where(job: Job) -> str:
-    name = f"https://www.pinterest.com/{job.account.username}/" if job.account.username else "the account on Pinterest"
+def _where(job: Job, section: PinterestSection) -> str:
+    name = f"{section.site_url}/{job.account.username}/" if job.account.username else "the account on Pinterest"
     return f"Look at {name}, board {job.options['boardId']}."

@@ -42,7 +42,7 @@ def create(job: Job, section: PinterestSection) -> Outcome:
         pin_id = id_of(json_object(response), "id")
         if pin_id is None:
             raise NoAnswer("Pinterest took the pin but gave it no id.", request_id=response.headers.get(REQUEST_ID))
-        return Published(pin_id, permalink(pin_id))
+        return Published(pin_id, permalink(section, pin_id))
     return _refused(job, response)
 
 
@@ -65,8 +65,8 @@ def request_body(job: Job) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def permalink(pin_id: str) -> str:
-    return f"https://www.pinterest.com/pin/{pin_id}/"
+def permalink(section: PinterestSection, pin_id: str) -> str:
+    return f"{section.site_url}/pin/{pin_id}/"
 
 
 def _refused(job: Job, response: HttpResponse) -> Outcome:

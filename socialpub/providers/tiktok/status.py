@@ -71,7 +71,7 @@ def published(job: Job, section: TikTokSection, task: TaskStatus) -> Published:
     if url is None and username:
         # That of photos stands in no document of TikTok's; people see posts under it.
         kind = "video" if job.content.has_video else "photo"
-        url = f"https://www.tiktok.com/@{username}/{kind}/{post_id}"
+        url = f"{section.site_url}/@{username}/{kind}/{post_id}"
     return Published(post_id, url)
 
 

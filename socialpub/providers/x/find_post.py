@@ -37,11 +37,11 @@ def look(job: Job, section: XSection, spoken: SpokenDialect) -> Look | CannotTel
         if not following or (page and all(_is_older(post, since) for post in page)):
             break
     else:
-        name = f"https://x.com/{job.account.username}" if job.account.username else "the account on x.com"
+        name = f"{section.site_url}/{job.account.username}" if job.account.username else "the account on x.com"
         return CannotTell(f"The account posted too much since to find it: look at {name}.")
     sent = SentPost.of(job.content, job.options, job.account)
     ids = {str(post["id"]) for post in posts if sent.could_be(post) and not _is_older(post, since)}
-    return Look(tuple(Published(id, permalink(job.account.username, id)) for id in sorted(ids, key=int)))
+    return Look(tuple(Published(id, permalink(section, job.account.username, id)) for id in sorted(ids, key=int)))
 
 
 @dataclass(slots=True)

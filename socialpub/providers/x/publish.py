@@ -49,7 +49,7 @@ def create(job: Job, section: XSection) -> Outcome:
     response = call(job, "POST", f"{section.api_url}/2/tweets", json=request_body(job.content, job.options, job.memo))
     if response.ok:
         post_id = post_id_of(response)
-        return Published(post_id, permalink(job.account.username, post_id))
+        return Published(post_id, permalink(section, job.account.username, post_id))
     return _refused(job, response)
 
 
@@ -63,8 +63,8 @@ def request_body(content: Content, chosen: Mapping[str, Any], memo: Mapping[str,
     return {**body, **body_fields(chosen)}
 
 
-def permalink(username: str | None, post_id: str) -> str:
-    return f"https://x.com/{username or 'i'}/status/{post_id}"
+def permalink(section: XSection, username: str | None, post_id: str) -> str:
+    return f"{section.site_url}/{username or 'i'}/status/{post_id}"
 
 
 def _refused(job: Job, response: HttpResponse) -> Outcome:

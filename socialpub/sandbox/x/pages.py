@@ -15,6 +15,8 @@ from socialpub.sandbox.x.network import XSandbox
 from socialpub.sandbox.x.text import links
 
 SHOWN_POSTS = 100
+ANYBODY = "i"
+"""What stands for the username in links of those who do not know it."""
 FAULTS: fault_form.FaultChoices = {
     "503_after": ("create_post", "answers 503 after posting", lambda up: up.fails_with(503, after_effect=True)),
     "503_before": ("create_post", "answers 503 without posting", lambda up: up.fails_with(503)),
@@ -76,7 +78,7 @@ async def script_fault(request: Request) -> Response:
 async def show_post(request: Request) -> Response:
     x = _x(request)
     post = x.find_post(request.path_params["id"])
-    if post is None or post.username.lower() != request.path_params["username"].lower():
+    if post is None or request.path_params["username"].lower() not in (post.username.lower(), ANYBODY):
         return page("x_post.html", 404, shown=None)
     return page("x_post.html", shown=_view(x, post))
 

@@ -1,6 +1,5 @@
 """The rooms of the demo, one by one; the whole of it runs in `tests/e2e`."""
 
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from socialpub.accounts import connect
-from socialpub.cli.demo.api_client import ApiClient
 from socialpub.cli.demo.command import require_success
 from socialpub.cli.demo.consent_click import ConsentForm
 from socialpub.cli.demo.processes import DemoProcesses
-from socialpub.cli.demo.transcript import LINE_WIDTH, Transcript, format_json
+from socialpub.cli.demo.transcript import LINE_WIDTH, format_json
 from socialpub.cli.demo.video import DemoVideo
 from socialpub.cli.demo.video_encoder import encode
 from socialpub.cli.errors import CommandError
@@ -120,13 +118,3 @@ def test_commands_are_shown_in_lines_that_fit_and_stay_what_they_are() -> None:
     assert json.loads(laid_out) == body
     assert max(map(len, laid_out.splitlines())) <= LINE_WIDTH
     assert format_json({"artifactId": ids[0]}, 6) == json.dumps({"artifactId": ids[0]})
-
-
-def test_addresses_of_posts_lead_to_the_sandbox(tmp_path: Path) -> None:
-    processes = DemoProcesses(tmp_path / "demo")
-    client = ApiClient(processes.url, processes.addresses, Transcript(io.StringIO()))
-    here = client._on_the_sandbox
-    assert here("https://x.com/demo/status/1") == f"{processes.sandbox_url}/x/demo/status/1"
-    assert here("https://www.pinterest.com/pin/1/") == f"{processes.sandbox_url}/pinterest/pin/1/"
-    assert here("https://www.tiktok.com/@demo/video/1") == f"{processes.sandbox_url}/tiktok/@demo/video/1"
-    client.close()

@@ -48,3 +48,16 @@ def test_the_scopes_of_tiktok_are_known_ones_and_let_something_be_posted(configu
         message = mistakes(f"[providers.tiktok]\nscopes = {wrong}")
         assert "providers.tiktok.scopes" in message
         assert says in message
+
+
+def test_links_to_posts_lead_to_the_site_that_has_the_consent_page(configured):
+    own = {"x": "https://x.com", "tiktok": "https://www.tiktok.com", "pinterest": "https://www.pinterest.com"}
+    assert {name: getattr(configured().providers, name).site_url for name in own} == own
+    trial = configured('[providers.pinterest]\napi_url = "https://api-sandbox.pinterest.com/v5"')
+    assert trial.providers.pinterest.site_url == "https://www.pinterest.com", "Trial access has no pages of its own"
+    gateway = configured(
+        '[providers.x]\napi_url = "http://127.0.0.1:9000"\nauthorize_url = "https://sso.example/login"'
+    )
+    assert gateway.providers.x.site_url == "https://x.com", "an address that tells nothing about the site"
+    stand_in = configured('[providers.tiktok]\nauthorize_url = "http://127.0.0.1:8100/tiktok/v2/auth/authorize"')
+    assert stand_in.providers.tiktok.site_url == "http://127.0.0.1:8100/tiktok"

@@ -28,7 +28,6 @@ SECTION = XSection(
     client_id="client",
     client_secret=SecretStr("hush"),
     api_url=API,
-    authorize_url="https://x.test/i/oauth2/authorize",
 )
 ADAPTER = X(SECTION)
 

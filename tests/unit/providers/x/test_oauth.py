@@ -94,7 +94,7 @@ def test_the_consent_page_is_asked_with_pkce_and_encoded_spaces() -> None:
         state="s" * 40,
         verifier="dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",
     )
-    assert url.startswith("https://x.test/i/oauth2/authorize?")
+    assert url.startswith("https://x.com/i/oauth2/authorize?")
     assert "+" not in url
     assert "tweet.read%20tweet.write%20users.read%20media.write%20offline.access" in url
     query = {key: values[0] for key, values in parse_qs(urlsplit(url).query).items()}

@@ -34,6 +34,6 @@ def render(error: SocialpubError, base_url: str) -> Answer:
 def answer(error: SocialpubError, request: Request) -> Answer:
     """The failure of this request: a problem, or a page for a browser that is outside of the API."""
     problem = render(error, request.state.rt.settings.base_url)
-    if request.accepts_html() and not request.path.startswith(("/api/", "/storage/")):
+    if not request.path.startswith(("/api/", "/storage/")) and request.prefers_page():
         return Answer(problem.status, pages.failure(error), (*problem.headers, *pages.HEADERS), pages.HTML)
     return problem

@@ -7,7 +7,7 @@ the whole file, as the standard allows; a range that lies outside of the file is
 import re
 from typing import NamedTuple
 
-_ONE_RANGE = re.compile(rb"bytes\s*=\s*(\d{0,18})\s*-\s*(\d{0,18})\s*", re.IGNORECASE)
+_ONE_RANGE = re.compile(rb"bytes\s*+=\s*+(\d{0,18})\s*+-\s*+(\d{0,18})", re.IGNORECASE)
 
 
 class ByteRange(NamedTuple):

@@ -13,7 +13,8 @@ from typing import Any
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.errors import PayloadTooLarge
 from socialpub.publishing.idempotency import Ticket
-from socialpub.web.answer import JSON, Answer, Header
+from socialpub.web import accept
+from socialpub.web.answer import Answer, Header
 from socialpub.web.state import WebState
 
 Message = MutableMapping[str, Any]
@@ -23,7 +24,6 @@ Send = Callable[[Message], Awaitable[None]]
 MOST_BODY_BYTES = 1 << 20
 """A JSON body larger than this is a 413 (contract 1.7)."""
 
-_QUALITY = re.compile(rb"([a-z0-9.+-]+/[a-z0-9.+-]+)\s*(?:;\s*q=([0-9.]+))?")
 _OWN_ID = re.compile(rb"[\x20-\x7e]{1,128}")
 _numbers = itertools.count(1)
 _process = secrets.token_hex(6).encode()
@@ -113,14 +113,9 @@ class Request:
                 return forwarded.rpartition(b",")[2].strip().decode("latin-1")[:64]
         return address
 
-    def accepts_html(self) -> bool:
-        """Whether a page is accepted, and JSON is not preferred to it: a browser."""
-        accept = self.headers.get(b"accept", b"").lower()
-        if b"text/html" not in accept:
-            return False
-        weights = dict(_QUALITY.findall(accept))
-        page_weight = _weight(weights.get(b"text/html", b""))
-        return page_weight > 0 and page_weight >= _weight(weights.get(JSON, b"0"))
+    def prefers_page(self) -> bool:
+        """Whether whoever asks is a browser."""
+        return accept.prefers_page(self.headers.get(b"accept"))
 
     async def receive(self) -> tuple[bytes, bool]:
         """The next piece of the body, and whether more follows. Raises ClientGone."""
@@ -174,14 +169,6 @@ class Request:
     async def send(self, piece: bytes, more: bool) -> None:
         """A piece of the body; waits while the connection is full."""
         await self._send({"type": "http.response.body", "body": piece, "more_body": more})
-
-
-def _weight(text: bytes) -> float:
-    """A quality value of an Accept header; 1 where none is written or it is no number."""
-    try:
-        return float(text)
-    except ValueError:
-        return 1.0
 
 
 def _too_large(most_bytes: int) -> PayloadTooLarge:

@@ -13,6 +13,9 @@ A_CONSENT_PAGE = "an http(s) URL without a query"
 HOSTS = 'a list of host names, such as ["upload.example.com"]; * stands for one part, a leading * for one or more'
 FROM_APP_PAGE = "the secret that the network shows on the app's page; empty when there is none"
 
+_LABEL = r"(?:\*|[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)"
+_UPLOAD_HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+
 
 def _read_list(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
@@ -20,8 +23,7 @@ def _read_list(value: Any) -> Any:
 
 def _check_upload_host(host: str) -> str:
     host = host.lower()
-    label = r"(?:\*|[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)"
-    if not re.fullmatch(rf"{label}(?:\.{label})*", host) or host.split(".")[-1] == "*":
+    if not _UPLOAD_HOST.fullmatch(host) or host.split(".")[-1] == "*":
         raise ValueError(f"{host!r} is not a host name; * stands for one whole part, never the last")
     return host
 

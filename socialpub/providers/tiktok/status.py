@@ -21,6 +21,8 @@ COMPLETE = "PUBLISH_COMPLETE"
 IN_INBOX = "SEND_TO_USER_INBOX"
 FAILED = "FAILED"
 
+_LINK = re.compile(r"(https?)://[!-~]+")
+
 
 @dataclass(frozen=True, slots=True)
 class TaskStatus:
@@ -93,8 +95,8 @@ def _share_url(job: Job, section: TikTokSection, post_id: str) -> str | None:
 
 def _is_link(url: str, section: TikTokSection) -> bool:
     """A stand-in for TikTok may show its posts by http."""
-    scheme = "https" if section.api_url == section.OWN_API_URL else "https?"
-    return re.fullmatch(rf"{scheme}://[!-~]+", url) is not None
+    match = _LINK.fullmatch(url)
+    return match is not None and (match[1] == "https" or section.api_url != section.OWN_API_URL)
 
 
 def _post_ids(data: Mapping[str, Any]) -> tuple[str, ...]:

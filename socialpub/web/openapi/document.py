@@ -41,7 +41,7 @@ def endpoint_for(routes: Sequence[Route]) -> Endpoint:
     @endpoint(scope=None)
     async def show(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
         document = built(rt.settings.base_url)
-        if request.accepts_html():
+        if request.prefers_page():
             return Answer(200, pages.reference(document), pages.HEADERS, pages.HTML)
         return Answer(200, orjson.dumps(document))
 

@@ -1,0 +1,362 @@
+"""No pattern takes longer than the text is long: whoever chooses a text would choose everybody's waiting time.
+
+Every regular expression of the house is found here by reading the code, and stands either among those that meet
+foreign text, with the worst that could be sent to it, or among those that meet only our own.
+"""
+
+import ast
+import importlib
+import re
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+from starlette.routing import compile_path
+
+from socialpub.core import durations
+from socialpub.core.redaction import redact
+from socialpub.providers import comparison
+from socialpub.providers.x import emoji, links
+from socialpub.providers.x.text import weigh
+from socialpub.publishing import equal_content
+from socialpub.web import accept, ranges
+from socialpub.web.routes import routes
+from tests.test_architecture import OURS
+
+MOST = 64 * 1024
+SIZES = [MOST >> shift for shift in (12, 10, 8, 6, 4, 2, 0)]
+GROWTH = 10.0
+"""How many times as long a text four times as long may take. In step with the length would be 4, its square 16."""
+HOPELESS = 30
+"""How many times as long as the longest calm text none of a quarter of its length may take, however it grows."""
+ROUNDS = 3
+
+Worst = tuple[str, str, str]
+"""What a text begins with, what it repeats, how it ends."""
+
+# --- what meets foreign text, and the worst that could be sent to it -------------------------------------------------
+
+EVERYWHERE: list[Worst] = [
+    *(("", piece, "") for piece in (" ", "a", "0", "a.", "-", "@a", "a_", "://", "=", "\\", "/", "?", "<", '"', "…")),
+    ("a", " ", "!"),
+    ("0", "0", "!"),
+]
+"""Sent to every pattern."""
+
+FOREIGN: dict[str, list[Worst]] = {
+    "accounts.connect:_ERROR_CODE": [("", "a_", "!")],
+    "accounts.credentials:_DATE_TIME": [("2026-11-21T11:30:00.", "1", "x")],
+    "accounts.credentials:_check_token": [("", "!", " ")],
+    "core.durations:_FORM": [("", "1", "x")],
+    "core.redaction:_API_KEY": [("", "spk_", ""), ("spk_", "a", " ")],
+    "core.redaction:_BEARER": [("", "bearer ", ""), ("bearer", " ", "!"), ("", "basic a", "")],
+    "core.redaction:_NAMED": [
+        ("", "access_token: ", ""),
+        ("", 'password:"\\', ""),
+        ('signature="', "\\", ""),
+        ("", 'x"=\\"', ""),
+        ("code_verifier", " ", ""),
+        ("", "token_", ""),
+    ],
+    "core.redaction:_QUERY": [("a?", "a", ""), ("", "a?a", ""), ("", "?=", "")],
+    "core.redaction:_SECRET_NAME": [("", "access_", "")],
+    "core.redaction:_URL_QUERY": [("", "http://", ""), ("http://", "a", ""), ("", "http://a?", " ")],
+    "core.redaction:_USER_INFO": [("", "://a", ""), ("://", "a", "")],
+    "core.settings.env:_typed": [("", "1", "x")],
+    "core.settings.loader:_check_listen": [("[", ":", ""), ("", "a.", ""), ("a:", "1", "")],
+    "core.settings.networks:_UPLOAD_HOST": [("", "a", "!"), ("", "a-", "!"), ("", "a.", "!"), ("", "*.", "!")],
+    "core.settings.networks:_check_file_name": [("", "a", "!"), ("", "a.", "")],
+    "media.files:_KEY": [("00/", "0", "."), ("", "0-", "")],
+    "media.polyglots:_AFTER_A_COMMENT": [("", "*/", ""), ("", "*/aaaaa\0", "")],
+    "media.polyglots:_AT_THE_START_BEHIND_THE_END": [("#!", " ", "")],
+    "media.polyglots:_BEHIND_THE_END": [("", "<?=aaaa\0", ""), ("", "<svg ", ""), ("", "PK\3\4", ""), ("", "\0", "")],
+    "media.polyglots:_GIF_AS_SCRIPT": [("GIF89a", "=", "")],
+    "media.polyglots:_JPEG_MARKER": [("", "\xff", ""), ("", "\xff\0", "")],
+    "media.polyglots:_PAGE_OR_SCRIPT": [("<!doctype", " ", ""), ("", "<!doctype ", ""), ("", "<script", "")],
+    "providers.comparison:_JOINED_MARKS": [("", "\u034f", ""), ("", "\ufe0f", "")],
+    "providers.comparison:plain_link": [("", "a+", ":")],
+    "providers.options:_wrong": [("", "0", "x")],
+    "providers.pinterest.client:id_of": [("", "0", "x")],
+    "providers.pinterest.errors:_is_name": [("", "AA_", "!"), ("A", "A", "!")],
+    "providers.pinterest.errors:_wait_seconds": [("", " ", "x"), (" ", "9", "")],
+    "providers.pinterest.errors:_safe": [("", "a" * 47 + " ", ""), ("", "a", " ")],
+    "providers.pinterest.options:_check_colour": [("#", "0", "")],
+    "providers.pinterest.options:_check_link": [("", "a", " ")],
+    "providers.pinterest.upload:_storage_code": [("", "<Code>", ""), ("", "<Code>A", ""), ("<Code>", "A", "")],
+    "providers.pinterest.upload:may_receive": [("", "a", "\x7f")],
+    "providers.responses:retry_after_seconds": [("-", "9", "x")],
+    "providers.tiktok.chunk_put:PAGE": [("", " ", "x"), ("", " <", ""), ("<!doctype", " ", "")],
+    "providers.tiktok.chunks:ADDRESS": [("https://", "a.", "^"), ("https://[", ":", ""), ("https://a/", "!", " ")],
+    "providers.tiktok.status:_LINK": [("https://", "!", " ")],
+    "providers.tiktok.status:_post_ids": [("1", "0", "x")],
+    "providers.x.client:_id_of": [("", "0", "x")],
+    "providers.x.emoji:SEQUENCE": [
+        ("", "\U0001f468\u200d", ""),
+        ("", "\U0001f3f4\U000e0061", ""),
+        ("", "1\ufe0f", ""),
+        ("\U0001f3f4", "\U000e0061", ""),
+    ],
+    "providers.x.errors:TYPE_OF_X": [("", "https://", ""), ("https://", "a", "")],
+    "providers.x.errors:_one_word": [("Aa", "A", "!"), ("A", "a", "!"), ("", "Aa", "!")],
+    "providers.x.errors:_safe": [("", "a" * 47 + " ", ""), ("", "a", " ")],
+    "providers.x.links:_BEGINNING": [("", "A", ""), ("", "@a", ""), ("", "é", "")],
+    "providers.x.links:_CHAIN": [("", "é", ""), ("", "-", "@")],
+    "providers.x.links:_LABEL_DOTS": [("", "\u3002", "")],
+    "providers.x.links:_LATIN": [("", "é", "")],
+    "providers.x.links:_NEIGHBOUR": [("", "@", "")],
+    "providers.x.links:_PARENTHESES": [("(", "a", ""), ("", "(", ""), ("(", "a(a", ""), ("", "(a(a)", "")],
+    "providers.x.links:_PATH_PART": [("", "!", ""), ("a", "!", "\0")],
+    "providers.x.links:_PATH_RUN": [("", "!", "")],
+    "providers.x.links:_PORT": [(":", "0", "")],
+    "providers.x.links:_PUNYCODE": [("xn--", "-", "")],
+    "providers.x.links:_QUERY": [("?", "!", ""), ("?", "?", ""), ("?a", "!", "")],
+    "providers.x.links:_SHORTENED": [("https://t.co/a?", "!", ""), ("https://t.co/", "a", "")],
+    "providers.x.links:_TAG": [("", "\U000e0001", "")],
+    "providers.x.links:_UNSEEN": [("", "\u200d", "")],
+    "providers.x.listed_post:ENDS_OPEN": [("", "… ", "x"), ("…", " ", "x"), ("", "https://t.co/a", "x")],
+    "providers.x.listed_post:MEDIA_KEY": [("", "0", "x")],
+    "providers.x.listed_post:MEDIA_PAGE": [("", "/status/1", ""), ("/status/", "0", ""), ("", "/status/1/photo/1", "")],
+    "providers.x.listed_post:could_be": [("", "0", "x")],
+    "providers.x.oauth:OAUTH_ERROR": [("", "a_", "!"), ("a", "a", "_")],
+    "providers.x.oauth:REFUSED_TOKENS": [("", "value passed for the token ", "")],
+    "providers.x.rate_limits:_number": [("", "9", "x")],
+    "providers.x.shown_text:CUT_SHORT": [("", "… ", "x"), ("…", " ", "x"), ("", "…https://t.co/a ", "x")],
+    "providers.x.shown_text:NAME": [("", "@", ""), ("@", "a", "")],
+    "providers.x.shown_text:PARTS": [("", "https://t.co/", ""), ("https://t.co/", "a", "")],
+    "providers.x.shown_text:SHORT_LINK": [("", "https://t.co/", ""), ("https://t.co/", "a", "")],
+    "providers.x.text:_CASHTAG": [("", " $a", "x"), ("", " $", ""), (" $", "a", "")],
+    "providers.x.text:_HEAVY": [("", "\u3042", "")],
+    "publishing.equal_content:_LEADING_NAMES": [("", " @a", " "), ("@", "a", "@"), ("@a", " ", "!")],
+    "publishing.equal_content:_LINK": [("", "a.", ""), ("", ":/", "")],
+    "publishing.idempotency:_FORM": [("", "a", "\x7f")],
+    "web.accept:_WEIGHT": [("q=0.", "1", "x")],
+    "web.endpoint:_ID": [("", "0-", ""), ("", "0", "-")],
+    "web.ranges:_ONE_RANGE": [("bytes=", " ", "x"), ("bytes=1", " ", "x"), ("bytes", " ", ""), ("bytes=", "1", "-")],
+    "web.request:_OWN_ID": [("", "a", "\x7f")],
+    "web.shapes:_INSTANT": [("2026-11-21T11:30:00.", "1", "x")],
+    "web.shapes:_NUMBER": [("-", "1", "x")],
+}
+
+OUR_OWN = {
+    "providers.options:__post_init__": "the names of options, written in this house",
+    "web.pages.pages:_BACKTICKS": "what problems and the reference say, written in this house",
+}
+
+READERS: dict[str, tuple[Callable[[str], Any], list[Worst]]] = {
+    "durations.parse": (lambda one: quietly(durations.parse, one), [("", "1", "s")]),
+    "redact": (redact, [w for name, worst in FOREIGN.items() if name.startswith("core.redaction") for w in worst]),
+    "comparison.readings": (
+        comparison.readings,
+        [("", "&#", ""), ("&#", "1", ";"), ("", "&amp", ""), ("", "\u0301", "")],
+    ),
+    "comparison.plain_link": (comparison.plain_link, [("http://", "a.", ""), ("", "%", ""), ("http://", "\u0301", "")]),
+    "equal_content.key": (lambda one: equal_content.key(one, 0), [("", " @a", " "), ("", "a.a", "")]),
+    "x.links.find": (
+        lambda one: list(links.find(one)),
+        [
+            *[w for name, worst in FOREIGN.items() if name.startswith("providers.x.links") for w in worst],
+            *[("", piece, "") for piece in ("a.com/!", "a.com/(", "a.com/(a", "a.com?", "é.com.", "xn--.", "a_.com")],
+            ("a.com/", "(", ""),
+            ("a.com/", "(a)", ""),
+            ("https://", "a.com.", ""),
+        ],
+    ),
+    "x.text.weigh": (weigh, [("", "a.com ", ""), ("", "$a ", ""), ("", "\u0301", ""), ("", "\U0001f468", "")]),
+    "x.emoji.find": (emoji.find, FOREIGN["providers.x.emoji:SEQUENCE"]),
+    "accept.prefers_page": (
+        lambda one: accept.prefers_page(b"text/html," + one.encode()),
+        [("", ",", ""), ("", ";", ""), ("", "a/a;q=1,", ""), ("", "q=", ""), ("", ";q=0.1", "")],
+    ),
+    "ranges.parse": (
+        lambda one: ranges.parse(one.encode(), 100),
+        FOREIGN["web.ranges:_ONE_RANGE"],
+    ),
+}
+"""What reads a text with several patterns, one behind the other."""
+
+
+def quietly(read: Callable[[str], Any], text: str) -> None:
+    try:
+        read(text)
+    except ValueError:
+        return
+
+
+# --- how long it takes -----------------------------------------------------------------------------------------------
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+@cache
+def calm() -> float:
+    """What one step for each character of the longest text takes: less than that is never too long."""
+    letters, text = re.compile("[a-z]"), "a" * MOST
+    return min(seconds(lambda: [None for _ in letters.finditer(text)]) for _ in range(ROUNDS))
+
+
+def check_growth(read: Callable[[str], Any], worst: Worst) -> None:
+    """The longest text takes about four times as long as one of a quarter of its length, at least in one of a few
+    rounds. Shorter ones only keep a failure from taking for ever."""
+    begin, piece, end = worst
+    told = f"{begin!r}, {piece!r} again and again, {end!r}"
+    took = dict.fromkeys(SIZES, 0.0)
+    texts = {size: begin + piece * ((size - len(begin) - len(end)) // len(piece)) + end for size in SIZES}
+
+    def is_fine() -> bool:
+        return took[MOST] <= calm() or took[MOST] <= took[MOST // 4] * GROWTH
+
+    for size, text in texts.items():
+        took[size] = seconds(lambda text=text: read(text))  # type: ignore[misc]
+        if size < MOST and took[size] > HOPELESS * calm():
+            pytest.fail(f"{size} characters ({told}) take {HOPELESS} times as long as {MOST} calm ones")
+    for _ in range(ROUNDS):
+        if is_fine():
+            return
+        for size in (MOST // 4, MOST):
+            took[size] = min(took[size], seconds(lambda text=texts[size]: read(text)))  # type: ignore[misc]
+    if not is_fine():
+        growth = took[MOST] / took[MOST // 4]
+        pytest.fail(f"{MOST} characters ({told}) take {growth:.0f} times as long as a quarter of them")
+
+
+# --- what there is ---------------------------------------------------------------------------------------------------
+
+METHODS = {"search", "match", "fullmatch", "findall", "finditer", "sub", "subn", "split"}
+ALL_MATCHES = {"findall", "finditer", "sub", "subn", "split"}
+
+Found = dict[str, list[tuple["re.Pattern[Any]", frozenset[str]]]]
+"""By place: patterns, and the methods by which they are used."""
+
+
+@cache
+def patterns() -> Found:
+    """Every pattern, by the module and the constant or function in which it stands."""
+    found: Found = defaultdict(list)
+    trees = {name: ast.parse(path.read_text()) for name, path in OURS}
+    uses = {name: used_methods(tree) for name, tree in trees.items()}
+    for name, tree in trees.items():
+        short = name.removeprefix("socialpub.")
+        for constant in assigned(tree):
+            users = [uses[name]] if constant.startswith("_") else uses.values()
+            methods = frozenset(method for user in users for method in user[constant]) or frozenset({"search"})
+            for pattern in patterns_in(getattr(importlib.import_module(name), constant, None)):
+                found[f"{short}:{constant}"].append((pattern, methods))
+        for function, method, pattern in inline(tree):
+            found[f"{short}:{function}"].append((pattern, frozenset({method})))
+    return found
+
+
+def assigned(tree: ast.Module) -> Iterator[str]:
+    """The names of a module's constants."""
+    for node in tree.body:
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
+        yield from (target.id for target in targets if isinstance(target, ast.Name))
+
+
+def patterns_in(value: Any) -> Iterator["re.Pattern[Any]"]:
+    if isinstance(value, re.Pattern):
+        yield value
+    elif isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            yield from patterns_in(item)
+    elif isinstance(value, dict):
+        yield from patterns_in([*value.keys(), *value.values()])
+
+
+def used_methods(tree: ast.Module) -> defaultdict[str, set[str]]:
+    """How a module uses the constant of each name."""
+    uses = defaultdict(set)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in METHODS:
+            match node.value:
+                case ast.Name(id=name) | ast.Attribute(attr=name):
+                    uses[name].add(node.attr)
+    return uses
+
+
+def inline(tree: ast.Module) -> Iterator[tuple[str, str, "re.Pattern[Any]"]]:
+    """Patterns that stand inside a function, and those handed to pydantic: function, method, pattern."""
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        for call in ast.walk(function):
+            if isinstance(call, ast.Call) and (method := re_function(call)) is not None:
+                assert method != "compile", f"line {call.lineno}: a pattern is a constant of its module"
+                flags = [word.value for word in call.keywords if word.arg == "flags"] or call.args[
+                    3 if "sub" in method else 2 :
+                ]
+                yield function.name, method, re.compile(evaluated(call.args[0]), *(evaluated(flag) for flag in flags))
+    for call in ast.walk(tree):
+        for word in call.keywords if isinstance(call, ast.Call) else ():
+            if word.arg == "pattern":
+                yield f"line {call.lineno}", "search", re.compile(evaluated(word.value))
+
+
+def re_function(call: ast.Call) -> str | None:
+    function = call.func
+    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "re":
+        return function.attr if function.attr in METHODS | {"compile"} else None
+    return None
+
+
+def evaluated(node: ast.expr) -> Any:
+    """A literal, or flags."""
+    return eval(compile(ast.Expression(node), "<pattern>", "eval"), {"re": re})
+
+
+def applied(pattern: "re.Pattern[Any]", method: str) -> Callable[[str], Any]:
+    """The pattern as it is used, on a text."""
+    if method in ALL_MATCHES:
+
+        def use(text: Any) -> Any:
+            return [None for _ in pattern.finditer(text)]
+    else:
+        use = getattr(pattern, method)
+    if isinstance(pattern.pattern, bytes):
+        return lambda text: use(text.encode("latin-1", "replace"))
+    return use
+
+
+# --- and what holds --------------------------------------------------------------------------------------------------
+
+
+def test_every_pattern_is_known_and_none_is_listed_that_is_no_more() -> None:
+    assert sorted(patterns()) == sorted([*FOREIGN, *OUR_OWN])
+
+
+@pytest.mark.parametrize("place", FOREIGN)
+def test_a_pattern_takes_no_longer_than_the_text_is_long(place: str) -> None:
+    for pattern, methods in patterns()[place]:
+        for method in methods:
+            for worst in (*EVERYWHERE, *FOREIGN[place]):
+                check_growth(applied(pattern, method), worst)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_neither_does_what_reads_it_with_several(name: str) -> None:
+    read, more = READERS[name]
+    for worst in (*EVERYWHERE, *more):
+        check_growth(read, worst)
+
+
+def test_nor_the_addresses_that_are_asked_for() -> None:
+    for route in routes():
+        regex = compile_path(route.path)[0]
+        for worst in (*EVERYWHERE, ("/api/v1/posts/", "/", "x"), ("/storage/media/", "/", "\n"), ("", "/a", "\n")):
+            check_growth(regex.match, worst)
+
+
+def test_a_pattern_that_does_is_noticed() -> None:
+    """It took three seconds of everybody's time."""
+    media_types = re.compile(r"([a-z0-9.+-]+/[a-z0-9.+-]+)\s*(?:;\s*q=([0-9.]+))?")
+    with pytest.raises(pytest.fail.Exception, match=r"take .*times as long"):
+        check_growth(media_types.findall, ("text/html,", "a", ""))

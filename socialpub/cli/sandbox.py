@@ -11,7 +11,10 @@ import click
 from socialpub.cli.child_process import end_with_parent, end_with_parent_option
 from socialpub.cli.errors import CommandError
 from socialpub.cli.output import print_line, print_note
+from socialpub.db.locks import FileLock
 from socialpub.sandbox import World, server
+
+JOURNAL = "sandbox.jsonl"
 
 
 @click.command()
@@ -22,15 +25,27 @@ from socialpub.sandbox import World, server
     "--journal",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Keep accounts, tokens and posts in FILE, for the next start.",
+    help=f"Keep accounts, tokens and posts in FILE, for the next start. Default: {JOURNAL} in this folder.",
 )
+@click.option("--no-journal", is_flag=True, help="Forget everything at the end.")
+@click.option("--print-config", is_flag=True, help="Only print the lines that lead socialpub to it, for config.toml.")
 @end_with_parent_option
-def sandbox(listen: str, journal: Path | None, stop_seconds: float | None) -> None:
+def sandbox(
+    listen: str, journal: Path | None, no_journal: bool, print_config: bool, stop_seconds: float | None
+) -> None:
     """Run stand-ins for the networks, to try everything without credentials."""
     host, _, port = listen.rpartition(":")
     host = host.strip("[]")
     if not host or not port.isdecimal() or int(port) > 65535:
         raise click.BadParameter(f"{listen!r} is not HOST:PORT, such as 127.0.0.1:8100.", param_hint="--listen")
+    if journal and no_journal:
+        raise click.UsageError("--journal and --no-journal do not go together.")
+    if print_config:
+        if not int(port):
+            raise click.UsageError("--print-config needs the port that the sandbox will have: --listen HOST:PORT")
+        for line in provider_lines(_url(host, int(port))).splitlines():
+            print_line(line)
+        return
     end_with_parent(stop_seconds)
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -39,23 +54,53 @@ def sandbox(listen: str, journal: Path | None, stop_seconds: float | None) -> No
         raise CommandError(
             f"The sandbox cannot listen on {listen}: {error.strerror}.", "Choose another address: --listen 127.0.0.1:0"
         ) from None
+    lock = None if no_journal else _hold_journal(journal)
     # Whoever reads the address may already ask it to stop.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    bound = sock.getsockname()[1]
-    url = f"http://{'[' + host + ']' if ':' in host else host}:{bound}"
+    url = _url(host, sock.getsockname()[1])
     print_line(f"{url}/")
-    _explain(url)
+    _explain(url, lock)
     with suppress(KeyboardInterrupt):
-        world = World(journal=journal)
+        world = World(journal=lock.path if lock else None)
         # The real TikTok pulls photos from public https addresses only; an appliance to be tried out has none.
         world.tiktok.public_urls_only = False
         server.run(world, sock)
 
 
-def _explain(url: str) -> None:
+def _url(host: str, port: int) -> str:
+    return f"http://{'[' + host + ']' if ':' in host else host}:{port}"
+
+
+def _hold_journal(chosen: Path | None) -> FileLock:
+    """The journal, held against other sandboxes: the chosen one, else the first of this folder that is free."""
+    path, number = chosen or Path(JOURNAL), 1
+    while not _try_to_hold(lock := FileLock(path.absolute())):
+        if chosen:
+            raise CommandError(f"Another sandbox uses {lock.path}.", "Choose another file: --journal FILE")
+        number += 1
+        path = Path(f"sandbox-{number}.jsonl")
+    return lock
+
+
+def _try_to_hold(lock: FileLock) -> bool:
+    try:
+        return lock.try_acquire()
+    except OSError as error:
+        raise CommandError(
+            f"The sandbox cannot write {lock.path}: {error.strerror}.",
+            "Choose another file (--journal FILE), or have it forget everything: --no-journal",
+        ) from None
+
+
+def _explain(url: str, journal: FileLock | None) -> None:
     print_note("The sandbox stands in for X, TikTok and Pinterest. Published posts are shown at:")
     for name in ("x", "tiktok", "pinterest"):
         print_note(f"  {url}/{name}/feed")
+    print_note()
+    if journal:
+        print_note(f"Accounts, tokens and posts are kept for the next start in {journal.path}")
+    else:
+        print_note("Accounts, tokens and posts are forgotten at the end.")
     print_note()
     print_note("To have socialpub use it, put these lines into config.toml and start socialpub:")
     print_note()

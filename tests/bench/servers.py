@@ -45,7 +45,7 @@ class Servers:
         self._ending.callback(_end, bare)
         port = free_port()
         self.sandbox_url = f"http://127.0.0.1:{port}"
-        self._start("sandbox", "sandbox", "--listen", f"127.0.0.1:{port}")
+        self._start("sandbox", "sandbox", "--listen", f"127.0.0.1:{port}", "--no-journal")
         wait_until(lambda: answers(f"{self.bare_url}/"))
         wait_until(lambda: answers(f"{self.sandbox_url}/_control/"))
         call("POST", f"{self.sandbox_url}/_control/x/settings", {"limits": {"POST /2/tweets": 10**9}})

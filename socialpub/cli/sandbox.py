@@ -62,6 +62,7 @@ def sandbox(
     _explain(url, lock)
     with suppress(KeyboardInterrupt):
         world = World(journal=lock.path if lock else None)
+        world.listens_on = host
         # The real TikTok pulls photos from public https addresses only; an appliance to be tried out has none.
         world.tiktok.public_urls_only = False
         server.run(world, sock)

@@ -2,12 +2,13 @@
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Mount, Route, Router
 from starlette.types import Receive, Scope, Send
 
-from socialpub.sandbox import control, pages
+from socialpub.sandbox import control, own_pages, pages
 from socialpub.sandbox.endpoint import OpenSink, Prepare, SandboxEndpoint, SandboxHandler
 from socialpub.sandbox.pinterest import boards, pin_creation, pins, user_account, video_upload
 from socialpub.sandbox.pinterest import consent as pinterest_consent
@@ -44,6 +45,10 @@ def create_app(world: World) -> Starlette:
     ) -> Route:
         return Route(path, SandboxEndpoint(world, network, name, handler, sink, prepare), methods=method.split())
 
+    def consent(network: str, path: str, handler: SandboxHandler) -> Route:
+        endpoint = SandboxEndpoint(world, network, "authorize", handler)
+        return Route(path, endpoint, methods=["GET", "POST"], middleware=[own_pages.FORM])
+
     x: list[BaseRoute] = [
         route("x", "POST", "/2/tweets", "create_post", posts.create),
         route("x", "GET", "/2/tweets/{id}", "read_post", posts.read),
@@ -58,12 +63,12 @@ def create_app(world: World) -> Starlette:
         route("x", "POST", "/2/media/metadata", "metadata", uploads.metadata),
         route("x", "POST", "/2/oauth2/token", "token", x_oauth.token),
         route("x", "POST", "/2/oauth2/revoke", "revoke", x_oauth.revoke),
-        route("x", "GET POST", "/i/oauth2/authorize", "authorize", x_consent.authorize),
+        consent("x", "/i/oauth2/authorize", x_consent.authorize),
         pages.avatar_route(),
         *x_pages.routes(),
     ]
     tiktok: list[BaseRoute] = [
-        route("tiktok", "GET POST", "/v2/auth/authorize/", "authorize", tiktok_consent.authorize),
+        consent("tiktok", "/v2/auth/authorize/", tiktok_consent.authorize),
         route("tiktok", "POST", "/v2/oauth/token/", "token", tiktok_oauth.token),
         route("tiktok", "POST", "/v2/oauth/revoke/", "revoke", tiktok_oauth.revoke),
         route("tiktok", "GET", "/v2/user/info/", "user_info", user_info.info),
@@ -120,27 +125,27 @@ def create_app(world: World) -> Starlette:
     pinterest: list[BaseRoute] = [
         *pinterest_api("/v5"),
         *pinterest_api("/sandbox/v5"),
-        route("pinterest", "GET POST", "/oauth/", "authorize", pinterest_consent.authorize),
+        consent("pinterest", "/oauth/", pinterest_consent.authorize),
         route("pinterest", "POST", "/upload/", "upload_media", video_upload.upload, video_upload.open_sink),
         pages.avatar_route(),
         *pinterest_pages.routes(),
     ]
+
+    def below(path: str, routes: list[BaseRoute], middleware: list[Middleware] | None = None) -> Mount:
+        router = Router(routes=routes, redirect_slashes=False, default=_nothing_here)
+        return Mount(path, app=router, middleware=middleware)
+
     app = Starlette(
         routes=[
-            Mount("/x", routes=x),
-            Mount("/tiktok", routes=tiktok),
-            Mount("/pinterest", routes=pinterest),
-            Mount("/_control", routes=control.routes()),
+            below("/x", x),
+            below("/tiktok", tiktok),
+            below("/pinterest", pinterest),
+            below("/_control", [*control.routes()], [own_pages.CONTROL]),
             *pages.routes(),
         ],
         exception_handlers={HTTPException: _refuse},
     )
     app.router.redirect_slashes = False
-    for mount in app.routes:
-        if isinstance(mount, Mount):
-            inner = mount.app
-            inner.redirect_slashes = False  # type: ignore[attr-defined]
-            inner.default = _nothing_here  # type: ignore[attr-defined]
     app.state.world = world
     return app
 

@@ -24,6 +24,8 @@ class World:
         """`clock` needs `now() -> aware datetime`. `journal` keeps accounts, tokens and posts over a restart."""
         self.clock = clock or MachineClock()
         self._serving = False
+        self.listens_on = ""
+        """The name in its own address, where that is not one of every machine's own."""
         self.instant_faults = False
         """Raise `Hang` and `ConnectionCut` through the ASGI application instead of really waiting or cutting."""
         self.record = False

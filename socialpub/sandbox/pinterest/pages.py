@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from socialpub.sandbox import fault_form
+from socialpub.sandbox import fault_form, own_pages
 from socialpub.sandbox.media_response import media_response
 from socialpub.sandbox.pinterest.models import Pin, PinterestBoard
 from socialpub.sandbox.pinterest.network import PinterestSandbox
@@ -49,7 +49,7 @@ def routes() -> list[Route]:
     """Below `/pinterest`."""
     return [
         Route("/feed", show_feed),
-        Route("/feed/faults", script_fault, methods=["POST"]),
+        Route("/feed/faults", script_fault, methods=["POST"], middleware=[own_pages.FORM]),
         Route("/media/{id}", show_media),
         Route("/pin/{id}/", show_pin),
         Route("/pin/{id}", show_pin),

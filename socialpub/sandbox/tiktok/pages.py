@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from socialpub.sandbox import fault_form
+from socialpub.sandbox import fault_form, own_pages
 from socialpub.sandbox.media_response import media_response
 from socialpub.sandbox.rendering import page
 from socialpub.sandbox.tiktok.models import FOLLOWERS, FRIENDS, IN_INBOX, ONLY_ME, PublishTask, TikTokPost
@@ -52,8 +52,8 @@ def routes() -> list[Route]:
     """Below `/tiktok`; the permalinks come last, they would catch others."""
     return [
         Route("/feed", show_feed),
-        Route("/feed/faults", script_fault, methods=["POST"]),
-        Route("/feed/drafts", finish_draft, methods=["POST"]),
+        Route("/feed/faults", script_fault, methods=["POST"], middleware=[own_pages.FORM]),
+        Route("/feed/drafts", finish_draft, methods=["POST"], middleware=[own_pages.FORM]),
         Route("/media/{id}", show_media),
         Route("/@{username}", show_profile),
         Route("/@{username}/{kind}/{id}", show_post),

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from socialpub.sandbox import fault_form
+from socialpub.sandbox import fault_form, own_pages
 from socialpub.sandbox.media_response import media_response
 from socialpub.sandbox.rendering import page
 from socialpub.sandbox.x.models import XPost
@@ -54,7 +54,7 @@ def routes() -> list[Route]:
     """Below `/x`; the permalink comes last, it would catch others."""
     return [
         Route("/feed", show_feed, name="feed"),
-        Route("/feed/faults", script_fault, methods=["POST"]),
+        Route("/feed/faults", script_fault, methods=["POST"], middleware=[own_pages.FORM]),
         Route("/media/{id}", show_media),
         Route("/{username}/status/{id}", show_post),
     ]

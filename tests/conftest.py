@@ -1,5 +1,6 @@
 """What every test may ask for: a clock that moves by hand, and the sandbox with a way to break the connection to it."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 
@@ -14,6 +15,15 @@ from tests.support.sandbox_http import FaultTransport, http_over, sandbox
 # The same examples every time, and none fails because the machine was busy meanwhile.
 settings.register_profile("tests", deadline=None, derandomize=True, database=None)
 settings.load_profile("tests")
+
+
+@pytest.fixture(autouse=True)
+def _own_umask() -> Iterator[None]:
+    """A command that is run within a test's process changes it for good."""
+    before = os.umask(0o022)
+    os.umask(before)
+    yield
+    os.umask(before)
 
 
 GRID = "tests/providers/test_grid"

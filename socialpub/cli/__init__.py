@@ -1,5 +1,6 @@
 """The command line: results on stdout, everything else on stderr, and every failure says what to do next."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -39,5 +40,7 @@ COMMANDS = {
 @click.pass_context
 def main(ctx: click.Context, config: Path | None) -> None:
     """Publish to X, TikTok and Pinterest through one HTTP API, from a machine of your own."""
+    # Posts, tokens and addresses are nobody else's to read, in whichever file they come to lie; children inherit it.
+    os.umask(0o077)
     sys.excepthook = print_traceback
     ctx.ensure_object(CommandContext).config = config

@@ -45,6 +45,43 @@ def test_two_that_start_at_once_on_a_new_folder_both_come_up(installation: Insta
     assert names and len(names) == len(set(names))
 
 
+def test_whatever_a_command_writes_is_its_owners_alone(installation: Installation) -> None:
+    """Under a shell that lets everybody read and write. What existed before keeps its mode."""
+    folder, generous = installation.folder, ("sh", "-c", 'umask 000; exec "$@"', "sh")
+    before = {folder, *folder.rglob("*")}
+    shared = installation.data / "media"
+    shared.mkdir(mode=0o755)
+    before.add(shared)
+    before_modes = {path: path.stat().st_mode for path in before}
+    sandbox = Process(
+        *("sandbox", "--listen", installation.sandbox_url.removeprefix("http://")),
+        *("--journal", str(installation.journal)),
+        log=folder / "sandbox.log", env=installation.env, within=generous,
+    )  # fmt: skip
+    serve = installation.begin("serve", within=generous)
+    try:
+        installation.wait_until_up(serve, "serve")
+        until(lambda: "Press Ctrl-C" in sandbox.output, "the sandbox is up")
+        installation.x.grant("ada")
+        for number, arguments in enumerate(
+            (
+                ("init", str(folder / "deep" / "other")),
+                ("--config", str(installation.config), "admin", "create-key", "laptop"),
+                ("--config", str(installation.config), "backup", str(folder / "copy"), "--with-secret"),
+                ("--config", str(folder / "deep" / "other" / "config.toml"), "doctor", "--json"),
+            )
+        ):
+            command = Process(*arguments, log=folder / f"command{number}.log", env=installation.env, within=generous)
+            assert command.wait() in (0, 1), command.output
+    finally:
+        serve.stop()
+        sandbox.stop()
+    written = {path for path in folder.rglob("*") if path not in before and path.suffix != ".log"}
+    assert {installation.journal, folder / "copy", installation.data / "queue.db"} <= written
+    assert [str(path) for path in sorted(written) if path.stat().st_mode & 0o077] == []
+    assert {path: path.stat().st_mode for path in before} == before_modes
+
+
 @pytest.mark.parametrize("role", ["serve", "worker"])
 def test_a_database_of_a_newer_version_is_not_touched(installation: Installation, role: str) -> None:
     installation.admin("list-keys")

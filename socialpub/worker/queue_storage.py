@@ -4,10 +4,12 @@ import contextlib
 import queue
 import sqlite3
 from pathlib import Path
+from typing import cast
 
 from huey.storage import SqliteStorage
 
 from socialpub.core import logging
+from socialpub.worker import wakeup_message
 from socialpub.worker.wakeup_socket import WakeupSocket
 
 log = logging.get_logger("socialpub.doorbell")
@@ -73,11 +75,20 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc]
         with contextlib.suppress(queue.Empty):
             return self._own.get_nowait()
         try:
-            data: bytes | None = super().dequeue()
+            while (data := super().dequeue()) is not None and wakeup_message.read(data) is None:
+                log.warning("something in the queue file was no wake-up of ours and is dropped")
         except sqlite3.Error as error:
             log.warning("the queue file cannot be read; a restart replaces it", reason=str(error))
             return None
-        return data
+        return cast(bytes | None, data)
+
+
+def discard_foreign(storage: QueueStorage) -> None:
+    """Empty what this version never reads: what a former one pickled, results, schedules, locks."""
+    with contextlib.suppress(sqlite3.Error), storage.db(commit=True) as cursor:
+        cursor.execute("DELETE FROM task WHERE queue <> ?", (storage.name,))
+        for table in ("kv", "schedule", "counter"):
+            cursor.execute(f"DELETE FROM {table}")
 
 
 def replace_if_damaged(queue_file: Path) -> None:

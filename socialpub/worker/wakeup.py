@@ -15,10 +15,14 @@ from typing import Any
 from huey import Huey
 
 from socialpub.core import logging
-from socialpub.worker.queue_storage import QueueStorage, replace_if_damaged
+from socialpub.worker.queue_storage import QueueStorage, discard_foreign, replace_if_damaged
+from socialpub.worker.wakeup_message import TASK, WakeupSerializer
 from socialpub.worker.wakeup_socket import WakeupSocket
 
 log = logging.get_logger("socialpub.doorbell")
+
+QUEUE = "wake-ups"
+"""A former version pickled what it put into the queue `socialpub`: nobody takes anything out of that one any more."""
 
 
 class HueyWakeup:
@@ -33,17 +37,18 @@ class HueyWakeup:
         self.socket = WakeupSocket(run_dir)
         replace_if_damaged(queue_file)
         self.huey = Huey(
-            "socialpub", storage_class=QueueStorage, results=False, store_none=False, utc=True,
-            filename=str(queue_file), wakeup_socket=self.socket,
+            QUEUE, storage_class=QueueStorage, results=False, store_none=False, utc=True,
+            serializer=WakeupSerializer(), filename=str(queue_file), wakeup_socket=self.socket,
         )  # fmt: skip
+        discard_foreign(self.huey.storage)
         self._work: Callable[[str], None] = _no_worker_here
 
         def deliver(delivery_id: str) -> None:
             self._work(delivery_id)
 
-        # Huey names a task by its module, too. This name lies in queue files that a former version wrote.
-        deliver.__module__ = "socialpub.doorbell"
-        self._deliver: Any = self.huey.task(name="deliver")(deliver)
+        # Huey names a task by its module, too.
+        deliver.__module__, _, name = TASK.rpartition(".")
+        self._deliver: Any = self.huey.task(name=name)(deliver)
         self._waiting: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._sender = threading.Thread(target=self._send_forever, name="wakeup", daemon=True)
         self._sender.start()

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from socialpub.core import ids
 from socialpub.core.errors import Unavailable
 from socialpub.db.database import Database
 from socialpub.db.models import State
@@ -243,14 +244,15 @@ def test_a_queue_file_damaged_at_run_time_costs_no_ring(tmp_path: Path) -> None:
     worker, web = HueyWakeup(queue_file, tmp_path / "run"), HueyWakeup(queue_file, tmp_path / "run")
     worker.socket.listen()
     try:
-        web.ring("before")
+        before = ids.new(1)
+        web.ring(before)
         worker.socket.wait()
-        assert answered(worker) == ["before"]
+        assert answered(worker) == [before]
         for suffix in ("", "-wal", "-shm"):
             with contextlib.suppress(FileNotFoundError):
                 path = queue_file.with_name(queue_file.name + suffix)
                 path.write_bytes(b"damaged" * 2000)
-        web.ring("lost, the sweep rings again")
+        web.ring(ids.new(2))  # lost: the reconciler rings again
         web.close()  # it has rung by then
         heard: list[str] = []
         worker.answer(heard.append)

@@ -137,7 +137,7 @@ def build(
         clock=clock,
         db=db,
         secrets=secrets,
-        files=Files(settings.media_dir),
+        files=Files(settings.media_dir, int(settings.health.disk_floor_bytes), clock.monotonic),
         providers=registry.build(settings.providers),
         http=http or Http(lookups=settings.publishing.workers),
         process=ProcessLock(settings.run_dir / "owners", f"{role}-{random.token_hex(6)}"),

@@ -1,40 +1,29 @@
 """The media folder: its files under their storage keys, and the removal of those that no row names.
 
 Whoever brings a file holds a lock on it until a row names it (`incoming.py`), so that a file which nobody holds and no
-row names is an orphan, whatever the clock says and whichever process died. Nothing outside this file knows which path a
-storage key has.
+row names is an orphan, whatever the clock says and whichever process died.
 """
 
-import fcntl
 import os
-import re
-import secrets
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 
-from socialpub.media.disk_errors import disk_full
+from socialpub.core import logging
+from socialpub.core.errors import Conflict
+from socialpub.media import disk_promises, held_files, storage_keys
+from socialpub.media.disk_promises import DiskPromises
 from socialpub.media.incoming import PART_SUFFIX, IncomingFile
+
+log = logging.get_logger("socialpub.files")
 
 Recorded = Callable[[list[str]], Iterable[str]]
 """Which of these storage keys rows name."""
 
-_SUFFIXES = {
-    "image/jpeg": "jpg",
-    "image/png": "png",
-    "image/webp": "webp",
-    "image/gif": "gif",
-    "video/mp4": "mp4",
-    "video/quicktime": "mov",
-    "video/webm": "webm",
-}
-_KEY = re.compile(r"([0-9a-f]{2})/[0-9a-f-]{36}-[0-9a-f]{16}\.[a-z0-9]{2,4}")
-
-
-def is_key(text: str) -> bool:
-    """Whether this has the form of a storage key, which never leads out of the media folder."""
-    return _KEY.fullmatch(text) is not None
+MOST_PUTS = 2
+"""So many transfers of one reservation may be on their way at once: a repeated one beside one that hangs."""
 
 
 class StoredFile:
@@ -81,23 +70,33 @@ _NOWAIT: int | None = getattr(os, "RWF_NOWAIT", None)
 class Files:
     """The media folder: `incoming/` for what is arriving, 256 folders for what has arrived."""
 
-    def __init__(self, media_dir: Path) -> None:
+    def __init__(self, media_dir: Path, floor_bytes: int = 0, monotonic: Callable[[], float] = time.monotonic) -> None:
+        """`floor_bytes` of the disk stay free, whatever arrives."""
         self.root = media_dir
         self._incoming = media_dir / "incoming"
         self._incoming.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.promises = DiskPromises(self._incoming, floor_bytes, lambda: self.free_bytes(), monotonic)
 
     def new_key(self, artifact_id: str, mime_type: str) -> str:
         """A storage key that was never used: every PUT of an artifact gets one of its own."""
-        # The end of an id is random; its beginning is the time, which would fill one folder after the other.
-        return f"{artifact_id[-2:]}/{artifact_id}-{secrets.token_hex(8)}.{_SUFFIXES[mime_type]}"
+        return storage_keys.new(artifact_id, mime_type)
 
-    def receive(self) -> IncomingFile:
-        """A place for arriving bytes. Raises Unavailable."""
-        return IncomingFile(self._incoming, self.root)
+    def receive(self, artifact_id: str | None = None) -> IncomingFile:
+        """A place for arriving bytes. Raises Unavailable, and Conflict when too many are on their way for the same
+        artifact already, through whichever process."""
+        if artifact_id is None:
+            return IncomingFile(self._incoming, self.root, "*")
+        arriving = list(self._incoming.glob(f"{artifact_id}.*{PART_SUFFIX}"))
+        if len(arriving) >= MOST_PUTS and sum(not held_files.remove_if_free(part) for part in arriving) >= MOST_PUTS:
+            raise Conflict(
+                f"{MOST_PUTS} PUTs of this upload are on their way already. Wait until one of them has ended."
+            )
+        return IncomingFile(self._incoming, self.root, f"{artifact_id}.*")
 
     def path(self, storage_key: str) -> Path:
-        """Where the bytes are, for a provider or the decoder process. They may be gone."""
-        return self.root / storage_key
+        """Where the bytes are, for a provider or the decoder process. They may be gone; behind what is no key there
+        never are any."""
+        return storage_keys.path(self.root, storage_key)
 
     def open(self, storage_key: str) -> StoredFile:
         """Open for reading. Raises FileNotFoundError."""
@@ -105,6 +104,9 @@ class Files:
 
     def remove(self, storage_key: str) -> None:
         """Remove the bytes; nothing happens when they are gone already."""
+        if not storage_keys.is_key(storage_key):
+            log.warning("a row names something that is no storage key; nothing was removed", key=storage_key[:100])
+            return
         self.path(storage_key).unlink(missing_ok=True)
 
     def free_bytes(self) -> int:
@@ -112,20 +114,15 @@ class Files:
         disk = os.statvfs(self.root)
         return disk.f_bavail * disk.f_frsize
 
-    def check_free_space(self, size_bytes: int) -> None:
-        """Raises Unavailable when a file of this size cannot fit."""
-        if self.free_bytes() < size_bytes:
-            raise disk_full()
-
     def remove_orphans(self, recorded: Recorded) -> int:
         """Remove what nobody holds and no row names; how many files. Files that are not ours are left alone."""
         removed = 0
-        for part in self._incoming.glob(f"*{PART_SUFFIX}"):
-            removed += _remove_if_free(part, lambda: False)
+        for suffix in (PART_SUFFIX, disk_promises.SUFFIX):
+            removed += sum(held_files.remove_if_free(left) for left in self._incoming.glob(f"*{suffix}"))
         for keys in self._keys():
             for key in set(keys) - set(recorded(keys)):
                 # Asked again once the lock is ours: its owner may have recorded it and let go in between.
-                removed += _remove_if_free(self.root / key, lambda key=key: bool(list(recorded([key]))))  # type: ignore[misc]
+                removed += held_files.remove_if_free(self.root / key, lambda key=key: bool(list(recorded([key]))))  # type: ignore[misc]
         return removed
 
     def _keys(self) -> Iterator[list[str]]:
@@ -133,23 +130,6 @@ class Files:
             if len(folder.name) != 2 or not folder.is_dir():
                 continue
             names = [f"{folder.name}/{name}" for name in os.listdir(folder)]  # noqa: PTH208  # names are all we need
-            names = [name for name in names if _KEY.fullmatch(name)]
+            names = [name for name in names if storage_keys.is_key(name)]
             for start in range(0, len(names), 500):
                 yield names[start : start + 500]
-
-
-def _remove_if_free(path: Path, still_wanted: Callable[[], bool]) -> bool:
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if still_wanted():
-            return False
-        path.unlink(missing_ok=True)
-        return True
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(fd)

@@ -4,14 +4,13 @@ Bytes arrive under a temporary name, are flushed to the disk, and are then renam
 The file is locked until a row names it, or this process ends; without the lock it counts as an orphan (`files.py`).
 """
 
-import fcntl
 import os
-import secrets
 import threading
 from pathlib import Path
 from types import TracebackType
 
 from socialpub.core.durable_files import flush_folder
+from socialpub.media import held_files, storage_keys
 from socialpub.media.disk_errors import as_unavailable
 
 PART_SUFFIX = ".part"
@@ -23,13 +22,14 @@ _QUICKLY_FREED_BYTES = 16 * 1024 * 1024
 class IncomingFile:
     """A file on its way in. Leaving the `with` removes it, unless a row was said to name it (`record`)."""
 
-    def __init__(self, folder: Path, root: Path) -> None:
+    def __init__(self, folder: Path, root: Path, name: str) -> None:
+        """`name` holds a `*`, which becomes something unique. Raises Unavailable."""
         self._root = root
         self._lock = threading.Lock()
         self._recorded = False
         self.size_bytes = 0
         try:
-            self._fd, self.path = _create_locked(folder)
+            self._fd, self.path = held_files.create(folder, name + PART_SUFFIX)
         except OSError as error:
             raise as_unavailable(error) from error
 
@@ -47,9 +47,11 @@ class IncomingFile:
     def keep(self, storage_key: str) -> None:
         """Flush the bytes to the disk, then give them their own name. Waits for the disk: not on the event loop.
 
-        Raises Unavailable when the disk is full.
+        Raises Unavailable when the disk is full, and ValueError for what is no storage key.
         """
-        target = self._root / storage_key
+        if not storage_keys.is_key(storage_key):
+            raise ValueError(f"not a storage key: {storage_key[:100]!r}")
+        target = storage_keys.path(self._root, storage_key)
         with self._lock:
             try:
                 os.fsync(self._fd)
@@ -91,13 +93,3 @@ class IncomingFile:
             threading.Thread(target=os.close, args=(fd,), name="free").start()
         else:
             os.close(fd)
-
-
-def _create_locked(folder: Path) -> tuple[int, Path]:
-    while True:
-        path = folder / (secrets.token_hex(12) + PART_SUFFIX)
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        if os.fstat(fd).st_nlink:
-            return fd, path
-        os.close(fd)  # it was removed as an orphan before we had the lock

@@ -14,7 +14,7 @@ from socialpub.core import crypto, durable_files
 from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state, artifact_rows, migrate, post_rows
 from socialpub.db.transaction import Reader
-from socialpub.media import files
+from socialpub.media import storage_keys
 from socialpub.ops import archive
 from socialpub.ops.archive import InvalidArchive, Member
 from socialpub.ops.backup import DATABASE, FORMAT, MEDIA, SECRET, BackupInfo, BackupSummary
@@ -59,7 +59,7 @@ def unpack(source: Path, file: IO[bytes], info: BackupInfo, scratch: Path, *, me
                 expected.discard(name)
                 if name != archive.FIRST:
                     _unpack(member, scratch / name)
-            elif key == name or not files.is_key(key) or not _note(names, key):
+            elif key == name or not storage_keys.is_key(key) or not _note(names, key):
                 raise _foreign(source, f"it holds {name!r}")
             elif media:
                 _unpack(member, scratch / name)

@@ -16,14 +16,11 @@ from typing import Any
 from socialpub.core import durable_files, logging
 from socialpub.core.errors import Unavailable
 from socialpub.db import delivery_rows
-from socialpub.media import decoder_client
+from socialpub.media import decoder_client, storage_keys
 from socialpub.media.types import CannotFit, FitLimits
 from socialpub.providers.content import ImageLimits, MediaFile
 from socialpub.providers.job import Unfit
 from socialpub.runtime import Runtime
-
-FITTED = "fitted"
-"""The folder of the media folder in which they lie, one below it per delivery."""
 
 _VERDICT = {"mime_type": str, "width": int, "height": int, "size_bytes": int, "changed": bool}
 _NOT_NOW = "The picture could not be made to fit just now."
@@ -37,9 +34,9 @@ def fitted(rt: Runtime, delivery_id: str, media: MediaFile, limits: ImageLimits)
     Raises Unfit, FileNotFoundError (the original is gone), Unavailable (it could not be made just now).
     """
     name = sha256(f"{media.path.name} {limits}".encode()).hexdigest()[:24]
-    version = _folder(rt, delivery_id) / name
+    version = rt.files.path(storage_keys.fitted(delivery_id, name))
     media.path.stat()
-    verdict = _read_verdict(version) or _make(media, version, limits)
+    verdict = _read_verdict(version) or _make(rt, media, version, limits)
     if not verdict["changed"]:
         return media
     facts = {**media.facts, "width": verdict["width"], "height": verdict["height"], "frames": 1}
@@ -53,21 +50,19 @@ def key_of(rt: Runtime, media: MediaFile) -> str:
 
 def type_of(rt: Runtime, storage_key: str) -> str | None:
     """The media type of a fitted version, or None when there is none under this key."""
-    if not storage_key.startswith(f"{FITTED}/"):
-        return None
     verdict = _read_verdict(rt.files.path(storage_key))
     return None if verdict is None else str(verdict["mime_type"])
 
 
 def forget(rt: Runtime, delivery_id: str) -> None:
     """Remove the versions of a delivery that is settled."""
-    shutil.rmtree(_folder(rt, delivery_id), ignore_errors=True)
+    shutil.rmtree(rt.files.path(storage_keys.fitted(delivery_id, "0" * 24)).parent, ignore_errors=True)
 
 
 def clean(rt: Runtime) -> int:
     """Remove what was made for deliveries that ended without their worker; how many."""
     removed = 0
-    for folder in rt.files.path(FITTED).glob("*"):
+    for folder in (rt.files.root / storage_keys.FITTED).glob("*"):
         if delivery_rows.is_open(rt.reader, folder.name):
             continue
         shutil.rmtree(folder, ignore_errors=True)
@@ -91,7 +86,7 @@ def _verdict_of(version: Path) -> Path:
     return version.with_suffix(".json")
 
 
-def _make(media: MediaFile, version: Path, limits: ImageLimits) -> dict[str, Any]:
+def _make(rt: Runtime, media: MediaFile, version: Path, limits: ImageLimits) -> dict[str, Any]:
     """Make the version and its verdict, both whole and on the disk before they have their names, the verdict last.
 
     Others may be making the same one: each has files of its own, and whichever is named last stays. Equal pictures and
@@ -99,8 +94,10 @@ def _make(media: MediaFile, version: Path, limits: ImageLimits) -> dict[str, Any
     """
     part = version.with_suffix(f".{token_hex(8)}.part")
     try:
-        version.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        verdict = _fit(media, part, limits)
+        (rt.files.root / storage_keys.FITTED).mkdir(exist_ok=True, mode=0o700)
+        version.parent.mkdir(exist_ok=True, mode=0o700)
+        with rt.files.promises.make(limits.max_bytes, for_accepted_post=True):
+            verdict = _fit(media, part, limits)
         if verdict["changed"]:
             with part.open("rb") as file:
                 durable_files.flush(file)
@@ -135,7 +132,3 @@ def _fit(media: MediaFile, target: Path, limits: ImageLimits) -> dict[str, Any]:
     except decoder_client.DecoderFailed as error:
         log.warning("a picture could not be made to fit", file_name=media.file_name, reason=str(error))
         raise Unavailable(_NOT_NOW) from error
-
-
-def _folder(rt: Runtime, delivery_id: str) -> Path:
-    return rt.files.path(f"{FITTED}/{delivery_id}")

@@ -5,6 +5,7 @@ accepted: leaving the `with` around a form leaves no stray file behind.
 """
 
 import hashlib
+import sys
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from types import TracebackType
@@ -14,6 +15,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 
 from socialpub.core.errors import InvalidRequest, PayloadTooLarge, SocialpubError
+from socialpub.media.disk_promises import DiskPromise
 from socialpub.media.incoming import IncomingFile
 from socialpub.media.types import canonical_type
 from socialpub.publishing import uploads
@@ -34,6 +36,7 @@ class FormPart:
     file_name: str
     declared_type: str
     incoming: IncomingFile | None
+    promise: DiskPromise
     most_bytes: int
     size_bytes: int = 0
     _sha256: "hashlib._Hash" = dataclass_field(default_factory=hashlib.sha256)
@@ -51,6 +54,7 @@ class FormPart:
             )
         self._sha256.update(data)
         if self.incoming is not None:
+            self.promise.spend(len(data))
             self.incoming.write(data)
 
 
@@ -85,10 +89,16 @@ async def read_form(rt: Runtime, request: Request) -> MultipartForm | None:
     form = MultipartForm()
     stream = RequestStream(request)
     try:
-        rt.files.check_free_space(request.content_length or 0)
-        parser = _FormParser(rt, form, request.headers.get(b"content-type", b""))
-        await stream.feed(parser.feed)
-        parser.finish()
+        length = request.content_length
+        _check_length(rt, length)
+        # What is no longer than a payload may be one alone, which needs no room: a full disk takes it, too. Then, and
+        # where no length is known, room is promised part by part.
+        whole = length is not None and length > MOST_BODY_BYTES
+        with rt.files.promises.make(length if whole and length else 0) as promise:
+            content_type = request.headers.get(b"content-type", b"")
+            parser = _FormParser(rt, form, content_type, promise, longest_part=None if whole else length or sys.maxsize)
+            await stream.feed(parser.feed)
+            parser.finish()
     except BaseException as error:
         form.__exit__(type(error), error, None)
         if not isinstance(error, SocialpubError):
@@ -98,12 +108,23 @@ async def read_form(rt: Runtime, request: Request) -> MultipartForm | None:
     return form
 
 
+def _check_length(rt: Runtime, length: int | None) -> None:
+    most_bytes = MOST_MEDIA * (int(rt.settings.uploads.max_video_bytes) + MOST_BODY_BYTES) + MOST_BODY_BYTES
+    if length is not None and length > most_bytes:
+        raise PayloadTooLarge(f"No form with at most {MOST_MEDIA} files within their limits has {length} bytes.")
+
+
 class _FormParser:
     """Fills a form from the bytes of a body, by the callbacks of the library's parser."""
 
-    def __init__(self, rt: Runtime, form: MultipartForm, content_type: bytes) -> None:
+    def __init__(
+        self, rt: Runtime, form: MultipartForm, content_type: bytes, promise: DiskPromise, longest_part: int | None
+    ) -> None:
         self._rt = rt
         self._form = form
+        self._promise = promise
+        self._longest_part = longest_part
+        """None when there is room for all parts already."""
         self._header_name = bytearray()
         self._header_value = bytearray()
         self._headers: dict[bytes, bytes] = {}
@@ -178,12 +199,14 @@ class _FormParser:
     def _add_part(self, name: str, file_name: str, declared_type: str) -> FormPart:
         if len(self._form.parts) == MOST_MEDIA:
             raise InvalidRequest.at("media", message=f"at most {MOST_MEDIA} files can come with one post")
-        if canonical_type(declared_type) is None:
-            most_bytes = int(self._rt.settings.uploads.max_video_bytes)
-            part = FormPart(name, file_name, declared_type, None, most_bytes)
-        else:
+        incoming = None
+        most_bytes = int(self._rt.settings.uploads.max_video_bytes)
+        if canonical_type(declared_type) is not None:
             most_bytes = uploads.most_bytes(self._rt.settings, declared_type)
-            part = FormPart(name, file_name, declared_type, self._rt.files.receive(), most_bytes)
+            if self._longest_part is not None:
+                self._promise.resize(min(most_bytes, self._longest_part))
+            incoming = self._rt.files.receive()
+        part = FormPart(name, file_name, declared_type, incoming, self._promise, most_bytes)
         self._form.parts.append(part)
         return part
 

@@ -1,7 +1,8 @@
 """Storage: bytes in by PUT, bytes out by GET, both by signed URL and without a key.
 
 Whatever the size, memory stays small: pieces go from the connection to the disk and back as they come. Nothing that is
-larger than its reservation, too late, or signed for something else is ever kept.
+larger than its reservation, too late, or signed for something else is ever kept, and all senders together never take
+the last of the disk.
 """
 
 import asyncio
@@ -46,12 +47,12 @@ async def _receive(rt: Runtime, request: Request, stream: RequestStream) -> Answ
     row = _reservation(rt, request)
     _check_head(row, request)
     expected_bytes: int = row["declared_bytes"]
-    rt.files.check_free_space(expected_bytes)
-    with rt.files.receive() as incoming:
+    with rt.files.receive(row["id"]) as incoming, rt.files.promises.make(expected_bytes) as promise:
 
         def add(piece: bytes) -> None:
             if incoming.size_bytes + len(piece) > expected_bytes:
                 raise _too_many(expected_bytes)
+            promise.spend(len(piece))
             incoming.write(piece)
 
         await stream.feed(add)

@@ -49,7 +49,7 @@ STORAGE_PATHS: dict[str, Any] = {
                 },
                 "400": _problem("Fewer bytes or another type than reserved"),
                 "403": _problem("The signature is not valid, or its time is over"),
-                "409": _problem("The upload is complete or was rejected"),
+                "409": _problem("The upload is complete or was rejected, or two PUTs of it are on their way already"),
                 "413": _problem("More bytes than reserved"),
                 **_USUAL,
             },

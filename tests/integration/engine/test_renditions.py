@@ -12,6 +12,7 @@ import pytest
 
 from socialpub.core.errors import Unavailable
 from socialpub.media import decoder_client
+from socialpub.media.storage_keys import FITTED
 from socialpub.providers.content import ImageLimits, MediaFile
 from socialpub.providers.job import Unfit
 from socialpub.publishing import renditions
@@ -148,7 +149,7 @@ def test_a_child_that_was_killed_is_no_verdict_on_the_picture(
         patched.setattr(decoder_client, "_result", lambda _code, output, errors: real(-signal.SIGKILL, output, errors))
         with pytest.raises(Unavailable):
             renditions.fitted(rt, "d1", photo, SMALLER)
-    assert not list(rt.files.path(renditions.FITTED).rglob("*.part"))
+    assert not list((rt.files.root / FITTED).rglob("*.part"))
     assert whole(renditions.fitted(rt, "d1", photo, SMALLER))
 
 
@@ -197,6 +198,6 @@ def test_what_was_made_for_a_delivery_that_ended_is_removed_and_what_is_needed_s
     accept(rt, profile, body="waits")
     ended, waits = (row[0] for row in rt.reader.all("SELECT id FROM delivery ORDER BY id"))
     for delivery in (ended, waits):
-        (rt.files.path(renditions.FITTED) / delivery).mkdir(parents=True)
+        (rt.files.root / FITTED / delivery).mkdir(parents=True)
     assert renditions.clean(rt) == 1
-    assert [folder.name for folder in rt.files.path(renditions.FITTED).iterdir()] == [waits]
+    assert [folder.name for folder in (rt.files.root / FITTED).iterdir()] == [waits]

@@ -133,12 +133,6 @@ def test_a_full_disk_is_said_and_leaves_nothing(files, monkeypatch, call, code):
     assert there(files) == []
 
 
-def test_a_file_that_cannot_fit_is_refused_before_it_is_sent(files):
-    files.check_free_space(1)
-    with pytest.raises(Unavailable, match="disk is full"):
-        files.check_free_space(files.free_bytes() + 1_000_000_000)
-
-
 def test_reading_goes_on_while_the_file_is_removed(files):
     key = kept(files, b"x" * 1000)
     with files.open(key) as stored:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from socialpub.core import ids
 from socialpub.db import delivery_rows
 from socialpub.runtime import Runtime
 
@@ -24,7 +25,8 @@ class Deadly(Exception):
 @contextmanager
 def marked(rt: Runtime, delivery_id: str) -> Iterator[None]:
     """Leave a mark that stays when this process dies meanwhile. Raises `Deadly` when there are too many."""
-    if not rt.process.follows_a_death:
+    # The id of a row that a stranger wrote may be anything, a path for example.
+    if not rt.process.follows_a_death or ids.parse(delivery_id) is None:
         yield
         return
     mark = _folder(rt) / delivery_id

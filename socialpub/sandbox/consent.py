@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from socialpub.sandbox.apps import SandboxApp
 from socialpub.sandbox.authorization_codes import AuthorizationCode
 from socialpub.sandbox.oauth import OAuthNetwork
+from socialpub.sandbox.rendering import SOURCES
 from socialpub.sandbox.reply import Reply, html_reply, redirect
 from socialpub.sandbox.request import SandboxRequest
 
@@ -67,7 +68,7 @@ class ConsentPage(ABC, Generic[ConsentNetworkT, ConsentAppT]):
         app = network.find_app(client_id)
         wrong = self.complaint(app, request, asked) if app else f"{self.client_id_fields[0]} is missing or not known."
         if app is None or wrong:
-            return html_reply(400, self.render_refusal(wrong))
+            return _page(400, self.render_refusal(wrong))
         scopes = self.scopes(asked)
         if request.method == "POST":
             if asked.get("decision") != "allow":
@@ -79,7 +80,7 @@ class ConsentPage(ABC, Generic[ConsentNetworkT, ConsentAppT]):
             wanted = network.auto_scopes.split(",") if network.auto_scopes else scopes
             given = [scope for scope in scopes if scope in wanted]
             return self._approve(network, app, asked, network.auto_approve, given)
-        return html_reply(200, self.render(network, app, request, asked, scopes))
+        return _page(200, self.render(network, app, request, asked, scopes))
 
     def _approve(
         self, network: ConsentNetworkT, app: ConsentAppT, asked: Asked, username: str, scopes: list[str]
@@ -88,7 +89,7 @@ class ConsentPage(ABC, Generic[ConsentNetworkT, ConsentAppT]):
         if account is None:
             return self._back(asked, self.denial())
         if wrong := self.admission_complaint(app, username):
-            return html_reply(400, self.render_refusal(wrong))
+            return _page(400, self.render_refusal(wrong))
         text = self.new_code(network)
         code = AuthorizationCode(
             app.client_id,
@@ -105,3 +106,10 @@ class ConsentPage(ABC, Generic[ConsentNetworkT, ConsentAppT]):
     def _back(self, asked: Asked, result: dict[str, str]) -> Reply:
         uri = asked["redirect_uri"]
         return redirect(uri + ("&" if "?" in uri else "?") + urlencode(self.redirect_parameters(asked, result)))
+
+
+def _page(status: int, text: str) -> Reply:
+    # No `form-action`: browsers apply it to where a form's answer leads too, and a decision leads back to the app.
+    reply = html_reply(status, text)
+    reply.headers.append(("content-security-policy", SOURCES))
+    return reply

@@ -11,7 +11,7 @@ from socialpub.sandbox.world import World
 
 
 def routes() -> list[Route]:
-    return [Route("/", front), Route("/sandbox.css", styles)]
+    return [Route("/", front), Route("/sandbox.css", styles), Route("/favicon.ico", icon)]
 
 
 def avatar_route() -> Route:
@@ -29,7 +29,16 @@ async def front(request: Request) -> Response:
 
 
 async def avatar(request: Request) -> Response:
-    name = request.path_params["name"].removesuffix("_normal")
+    return _letter(request.path_params["name"].removesuffix("_normal"))
+
+
+async def icon(request: Request) -> Response:  # noqa: ARG001
+    """Browsers ask for it by this name wherever a page names none."""
+    return _letter("Sandbox")
+
+
+def _letter(name: str) -> Response:
+    """The first letter of a name, on a color of its own."""
     hue = sum(map(ord, name)) * 47 % 360
     letter = html.escape(name[:1].upper() or "?")
     picture = (

@@ -7,9 +7,12 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
+SOURCES = (
+    "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""What a page may load, and that no other page may frame it."""
 HEADERS = {
-    "content-security-policy": "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "content-security-policy": f"{SOURCES}; form-action 'self'",
     "cache-control": "no-store",
 }
 HERE = Path(__file__).parent / "templates"

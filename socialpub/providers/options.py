@@ -57,8 +57,12 @@ class Option:
     spellings: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", self.name).lower()
-        object.__setattr__(self, "spellings", frozenset({self.name, snake, *self.aliases}))
+        object.__setattr__(self, "spellings", frozenset({self.name, self.snake_name, *self.aliases}))
+
+    @property
+    def snake_name(self) -> str:
+        """The name in the spelling of most networks: `board_id`."""
+        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", self.name).lower()
 
 
 Table = tuple[Option, ...]

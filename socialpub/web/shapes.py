@@ -23,6 +23,16 @@ LEFT_OUT: Any = None
 REFUSED = "The request has fields that cannot be accepted; errors names each of them."
 
 
+def required(description: str) -> Any:
+    """A field that is always there."""
+    return Field(description=description)
+
+
+def optional(description: str) -> Any:
+    """A field that is left out when there is no value."""
+    return Field(LEFT_OUT, description=description)
+
+
 class Shape(BaseModel):
     """A JSON object of which every field is known. A field that was left out is not in `model_fields_set`."""
 

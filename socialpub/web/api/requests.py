@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from socialpub.core import ids
 from socialpub.core.errors import FieldError
@@ -13,6 +13,7 @@ from socialpub.core.validation import wrong
 from socialpub.media.types import ACCEPTED_TYPES, canonical_type
 from socialpub.providers.registry import PROVIDERS
 from socialpub.publishing import uploads
+from socialpub.web.enumerations import PostStatus, Provider
 from socialpub.web.shapes import (
     LARGEST,
     LEFT_OUT,
@@ -25,19 +26,30 @@ from socialpub.web.shapes import (
     Query,
     Shape,
     Trimmed,
+    optional,
     read_instant,
     read_number,
+    required,
 )
 
 MOST_MEDIA = 20
+
+ALT = "Alternative text, strongly recommended for images"
+CONTENT = "Text and time"
+MEDIA = "Files in their order. Needed when there is no `post.body`"
+OPTIONS = "Options by network, such as Pinterest's `boardId`"
+PROFILES = "Where it goes: ids from `GET /profiles`, each once"
 
 # --- posts -----------------------------------------------------------------------------------------------------------
 
 
 class ProviderOptions(Shape):
-    x: FreeForm = LEFT_OUT
-    tiktok: FreeForm = LEFT_OUT
-    pinterest: FreeForm = LEFT_OUT
+    """What goes beyond text and media, by network; only networks of the chosen profiles. A post's own keys win over
+    those stored with the profile."""
+
+    x: FreeForm = optional("Options for X")
+    tiktok: FreeForm = optional("Options for TikTok")
+    pinterest: FreeForm = optional("Options for Pinterest")
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
         """What was sent, by provider."""
@@ -45,22 +57,26 @@ class ProviderOptions(Shape):
 
 
 class MediaReference(Shape):
-    artifact_id: Id
-    alt: Alt = LEFT_OUT
+    """A file of a post, by the artifact that was uploaded."""
+
+    artifact_id: Id = required("A verified upload, as `POST /uploads/complete` names it")
+    alt: Alt = optional(ALT)
 
 
 class PostContent(Shape):
-    body: Trimmed = LEFT_OUT
-    scheduled_at: Instant = LEFT_OUT
+    """Text and time."""
+
+    body: Trimmed = optional("Text, without white space around it. Needed when there is no media")
+    scheduled_at: Instant = optional("When to publish, in the future and with an offset. Left out, it is published now")
 
 
 class PostDraft(Shape):
-    """The body of `POST /posts` and `POST /posts/validate`."""
+    """A post to be made, of uploaded media. It has `post.body`, `media`, or both."""
 
-    post: PostContent
-    profiles: Ids
-    media: list[MediaReference] = Field(LEFT_OUT, min_length=1, max_length=MOST_MEDIA)
-    provider_options: ProviderOptions = LEFT_OUT
+    post: PostContent = required(CONTENT)
+    profiles: Ids = required(PROFILES)
+    media: list[MediaReference] = Field(LEFT_OUT, min_length=1, max_length=MOST_MEDIA, description=MEDIA)
+    provider_options: ProviderOptions = optional(OPTIONS)
 
     @classmethod
     def across(cls, value: Any) -> Sequence[FieldError]:
@@ -77,20 +93,21 @@ def needs_content(value: Any) -> Sequence[FieldError]:
 
 
 class FormMediaItem(Shape):
-    """In a multipart form: a file part by its name, or an artifact that exists already."""
+    """A file of a post in a multipart form: a file part, or an artifact that exists already. Exactly one of `fileField`
+    and `artifactId`."""
 
-    file_field: Annotated[str, Field(min_length=1)] = LEFT_OUT
-    artifact_id: Id = LEFT_OUT
-    alt: Alt = LEFT_OUT
+    file_field: Annotated[str, Field(min_length=1)] = optional("The name of the form's part that holds the file")
+    artifact_id: Id = optional("A verified upload, in place of a part")
+    alt: Alt = optional(ALT)
 
 
 class FormDraft(Shape):
-    """The `payload` of a multipart `POST /posts`."""
+    """A post to be made, of files in the same form. It has `post.body`, `media`, or both."""
 
-    post: PostContent
-    profiles: Ids
-    media: list[FormMediaItem] = Field(LEFT_OUT, min_length=1, max_length=MOST_MEDIA)
-    provider_options: ProviderOptions = LEFT_OUT
+    post: PostContent = required(CONTENT)
+    profiles: Ids = required(PROFILES)
+    media: list[FormMediaItem] = Field(LEFT_OUT, min_length=1, max_length=MOST_MEDIA, description=MEDIA)
+    provider_options: ProviderOptions = optional(OPTIONS)
 
     @classmethod
     def across(cls, value: Any) -> Sequence[FieldError]:
@@ -103,16 +120,25 @@ class FormDraft(Shape):
 
 
 class ContentChange(Shape):
-    body: Trimmed = LEFT_OUT
-    scheduled_at: InstantOrNull = LEFT_OUT
+    """Text and time to change."""
+
+    body: Trimmed = optional("The new text")
+    scheduled_at: InstantOrNull = optional("The new time, in the future and with an offset; `null` publishes at once")
 
 
 class PostChange(Shape):
-    """The body of `PATCH /posts/{postId}`."""
+    """What to change about a scheduled post: at least one field. Sending a present value again is fine."""
 
-    post: ContentChange = LEFT_OUT
-    media: list[MediaReference] = Field(LEFT_OUT, max_length=MOST_MEDIA)
-    provider_options: ProviderOptions = LEFT_OUT
+    # In words alone the document could not say that {} is refused; that {"post": {}} is too, it says in words.
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+    post: ContentChange = optional(CONTENT)
+    media: list[MediaReference] = Field(
+        LEFT_OUT,
+        max_length=MOST_MEDIA,
+        description="The media instead of the present ones; may be empty if a body remains",
+    )
+    provider_options: ProviderOptions = optional("The options instead of all present ones of the post")
 
     @classmethod
     def across(cls, value: Any) -> Sequence[FieldError]:
@@ -132,21 +158,21 @@ def check_media_type(value: str) -> str:
 
 
 class UploadRequest(Shape):
-    """The body of `POST /uploads`."""
+    """A file to be uploaded."""
 
-    file_name: Annotated[str, Field(min_length=1, max_length=255)]
-    mime_type: Annotated[str, Field(min_length=1, max_length=255), AfterValidator(check_media_type)] = Field(
-        description=f"One of {', '.join(ACCEPTED_TYPES)}"
+    file_name: Annotated[str, Field(min_length=1, max_length=255)] = required("Its own name, with the extension")
+    mime_type: Annotated[str, Field(min_length=1, max_length=255), AfterValidator(check_media_type)] = required(
+        f"One of {', '.join(f'`{name}`' for name in ACCEPTED_TYPES)}; `image/jpg` is taken for `image/jpeg`"
     )
-    file_size: Annotated[int, Field(gt=0, le=MAX_VIDEO_BYTES)] = Field(
-        description="Exactly as many bytes as the PUT will send; images may have at most 32 MiB"
+    file_size: Annotated[int, Field(gt=0, le=MAX_VIDEO_BYTES)] = required(
+        "Exactly as many bytes as the PUT will send; images may have at most 32 MiB"
     )
 
 
 class CompleteRequest(Shape):
-    """The body of `POST /uploads/complete`."""
+    """An upload whose bytes were sent."""
 
-    artifact_id: Id
+    artifact_id: Id = required("As the reservation names it")
 
 
 # --- queries ---------------------------------------------------------------------------------------------------------
@@ -183,29 +209,40 @@ _INSTANT = WithJsonSchema({"type": "string", "format": "date-time"})
 class PostsQuery(Query):
     LENIENT = frozenset({"page", "perPage"})
 
-    status: Literal["pending", "settled", "canceled", "scheduled"] = LEFT_OUT
+    status: PostStatus = optional("Only posts with this status")
     profile_ids: Annotated[
         list[str],
         BeforeValidator(_read_id_list),
         WithJsonSchema({**_COMMA_LIST, "items": {"type": "string", "format": "uuid"}}),
-    ] = LEFT_OUT
+    ] = optional(
+        "Only posts to one of these profiles, separated by commas. Together with `providers` one delivery must match "
+        "both"
+    )
     providers: Annotated[
-        list[str],
+        list[Provider],
         BeforeValidator(_read_provider_list),
-        WithJsonSchema({**_COMMA_LIST, "items": {"type": "string", "enum": list(PROVIDERS)}}),
-    ] = LEFT_OUT
-    scheduled_after: Annotated[datetime, BeforeValidator(_read_instant_in_query), _INSTANT] = LEFT_OUT
-    scheduled_before: Annotated[datetime, BeforeValidator(_read_instant_in_query), _INSTANT] = LEFT_OUT
-    page: Annotated[int, *_number(0, LARGEST)] = 0
-    per_page: Annotated[int, *_number(1, 100)] = 20
+        Field(min_length=1),
+    ] = optional("Only posts to one of these networks, separated by commas")
+    scheduled_after: Annotated[datetime, BeforeValidator(_read_instant_in_query), _INSTANT] = optional(
+        "Only posts that are or were scheduled for this time or later; with an offset"
+    )
+    scheduled_before: Annotated[datetime, BeforeValidator(_read_instant_in_query), _INSTANT] = optional(
+        "Only posts that are or were scheduled for this time or earlier; with an offset"
+    )
+    page: Annotated[int, *_number(0, LARGEST)] = Field(0, description="Which page: pages are counted from 0")
+    per_page: Annotated[int, *_number(1, 100)] = Field(20, description="Posts on a page, at most")
 
 
 class PostQuery(Query):
-    wait: Annotated[int, *_number(1, 60)] = LEFT_OUT
+    wait: Annotated[int, *_number(1, 60)] = optional(
+        "Seconds to wait for the post to be settled or canceled. Left out, the answer comes at once"
+    )
 
 
 class LogsQuery(Query):
     LENIENT = frozenset({"limit", "offset"})
 
-    limit: Annotated[int, *_number(0, 100)] = 50
-    offset: Annotated[int, *_number(0, LARGEST)] = 0
+    limit: Annotated[int, *_number(0, 100)] = Field(50, description="Entries in the answer, at most")
+    offset: Annotated[int, *_number(0, LARGEST)] = Field(
+        0, description="Entries to leave out at the beginning: 0 begins with the newest"
+    )

@@ -15,18 +15,20 @@ from socialpub.web.shapes import Shape
 
 @dataclass(frozen=True)
 class Operation:
-    """`answers` maps a status to what it means, its shape and an example; `problems` are the statuses of failures
-    beyond the usual ones."""
+    """`answers` maps a status to what it means, its shape and an example; `problems` are failures beyond the usual ones
+    and those that mean something particular here: status, and what it means."""
 
     id: str
     tag: str
     summary: str
     answers: dict[int, tuple[str, type[Shape] | None, Any]]
-    problems: tuple[int, ...] = ()
+    problems: dict[int, str] = field(default_factory=dict)
     request: Any = None
     """An example of the JSON body."""
     payload: Any = None
     """An example of the `payload` of a form."""
+    query: str = ""
+    """An example of the query."""
     notes: str = ""
     headers: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """Headers of an answer beyond those that every answer has."""
@@ -34,31 +36,23 @@ class Operation:
 
 EXAMPLES: dict[str, Any] = orjson.loads(resources.files(__package__).joinpath("examples.json").read_bytes())
 
+_KEY_CLASH = "The `Idempotency-Key` belongs to another request, or to one that still runs"
+
+# In the order of the document and of the page: what most callers come for stands first.
 OPERATIONS = {
-    "GET /api/v1/profiles": Operation(
-        "listProfiles",
-        "Profiles",
-        "List profiles",
-        {
-            200: (
-                "Every profile in the key's scope, oldest first",
-                schemas.ProfilesAnswer,
-                {"data": [EXAMPLES["profile"]]},
-            )
-        },
-    ),
-    "GET /api/v1/profiles/{id}": Operation(
-        "getProfile",
-        "Profiles",
-        "Get a profile",
-        {200: ("The profile", schemas.ProfileAnswer, {"data": EXAMPLES["profile"]})},
-    ),
-    "POST /api/v1/profiles/{id}/disconnect": Operation(
-        "disconnectProfile",
-        "Profiles",
-        "Disconnect a profile",
-        {204: ("It is disconnected, for good", None, None)},
-        notes="It may be repeated. Scheduled posts that target the profile fail at delivery time.",
+    "POST /api/v1/posts": Operation(
+        "createPost",
+        "Posts",
+        "Create a post",
+        {201: ("Accepted. How it ends is read from the post", schemas.PostAnswer, {"data": EXAMPLES["post"]})},
+        problems={409: _KEY_CLASH},
+        request=EXAMPLES["draft"],
+        payload=EXAMPLES["payload"],
+        headers={201: ("Location",)},
+        notes="Published now, or at `post.scheduledAt`. A post has a body, media, or both. Media is uploaded before "
+        "and named by `artifactId`, or comes in the same request: in a form, the text field `payload` holds the JSON, "
+        "and each media item names its file part by `fileField` in place of `artifactId`. What a network would not "
+        "take fails that network's delivery and no other.",
     ),
     "GET /api/v1/posts": Operation(
         "listPosts",
@@ -71,20 +65,8 @@ OPERATIONS = {
                 {"data": [EXAMPLES["post"]], "pagination": EXAMPLES["pagination"]},
             )
         },
-        notes="`profileIds` and `providers` together: one delivery must match both. "
-        "`page` and `perPage` also accept an empty value or `null`, which mean the default.",
-    ),
-    "POST /api/v1/posts": Operation(
-        "createPost",
-        "Posts",
-        "Create a post",
-        {201: ("Accepted. How it ends is read from the post", schemas.PostAnswer, {"data": EXAMPLES["post"]})},
-        problems=(409,),
-        request=EXAMPLES["draft"],
-        payload=EXAMPLES["payload"],
-        headers={201: ("Location",)},
-        notes="Published now, or at `post.scheduledAt`. A post has a body, media, or both. In a form, the text field "
-        "`payload` holds the JSON, and each media item names its file part by `fileField` in place of `artifactId`.",
+        query="status=scheduled&page=0",
+        notes="Pages are counted from 0.",
     ),
     "POST /api/v1/posts/validate": Operation(
         "validatePost",
@@ -98,59 +80,97 @@ OPERATIONS = {
             )
         },
         request=EXAMPLES["draft"],
+        notes="Takes the JSON of `POST /posts`. What that would refuse is refused here as well.",
     ),
     "GET /api/v1/posts/{postId}": Operation(
         "getPost",
         "Posts",
         "Get a post",
         {200: ("The post, with the outcome of each delivery", schemas.PostAnswer, {"data": EXAMPLES["settledPost"]})},
+        query="wait=30",
         notes="With `wait` it is answered as soon as the post is settled or canceled, else after that many seconds "
-        "with what is true then.",
+        "with what is true then: a script needs no loop.",
     ),
     "PATCH /api/v1/posts/{postId}": Operation(
         "updatePost",
         "Posts",
         "Change a scheduled post",
         {200: ("The post as it is now", schemas.PostAnswer, {"data": EXAMPLES["post"]})},
-        problems=(409,),
+        problems={409: "The post is not scheduled for a time to come"},
         request=EXAMPLES["change"],
-        notes="At least one field is needed. `post.scheduledAt: null` publishes at once.",
+        notes="At least one field is needed; fields that are left out stay as they are. `post.scheduledAt: null` "
+        "publishes at once.",
     ),
     "POST /api/v1/posts/{postId}/cancel": Operation(
         "cancelPost",
         "Posts",
         "Cancel a scheduled post",
         {200: ("The canceled post", schemas.PostAnswer, {"data": EXAMPLES["canceledPost"]})},
-        problems=(409,),
+        problems={409: "The post is not scheduled, or has started"},
+        notes="Its deliveries are canceled with it. It needs no body.",
     ),
     "GET /api/v1/posts/{postId}/attempts": Operation(
         "listAttempts",
         "Posts",
         "List the attempts of a post",
         {200: ("Every attempt, oldest first", schemas.AttemptsAnswer, {"data": [EXAMPLES["attempt"]]})},
+        notes="Why the post is as it is. The last attempt of a waiting delivery says what it waits for, and until "
+        "when. The deliveries inside a post carry no id: `profileId` and `provider` tell to which of them an attempt "
+        "belongs, and `deliveryId` joins attempts and log entries. A post that only waits for its time has none.",
     ),
     "POST /api/v1/uploads": Operation(
         "reserveUpload",
         "Uploads",
         "Reserve an upload",
         {201: ("Where the bytes go, with one PUT", schemas.ReservationAnswer, {"data": EXAMPLES["reservation"]})},
-        problems=(409,),
+        problems={409: _KEY_CLASH},
         request=EXAMPLES["uploadRequest"],
+        notes="The bytes then go to `uploadUrl` with one PUT, which carries `requiredHeaders` and no key. "
+        "`POST /uploads/complete` is the third and last step.",
     ),
     "POST /api/v1/uploads/complete": Operation(
         "completeUpload",
         "Uploads",
         "Complete an upload",
         {200: ("The verified artifact", schemas.ArtifactAnswer, {"data": EXAMPLES["artifact"]})},
-        problems=(409,),
+        problems={409: "Other bytes keep arriving for this upload"},
         request=EXAMPLES["completeRequest"],
-        notes="A file that is not what it was declared to be is rejected: 400 says why, and its bytes are removed.",
+        notes="The bytes are examined, which can take a moment. A file that is not what it was declared to be is "
+        "rejected: 400 says why, and its bytes are removed. Completing a verified upload again gives the same answer.",
+    ),
+    "GET /api/v1/profiles": Operation(
+        "listProfiles",
+        "Profiles",
+        "List profiles",
+        {
+            200: (
+                "Every profile in the key's scope, oldest first",
+                schemas.ProfilesAnswer,
+                {"data": [EXAMPLES["profile"]]},
+            )
+        },
+        notes="Their ids are the targets of posts. Accounts are connected by the owner, not through the API.",
+    ),
+    "GET /api/v1/profiles/{id}": Operation(
+        "getProfile",
+        "Profiles",
+        "Get a profile",
+        {200: ("The profile", schemas.ProfileAnswer, {"data": EXAMPLES["profile"]})},
+        notes="Whether the account can be used, and until when.",
+    ),
+    "POST /api/v1/profiles/{id}/disconnect": Operation(
+        "disconnectProfile",
+        "Profiles",
+        "Disconnect a profile",
+        {204: ("It is disconnected, for good", None, None)},
+        notes="It may be repeated, and needs no body. Scheduled posts that target the profile fail at delivery time.",
     ),
     "GET /api/v1/publish/logs": Operation(
         "listLogs",
         "Publishing logs",
         "List publishing logs",
         {200: ("What happened to deliveries, newest first", schemas.LogsAnswer, {"data": [EXAMPLES["logEntry"]]})},
-        notes="`limit` and `offset` also accept an empty value or `null`, which mean the default.",
+        query="limit=50&offset=0",
+        notes="`deliveryId` is that of the attempts; `offset` is counted from 0.",
     ),
 }

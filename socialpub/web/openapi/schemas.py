@@ -4,30 +4,29 @@ answer against it. The answers themselves are built by SQLite (`db/json_views.py
 `ProfileSchema` is the component `Profile` of the document, and so on.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema
 
-from socialpub.web.shapes import LEFT_OUT, Shape
+from socialpub.web.enumerations import (
+    ArtifactStatus,
+    AttemptOutcome,
+    DeliveryStatus,
+    MediaKind,
+    PostStatus,
+    ProfileStatus,
+    Provider,
+)
+from socialpub.web.shapes import Shape, optional, required
 
 Uuid = Annotated[str, WithJsonSchema({"type": "string", "format": "uuid"})]
-Stamp = Annotated[
-    str,
-    WithJsonSchema({"type": "string", "format": "date-time", "description": "UTC, with milliseconds and Z"}),
-]
+Stamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
+"""UTC, with milliseconds and Z."""
 Uri = Annotated[str, WithJsonSchema({"type": "string", "format": "uri"})]
-Provider = Literal["x", "tiktok", "pinterest"]
 Free = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "additionalProperties": True})]
-
-
-def required(description: str) -> Any:
-    """A field that is always there."""
-    return Field(description=description)
-
-
-def optional(description: str) -> Any:
-    """A field that is left out when there is no value."""
-    return Field(LEFT_OUT, description=description)
+Path = Annotated[
+    list[str | int], WithJsonSchema({"type": "array", "items": {"type": ["string", "integer"]}})
+]  # generators read this better than a choice of two schemas
 
 
 class ProfileSchema(Shape):
@@ -35,11 +34,11 @@ class ProfileSchema(Shape):
 
     id: Uuid = required("Used as a target in `profiles` when a post is created")
     name: str = required("Label that its owner gave it")
-    provider: Provider
-    status: Literal["active", "reauthRequired", "disconnected"]
-    username: str = optional("Handle at the provider")
-    picture_url: Uri = optional("Avatar")
-    expires_at: Stamp = optional("By when the owner must connect the account again")
+    provider: Provider = required("The network of the account")
+    status: ProfileStatus = required("Whether it can be used")
+    username: str = optional("Handle at the network")
+    picture_url: Uri = optional("Avatar, at the network")
+    expires_at: Stamp = optional("By when the owner must connect the account again; left out when nobody knows")
     posts_count: int = Field(ge=0, description="Posts ever published through this profile")
     created_at: Stamp = required("When it was connected")
     updated_at: Stamp = required("When it was last refreshed")
@@ -48,26 +47,33 @@ class ProfileSchema(Shape):
 class MediaItemSchema(Shape):
     """A file of a post."""
 
-    id: Uuid
-    artifact_id: Uuid
-    artifact_status: Literal["reserved", "verified", "rejected"] = optional("State of the artifact")
-    content_type: str = optional("Verified media type")
-    url: Uri = optional("Temporary public read URL, while the file is kept")
+    id: Uuid = required("Unique within the post")
+    artifact_id: Uuid = required("The artifact that was uploaded")
+    artifact_status: ArtifactStatus = optional("State of the artifact")
+    content_type: str = optional("Verified media type, such as `image/jpeg`")
+    url: Uri = optional(
+        "Where the file can be read for an hour (unless configured otherwise), by a plain GET without a key: use it "
+        "unchanged, signature and all. It takes `Range`, and HEAD. Left out once the file was removed. Read the post "
+        "again for a fresh one"
+    )
     alt: str = optional("Alternative text")
 
 
 class DeliverySchema(Shape):
-    """A post on its way to one profile."""
+    """A post on its way to one profile. It has no id here: the attempts and the log name it by `deliveryId`, and since
+    a post has one delivery per profile, `profileId` with `provider` tells which is which."""
 
-    provider: Provider
+    provider: Provider = required("The network that it goes to")
     profile_name: str = required("Label of the profile at delivery time")
-    status: Literal["pending", "published", "failed", "canceled"]
-    provider_options: Free = required("Options applied to this delivery")
-    profile_id: Uuid = optional("Target profile")
+    status: DeliveryStatus = required("How far it is")
+    provider_options: Free = required(
+        "Options applied to this delivery: those of the post over those stored with the profile, as they were written"
+    )
+    profile_id: Uuid = optional("Target profile; with `provider` it finds this delivery's attempts and log entries")
     scheduled_at: Stamp = optional("When it was scheduled to run")
     published_at: Stamp = optional("When it was published")
     failed_at: Stamp = optional("When it failed")
-    provider_post_id: str = optional("The network's public id of the post")
+    provider_post_id: str = optional("The network's public id of the post; some networks tell it later, or never")
     url: Uri = optional("Public URL of the published post")
     error_message: str = optional(
         "Why it failed and what to do. `Outcome unknown:` at its beginning means that it may be public all the same"
@@ -77,11 +83,11 @@ class DeliverySchema(Shape):
 class PostSchema(Shape):
     """What is published, and how far it is."""
 
-    id: Uuid
-    status: Literal["pending", "scheduled", "settled", "canceled"]
-    created_at: Stamp
-    updated_at: Stamp
-    media: list[MediaItemSchema]
+    id: Uuid = required("Names the post in addresses, and in the log")
+    status: PostStatus = required("How far it is as a whole; each delivery has a status of its own")
+    created_at: Stamp = required("When it was accepted")
+    updated_at: Stamp = required("When it last changed")
+    media: list[MediaItemSchema] = required("Its files, in their order; may be empty")
     deliveries: list[DeliverySchema] = required("One per target profile")
     body: str = optional("Text")
     scheduled_at: Stamp = optional("Scheduled publish time")
@@ -89,35 +95,43 @@ class PostSchema(Shape):
 
 
 class PaginationSchema(Shape):
-    page: int = Field(ge=0)
-    per_page: int = Field(ge=1)
+    """Where a page stands in the whole list."""
+
+    page: int = Field(ge=0, description="Number of this page; the first one is 0")
+    per_page: int = Field(ge=1, description="Posts on a page, at most")
     total: int = Field(ge=0, description="Matching posts on all pages")
 
 
 class AttemptSchema(Shape):
     """One conversation with a network, or why there is none yet."""
 
-    delivery_id: Uuid
-    profile_id: Uuid
-    provider: Provider
-    step: str
-    started_at: Stamp
-    ended_at: Stamp = LEFT_OUT
-    outcome: Literal["done", "waiting", "held", "retrying", "refused", "unknown", "published"]
-    message: str = LEFT_OUT
-    provider_code: str = LEFT_OUT
-    request_id: str = optional("The network's own id of its answer")
+    delivery_id: Uuid = required(
+        "The delivery, as log entries name it too. In the post it is the one with this `profileId` and `provider`"
+    )
+    profile_id: Uuid = required("The delivery's target profile")
+    provider: Provider = required("The delivery's network")
+    step: str = required("What was asked of the network, such as `create_post`; steps differ from network to network")
+    started_at: Stamp = required("When it began")
+    ended_at: Stamp = optional("When it ended; left out while it runs")
+    outcome: AttemptOutcome = required("How it ended")
+    message: str = optional("What the network said, or what is waited for")
+    provider_code: str = optional("The network's own code of its answer")
+    request_id: str = optional("The network's own id of its answer, for its support")
     next_at: Stamp = optional("When it goes on")
 
 
 class FoundProblemSchema(Shape):
-    path: list[str | int] = required("The field in the body of POST /posts")
-    message: str
+    """Something that a network would refuse."""
+
+    path: Path = required("The field in the body of `POST /posts`")
+    message: str = required("The rule, what was found, and what to change")
 
 
 class CheckedDeliverySchema(Shape):
-    profile_id: Uuid
-    provider: Provider
+    """What the network of one profile would say."""
+
+    profile_id: Uuid = required("Target profile")
+    provider: Provider = required("Its network")
     problems: list[FoundProblemSchema] = required("What the network would refuse; empty when nothing")
     notes: list[str] = optional("Worth knowing although nothing is wrong")
 
@@ -125,95 +139,127 @@ class CheckedDeliverySchema(Shape):
 class ValidationSchema(Shape):
     """What each network would say."""
 
-    valid: bool
-    deliveries: list[CheckedDeliverySchema]
+    valid: bool = required("`true` when no network has a problem")
+    deliveries: list[CheckedDeliverySchema] = required("One per target profile")
 
 
 class ReservationSchema(Shape):
     """Where the bytes of an upload go."""
 
-    artifact_id: Uuid
-    upload_url: Uri = required("Presigned target for one PUT of the file's bytes; needs no key")
+    artifact_id: Uuid = required("Names the upload in `POST /uploads/complete`, and later the file in posts")
+    upload_url: Uri = required(
+        "Where the bytes go, for an hour (unless configured otherwise), with one PUT that needs no key: use it "
+        "unchanged, signature and all. The PUT carries `requiredHeaders` and exactly `fileSize` bytes, and is answered "
+        "200. It may be repeated until the upload is complete: the last one that arrived whole counts. Refusals are "
+        "problems: 400 for fewer bytes or another type than reserved, 403 for a bad or expired signature, 409 after "
+        "completion or a rejection and when two PUTs are under way already, 413 for more bytes, 503 when the disk is "
+        "full"
+    )
     required_headers: dict[str, str] = required("Headers that the PUT must carry; names in lower case")
 
 
 class ArtifactSchema(Shape):
     """A verified upload."""
 
-    artifact_id: Uuid
+    artifact_id: Uuid = required("Names the file in `media[].artifactId` of a post")
     storage_key: str = required("Opaque")
-    url: Uri = required("Temporary public read URL")
+    url: Uri = required(
+        "Where the file can be read for an hour (unless configured otherwise), by a plain GET without a key: use it "
+        "unchanged, signature and all"
+    )
     created_at: Stamp = required("When it was verified")
-    kind: Literal["image", "video"]
-    mime_type: str
-    size_bytes: int = Field(ge=0)
+    kind: MediaKind = required("What it was found to be")
+    mime_type: str = required("Verified media type, such as `image/jpeg`")
+    size_bytes: int = Field(ge=0, description="Verified number of bytes")
 
 
 class LogEntrySchema(Shape):
-    """Something that happened to a delivery."""
+    """Something that happened to a delivery: `pending` when it was accepted, then one entry with its end."""
 
-    id: Uuid
-    delivery_id: Uuid
-    post_id: Uuid
-    provider: Provider
-    type: Literal["pending", "published", "failed", "canceled"]
-    occurred_at: Stamp
-    post_body: str = LEFT_OUT
-    post_scheduled_at: Stamp = LEFT_OUT
-    profile_name: str = LEFT_OUT
-    release_url: Uri = LEFT_OUT
-    provider_post_id: str = LEFT_OUT
-    error_message: str = optional("Only when type is `failed`")
+    id: Uuid = required("Names this entry")
+    delivery_id: Uuid = required(
+        "The delivery, as attempts name it too. In the post it is the one with the same profile and `provider`"
+    )
+    post_id: Uuid = required("The post that it belongs to")
+    provider: Provider = required("The delivery's network")
+    type: DeliveryStatus = required("What happened: the state that the delivery came to")
+    occurred_at: Stamp = required("When it was recorded")
+    post_body: str = optional("The post's text at that time")
+    post_scheduled_at: Stamp = optional("The post's scheduled time at that time")
+    profile_name: str = optional("The profile's label at that time")
+    release_url: Uri = optional("Public URL of the published post")
+    provider_post_id: str = optional("The network's public id of the post")
+    error_message: str = optional("Why it failed; only when `type` is `failed`")
 
 
 class FailingFieldSchema(Shape):
-    path: list[str | int] = required("Where the field stands in the request; empty for the request as a whole")
+    """A field of the request that cannot be accepted."""
+
+    path: Path = required("Where the field stands in the request; empty for the request as a whole")
     message: str = required("What to change")
 
 
 class ProblemSchema(Shape):
-    """Problem details (RFC 7807)."""
+    """Why a request failed: problem details as in RFC 7807."""
 
     type: Uri = required("A page that says what it means and what to do")
-    title: str
-    status: int
-    detail: str
+    title: str = required("What kind of problem it is, in a few words")
+    status: int = required("The HTTP status again")
+    detail: str = required("What happened this time, and what to change")
     code: str = required("Stable: branch on this, not on title or detail")
-    errors: list[FailingFieldSchema] = optional("On 400: every failing field")
+    errors: list[FailingFieldSchema] = optional("On 400: every failing field, at most 100 of them")
 
 
 class PostAnswer(Shape):
-    data: PostSchema
+    """A post."""
+
+    data: PostSchema = required("The post")
 
 
 class PostsAnswer(Shape):
-    data: list[PostSchema]
-    pagination: PaginationSchema
+    """A page of posts."""
+
+    data: list[PostSchema] = required("The posts of this page, newest first; empty beyond the last page")
+    pagination: PaginationSchema = required("Where this page stands")
 
 
 class AttemptsAnswer(Shape):
-    data: list[AttemptSchema]
+    """The attempts of a post."""
+
+    data: list[AttemptSchema] = required("The attempts of all its deliveries, oldest first")
 
 
 class ValidationAnswer(Shape):
-    data: ValidationSchema
+    """What each network would say about a post."""
+
+    data: ValidationSchema = required("What each network would say")
 
 
 class ProfileAnswer(Shape):
-    data: ProfileSchema
+    """A profile."""
+
+    data: ProfileSchema = required("The profile")
 
 
 class ProfilesAnswer(Shape):
-    data: list[ProfileSchema]
+    """Profiles."""
+
+    data: list[ProfileSchema] = required("Every profile that the key can see, oldest first")
 
 
 class ReservationAnswer(Shape):
-    data: ReservationSchema
+    """A reservation."""
+
+    data: ReservationSchema = required("Where the bytes go")
 
 
 class ArtifactAnswer(Shape):
-    data: ArtifactSchema
+    """A verified upload."""
+
+    data: ArtifactSchema = required("The artifact, ready for posts")
 
 
 class LogsAnswer(Shape):
-    data: list[LogEntrySchema]
+    """Entries of the publishing log."""
+
+    data: list[LogEntrySchema] = required("The entries, newest first")

@@ -15,6 +15,7 @@ from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.web.answer import Header
 
 _BACKTICKS = re.compile(r"`([^`]+)`")
+_BOLD = re.compile(r"\*\*([^*]+)\*\*")
 
 HTML = b"text/html; charset=utf-8"
 HEADERS: tuple[Header, ...] = (
@@ -63,13 +64,26 @@ def _renderer() -> Callable[[str, dict[str, Any]], str]:
     )
     environment.filters["kind"] = _kind
     environment.filters["code"] = _code
+    environment.filters["prose"] = _prose
     environment.filters["anchor"] = _anchor
     return lambda template, values: environment.get_template(template).render(values)
 
 
 def _code(text: str) -> Markup:
-    """What stands between backticks, shown as code."""
-    return Markup(_BACKTICKS.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704  escaped right here
+    """What stands between backticks, shown as code, and between pairs of stars, shown bold."""
+    shown = _BACKTICKS.sub(r"<code>\1</code>", str(escape(text)))
+    return Markup(_BOLD.sub(r"<strong>\1</strong>", shown))  # noqa: S704  escaped right here
+
+
+def _prose(text: str) -> Markup:
+    """Paragraphs, and what stands between fences as it is."""
+    blocks = []
+    for block in text.split("\n\n"):
+        if block.startswith("```"):
+            blocks.append(Markup("<pre>{}</pre>").format("\n".join(block.splitlines()[1:-1])))
+        else:
+            blocks.append(Markup("<p>{}</p>").format(_code(block)))
+    return Markup("\n").join(blocks)
 
 
 def _anchor(name: str) -> str:

@@ -67,8 +67,13 @@ def check(method: str, path: str, reply: Reply) -> None:
 
 
 def assert_valid(value: Any, shape: str) -> None:
-    errors = [f"{list(error.absolute_path)}: {error.message}" for error in _validator(shape).iter_errors(value)]
-    assert not errors, errors
+    found = errors(value, shape)
+    assert not found, found
+
+
+def errors(value: Any, shape: str) -> list[str]:
+    """What the document's schema of this name refuses about a value."""
+    return [f"{list(error.absolute_path)}: {error.message}" for error in _validator(shape).iter_errors(value)]
 
 
 @cache

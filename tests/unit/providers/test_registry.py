@@ -7,7 +7,7 @@ from socialpub.core.settings.sections import ProvidersSection
 from socialpub.providers import registry
 from socialpub.sandbox import World
 from socialpub.web.api.requests import ProviderOptions
-from socialpub.web.openapi import schemas
+from socialpub.web.enumerations import Provider
 
 
 def test_every_network_has_a_section_of_the_configuration() -> None:
@@ -19,7 +19,7 @@ def test_every_network_has_a_section_of_the_configuration() -> None:
 
 
 def test_every_network_is_in_the_documents_of_the_api() -> None:
-    assert get_args(schemas.Provider) == registry.PROVIDERS
+    assert get_args(get_args(Provider.__value__)[0]) == registry.PROVIDERS
     assert tuple(ProviderOptions.model_fields) == registry.PROVIDERS
 
 

@@ -1,0 +1,102 @@
+"""The named parts of the document: schemas, headers, and how a caller says who they are."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+
+from socialpub.web.endpoint import Endpoint
+from socialpub.web.openapi.operations import Operation
+from socialpub.web.openapi.option_schemas import component as component_of_options
+from socialpub.web.openapi.option_schemas import option_schemas
+from socialpub.web.openapi.schemas import ProblemSchema
+from socialpub.web.shapes import Shape
+
+PREFIX = "#/components/schemas/"
+FORM = "PostForm"
+"""The component of a post that comes as a form."""
+
+SECURITY_SCHEME = {
+    "type": "http",
+    "scheme": "bearer",
+    "bearerFormat": "spk_<id>_<secret>",
+    "description": "`Authorization: Bearer <API_KEY>`, with a key that the owner made by `socialpub admin create-key`",
+}
+
+
+def _header(description: str, **schema: Any) -> dict[str, Any]:
+    return {"description": description, "schema": {"type": "string", **schema}}
+
+
+_WHOLE = {"type": "integer", "minimum": 0}
+HEADERS: dict[str, Any] = {
+    "X-Request-Id": _header("This request's id, also in the log; the caller's own when it sent one"),
+    "RateLimit-Limit": _header("Requests a minute that this key may send", **_WHOLE),
+    "RateLimit-Remaining": _header("How many of them are left", **_WHOLE),
+    "RateLimit-Reset": _header("Seconds until all of them are available again", **_WHOLE),
+    "Retry-After": _header("Seconds to wait before the next try", **_WHOLE),
+    "Location": _header("Where the new post is", format="uri"),
+    "Idempotency-Replayed": _header("`true` when this is the first answer again", enum=["true"]),
+    "WWW-Authenticate": _header("How to say who you are: `Bearer`", enum=["Bearer"]),
+    "Allow": _header("The methods that this address supports"),
+}
+
+
+def ref(shape: type[Shape]) -> dict[str, str]:
+    """A reference to a shape's component: `PostSchema` is called `Post` in the document."""
+    return {"$ref": PREFIX + _component(shape.__name__)}
+
+
+def schemas(described: Iterable[tuple[Endpoint, Operation]]) -> dict[str, Any]:
+    """Every schema by its component, those of the queries included."""
+    shapes: list[type[Shape]] = [ProblemSchema]
+    forms: list[type[Shape]] = []
+    for target, operation in described:
+        forms += [target.form.shape] if target.form else []
+        answers = (shape for _, shape, _ in operation.answers.values())
+        shapes += [shape for shape in (target.body, target.query, *forms, *answers) if shape is not None]
+    _, schema = models_json_schema(
+        [(shape, "validation") for shape in dict.fromkeys(shapes)],
+        ref_template=PREFIX + "{model}",
+        schema_generator=_ComponentNames,
+    )
+    found: dict[str, Any] = {**_cleaned(schema["$defs"]), **option_schemas(), FORM: _form(forms[0])}
+    for provider, field in found["ProviderOptions"]["properties"].items():
+        found["ProviderOptions"]["properties"][provider] = {
+            "$ref": PREFIX + component_of_options(provider),
+            "description": field["description"],
+        }
+    return dict(sorted(found.items()))
+
+
+def _form(payload: type[Shape]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "description": "A post with its files: the text field `payload`, and one part per file, named as "
+        "`media[].fileField` says",
+        "required": ["payload"],
+        "properties": {"payload": {**ref(payload), "description": "The post, as JSON"}},
+        "additionalProperties": {"type": "string", "format": "binary", "description": "The bytes of a file"},
+    }
+
+
+class _ComponentNames(GenerateJsonSchema):
+    def normalize_name(self, name: str) -> str:
+        return _component(super().normalize_name(name))
+
+
+def _component(name: str) -> str:
+    return name.removesuffix("Schema")
+
+
+def _cleaned(schema: Any) -> Any:
+    """Without what the library adds for itself: titles, and a null as the default of what may be left out."""
+    if isinstance(schema, list):
+        return [_cleaned(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: {key: _cleaned(item) for key, item in value.items()} if name == "properties" else _cleaned(value)
+        for name, value in schema.items()
+        if not (name == "title" and isinstance(value, str)) and not (name == "default" and value is None)
+    }

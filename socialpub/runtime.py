@@ -18,7 +18,6 @@ from socialpub.core.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.db.database import Database
 from socialpub.db.locks import ProcessLock
-from socialpub.db.secret_binding import bind_secret
 from socialpub.db.transaction import Reader, Tx
 from socialpub.media import decoder_client
 from socialpub.media.files import Files
@@ -126,11 +125,11 @@ def build(
         settings.database_file,
         settings.run_dir,
         clock,
+        secrets,
         busy_seconds=settings.database.busy_timeout.total_seconds(),
         reader_cache_kib=WORKER_CACHE_KIB if role == "worker" else WEB_CACHE_KIB,
         media_url=lambda storage_key: media_url(storage_key, int(clock.now().timestamp())),
     )
-    bind_secret(db, secrets.check_value)
     decoder_client.take_turns_in(settings.run_dir / "decoders")
     return Runtime(
         settings=settings,

@@ -192,7 +192,7 @@ def _trade(rt: Runtime, provider: Provider, code: str, row: Row) -> tuple[Creden
     """The tokens, tried: the network has said whose they are. Raises OperatorError."""
     asked_at = rt.now()
     try:
-        verifier = rt.secrets.open(row["verifier"])
+        verifier = rt.secrets.open(row["verifier"], "consent", row["id"], "verifier")
         tokens = provider.oauth.exchange(rt.http_of(provider.name), code, row["redirect_uri"], verifier)
     except ProviderError as error:
         raise OperatorError(

@@ -48,7 +48,7 @@ def insert(
         id=consent_id,
         state_hash=crypto.digest(state),
         provider=provider,
-        verifier=rt.secrets.seal(verifier),
+        verifier=rt.secrets.seal(verifier, "consent", consent_id, "verifier"),
         redirect_uri=redirect_uri,
         name=name,
         expected_profile_id=expected_profile_id,

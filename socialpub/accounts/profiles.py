@@ -81,8 +81,10 @@ def save(
 ) -> Connected:
     """Keep this grant: in the profile that the account already is, else in a new one."""
     missing = tuple(provider.oauth.missing_scopes(credentials.scopes or frozenset()))
+    known = profile_rows.connected(tx, provider.name, identity.account_id)
+    profile_id = known or ids.new(int(tx.now.timestamp() * 1000))
     columns = {
-        **token_answer.columns(rt.secrets, credentials, tx.stamp),
+        **token_answer.columns(rt.secrets, profile_id, credentials, tx.stamp),
         "status": ProfileStatus.ACTIVE,
         "reason": None,
         "username": identity.username,
@@ -92,12 +94,10 @@ def save(
     }
     if name is not None:
         columns["name"] = name
-    known = profile_rows.connected(tx, provider.name, identity.account_id)
     if known is not None:
         profile_rows.update(tx, known, **columns)
         delivery_rows.wake_waiting_for_owner(tx, known)
         return Connected(known, missing, revived=True)
-    profile_id = ids.new(int(tx.now.timestamp() * 1000))
     label = identity.name or identity.username or identity.account_id
     columns = {"name": label.strip()[:LONGEST_NAME] or identity.account_id, **columns}
     profile_rows.insert(

@@ -115,8 +115,7 @@ def _usable(rt: Runtime, profile_id: str) -> Profile:
 
 
 def _access(rt: Runtime, profile: Profile) -> str:
-    assert profile.access_token is not None
-    return rt.secrets.open(profile.access_token)
+    return token_answer.access_token(rt.secrets, profile)
 
 
 def _runs_out(rt: Runtime, profile: Profile) -> bool:
@@ -194,8 +193,8 @@ def _ask(rt: Runtime, provider: Provider, profile: Profile, held: FileLock) -> T
 
     `Rejected` from here always means that the owner must consent again.
     """
-    assert profile.refresh_token is not None
-    refresh_token, http = rt.secrets.open(profile.refresh_token), rt.http_of(provider.name)
+    refresh_token, http = token_answer.refresh_token(rt.secrets, profile), rt.http_of(provider.name)
+    assert refresh_token is not None
     try:
         try:
             answer = provider.oauth.refresh(http, refresh_token)
@@ -242,7 +241,7 @@ def _store(rt: Runtime, tx: Tx, provider: Provider, profile: Profile, answer: To
     if known is None or _grant(known) != _grant(profile):
         return  # an import was faster; its grant stands
     grant = token_answer.credentials(answer, asked_at, previous=token_answer.stored(rt.secrets, known))
-    columns = token_answer.columns(rt.secrets, grant, tx.stamp)
+    columns = token_answer.columns(rt.secrets, profile.id, grant, tx.stamp)
     if known.status is ProfileStatus.DISCONNECTED:
         del columns["expires_at"]  # it keeps the pair only for its revocation
     if known.status is ProfileStatus.REAUTH_REQUIRED:

@@ -7,7 +7,7 @@ revoked: a restored copy must not end what the original still uses.
 import threading
 from datetime import timedelta
 
-from socialpub.accounts import cooldowns, profiles, renewal
+from socialpub.accounts import cooldowns, profiles, renewal, token_answer
 from socialpub.core import clock, logging
 from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.db import appliance_state, profile_rows
@@ -102,8 +102,8 @@ def _revoke(rt: Runtime, profile_id: str) -> None:
     oauth = rt.providers[profile.provider].oauth
     if oauth.revokes_every_grant and profiles.is_connected(rt.reader, profile.provider, profile.account_id):
         return  # it was connected again meanwhile, and that connection must live
-    access = rt.secrets.open(profile.access_token) if profile.access_token else ""
-    refresh = rt.secrets.open(profile.refresh_token) if profile.refresh_token else None
+    access = token_answer.access_token(rt.secrets, profile) if profile.access_token else ""
+    refresh = token_answer.refresh_token(rt.secrets, profile)
     oauth.revoke(rt.http_of(profile.provider), access, refresh)
 
 

@@ -25,25 +25,40 @@ def credentials(answer: Tokens, asked_at: datetime, previous: Credentials | None
     )
 
 
+def access_token(secrets: Secrets, profile: Profile) -> str:
+    """Raises OperatorError when it cannot be unsealed."""
+    assert profile.access_token is not None
+    return secrets.open(profile.access_token, "profile", profile.id, "access_token")
+
+
+def refresh_token(secrets: Secrets, profile: Profile) -> str | None:
+    """Raises OperatorError when it cannot be unsealed."""
+    sealed = profile.refresh_token
+    return secrets.open(sealed, "profile", profile.id, "refresh_token") if sealed else None
+
+
 def stored(secrets: Secrets, profile: Profile) -> Credentials:
     """The grant that a profile holds. Raises OperatorError when its tokens cannot be unsealed."""
-    assert profile.access_token is not None
     return Credentials(
-        secrets.open(profile.access_token),
-        secrets.open(profile.refresh_token) if profile.refresh_token else None,
+        access_token(secrets, profile),
+        refresh_token(secrets, profile),
         clock.parse(profile.access_expires_at) if profile.access_expires_at else None,
         clock.parse(profile.refresh_expires_at) if profile.refresh_expires_at else None,
         profile.scopes,
     )
 
 
-def columns(secrets: Secrets, grant: Credentials, now: str) -> dict[str, Value]:
-    """A profile's columns for this grant, tokens sealed. `expires_at` is when the owner must act: with a refresh token
-    only its own end counts, and X never names that."""
+def columns(secrets: Secrets, profile_id: str, grant: Credentials, now: str) -> dict[str, Value]:
+    """The columns of this profile for this grant, tokens sealed. `expires_at` is when the owner must act: with a
+    refresh token only its own end counts, and X never names that."""
     access_ends, refresh_ends = _stamp(grant.expires_at), _stamp(grant.refresh_expires_at)
+
+    def seal(token: str | None, column: str) -> bytes | None:
+        return secrets.seal(token, "profile", profile_id, column) if token else None
+
     return {
-        "access_token": secrets.seal(grant.access_token),
-        "refresh_token": secrets.seal(grant.refresh_token) if grant.refresh_token else None,
+        "access_token": seal(grant.access_token, "access_token"),
+        "refresh_token": seal(grant.refresh_token, "refresh_token"),
         "access_expires_at": access_ends,
         "refresh_expires_at": refresh_ends,
         "expires_at": refresh_ends if grant.refresh_token else access_ends,

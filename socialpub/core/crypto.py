@@ -1,27 +1,36 @@
 """Signatures, tokens at rest and the secrets of keys, all from the one `secret.key`.
 
 Every use derives a key of its own from `secret.key`, so that what was made for one purpose is worthless for another:
-a URL's signature gives nothing away about stored tokens.
+a URL's signature gives nothing away about stored tokens. A sealed text belongs to one place in the database: carried
+to another row or column it cannot be opened, so that nobody who can write there publishes with another account's token.
 """
 
 import base64
 import hashlib
 import hmac
+import os
 import secrets
 from pathlib import Path
 
+from cryptography.exceptions import InvalidTag
 from cryptography.fernet import Fernet, InvalidToken
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from socialpub.core.errors import OperatorError
+
+_FORM = b"2."
+"""How sealed texts begin. Former ones, which know no place, are Fernet's."""
+_NONCE_BYTES = 12
 
 
 class Secrets:
     """Encrypts, decrypts and signs with keys derived from `secret.key`. Its repr shows nothing."""
 
     def __init__(self, key: bytes) -> None:
-        self._fernet = Fernet(base64.urlsafe_b64encode(_derive(key, b"tokens at rest")))
+        self._sealing = AESGCM(_derive(key, b"sealed texts"))
+        self._former = Fernet(base64.urlsafe_b64encode(_derive(key, b"tokens at rest")))
         self._signing = hmac.new(_derive(key, b"signed urls"), digestmod=hashlib.sha256)
         self.check_value = _derive(key, b"check value").hex()[:32]
         """Stored in the database: a database that belongs to another `secret.key` is detected at start."""
@@ -29,19 +38,33 @@ class Secrets:
     def __repr__(self) -> str:
         return "Secrets(****)"
 
-    def seal(self, text: str) -> bytes:
-        """Encrypt a token for the database."""
-        return self._fernet.encrypt(text.encode())
+    def seal(self, text: str, table: str, row_id: str, column: str) -> bytes:
+        """Encrypt a token for this place in the database. ASCII."""
+        nonce = os.urandom(_NONCE_BYTES)
+        sealed = self._sealing.encrypt(nonce, text.encode(), _place(table, row_id, column))
+        return _FORM + base64.urlsafe_b64encode(nonce + sealed)
 
-    def open(self, sealed: bytes) -> str:
-        """Decrypt what `seal` returned. Raises OperatorError when it was sealed with another `secret.key`."""
+    def open(self, sealed: bytes, table: str, row_id: str, column: str) -> str:
+        """Decrypt what `seal` returned for this place. Raises OperatorError when it was sealed for another one, or with
+        another `secret.key`."""
         try:
-            return self._fernet.decrypt(bytes(sealed)).decode()
-        except InvalidToken:
+            if not sealed.startswith(_FORM):
+                raise ValueError
+            content = base64.b64decode(sealed[len(_FORM) :], altchars=b"-_", validate=True)
+            nonce, content = content[:_NONCE_BYTES], content[_NONCE_BYTES:]
+            return self._sealing.decrypt(nonce, content, _place(table, row_id, column)).decode()
+        except (InvalidTag, ValueError):
             raise OperatorError(
                 "A stored token cannot be read with this secret.key.",
                 "Put back the secret.key that belongs to this database, or connect the account again.",
             ) from None
+
+    def reseal(self, sealed: bytes, table: str, row_id: str, column: str) -> bytes:
+        """What a former version sealed, for no place, sealed for the one where it lies; all else as it is."""
+        try:
+            return self.seal(self._former.decrypt(sealed).decode(), table, row_id, column)
+        except InvalidToken:
+            return sealed
 
     def sign(self, *parts: str) -> str:
         """A signature over the parts: first the purpose (a method), then what it binds. URL-safe text.
@@ -55,6 +78,10 @@ class Secrets:
     def verify(self, signature: str, *parts: str) -> bool:
         """Whether `signature` is that of `parts`, compared in constant time."""
         return hmac.compare_digest(signature.encode(), self.sign(*parts).encode())
+
+
+def _place(*names: str) -> bytes:
+    return "\n".join(names).encode()
 
 
 def _derive(key: bytes, purpose: bytes) -> bytes:

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 from peewee import SqliteDatabase
 
 from socialpub.core.clock import Clock
-from socialpub.db import migrate
+from socialpub.core.crypto import Secrets
+from socialpub.db import migrate, secret_binding
 from socialpub.db.locks import Turnstile
 from socialpub.db.transaction import Reader, Tx
 from socialpub.db.writer import Writer
@@ -32,6 +33,7 @@ class Database:
         path: Path,
         run_dir: Path,
         clock: Clock,
+        secrets: Secrets,
         *,
         busy_seconds: float = 5.0,
         media_url: Callable[[str], str] = str,
@@ -53,9 +55,12 @@ class Database:
         self._keeping = threading.Lock()
         self._media_url = media_url
         self._readers: list[tuple[threading.Thread, sqlite3.Connection]] = []
-        with migrate.exclusive(run_dir):
-            migrate.apply(self._peewee)
+        self._peewee.connect()
         self._connection: sqlite3.Connection = self._peewee.connection()  # type: ignore[no-untyped-call]
+        with migrate.exclusive(run_dir):
+            secret_binding.check(self._connection, secrets)
+            migrate.apply(self._peewee, secrets, run_dir)
+            secret_binding.remember(self._connection, secrets)
         self._connection.row_factory = sqlite3.Row
         _register_media_url(self._connection, str)
         self._writer = Writer(self._connection, self._turnstile, clock, busy_seconds)

@@ -154,6 +154,18 @@ class ProcessLock:
         self._lock.release()
 
 
+def living(folder: Path) -> list[str]:
+    """The names of the processes that hold their lock in this folder, which may be missing."""
+    names = []
+    for path in sorted(folder.glob("*.lock")):
+        lock = FileLock(path)
+        if lock.try_acquire():
+            lock.release()
+        else:
+            names.append(path.stem)
+    return names
+
+
 class Turnstile:
     """Two locks: whoever waits for its turn holds the gate, so that nobody who just had a turn passes it by."""
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from peewee import SqliteDatabase
 from playhouse.migrations import Runner
 
+from socialpub.core.crypto import Secrets
 from socialpub.core.errors import OperatorError
-from socialpub.db.locks import FileLock
+from socialpub.db.locks import FileLock, living
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 
@@ -51,9 +52,14 @@ def _known() -> set[str]:
     return {path.stem for path in MIGRATIONS.glob("[0-9]*.py")}
 
 
-def apply(database: SqliteDatabase) -> list[str]:
-    """Apply what is missing; the names applied. Raises OperatorError for a newer database."""
-    database.connect(reuse_if_open=True)
+def apply(database: SqliteDatabase, secrets: Secrets, run_dir: Path) -> list[str]:
+    """Apply what is missing; the names applied. Inside `exclusive`.
+
+    Raises OperatorError for a newer database, and while a process of a former version works on an older one. Statements
+    of migrations may call `reseal(sealed, table, id, column)`, which is `Secrets.reseal`.
+    """
+    connection = database.connection()  # type: ignore[no-untyped-call]
+    connection.create_function("reseal", 4, secrets.reseal)
     with warnings.catch_warnings():
         # The runner stores a naive `datetime.now` through sqlite3's deprecated default adapter (Python 3.12).
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -64,5 +70,17 @@ def apply(database: SqliteDatabase) -> list[str]:
                 is_newer("The database", newer),
                 "Install the newer version again, or restore a copy that this version made.",
             )
+        if runner.applied() and any(row.applied is None for row in runner.status()):
+            _refuse_former_processes(run_dir)
         names: list[str] = runner.up()
     return names
+
+
+def _refuse_former_processes(run_dir: Path) -> None:
+    # What it reads next would have a shape that it does not know: a token that it cannot open fails a post for good.
+    names = living(run_dir / "owners")
+    if names:
+        raise OperatorError(
+            f"A process of a former version still runs: {', '.join(names)}.",
+            "Stop it (or restart the services), then try again: the database is brought up to date without it.",
+        )

@@ -1,22 +1,29 @@
 """Which `secret.key` a database belongs to: found out at start, not at the first token that cannot be read."""
 
+import sqlite3
+
+from socialpub.core.crypto import Secrets
 from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state
-from socialpub.db.database import Database
-from socialpub.db.transaction import Tx
+from socialpub.db.transaction import Reader
 
 
-def bind_secret(db: Database, check_value: str) -> None:
-    """Remember the key's check value in a new database; refuse a database that remembers another."""
-    known = appliance_state.get(db.reader, appliance_state.SECRET_KEY)
-    if known is None:
-        db.write(_remember, check_value)
-    elif known != check_value:
+def check(connection: sqlite3.Connection, secrets: Secrets) -> None:
+    """Refuse a database that remembers another key. Comes before anything in it is changed."""
+    try:
+        known = appliance_state.get(Reader(connection), appliance_state.SECRET_KEY)
+    except sqlite3.OperationalError as error:
+        if "no such table" not in str(error):
+            raise
+        known = None  # a new one
+    if known not in (None, secrets.check_value):
         raise OperatorError(
             "The database belongs to another secret.key.",
             "Put back the secret.key that belongs to this database; without it no stored token can be read.",
         )
 
 
-def _remember(tx: Tx, check_value: str) -> None:
-    appliance_state.put_if_absent(tx, appliance_state.SECRET_KEY, check_value)
+def remember(connection: sqlite3.Connection, secrets: Secrets) -> None:
+    """Bind a new database to the key."""
+    if appliance_state.get(Reader(connection), appliance_state.SECRET_KEY) is None:
+        appliance_state.put_if_absent(connection, appliance_state.SECRET_KEY, secrets.check_value)

@@ -69,7 +69,7 @@ def _ask(rt: Runtime, row: Row) -> bool:
             fit=_no_fitting,
             now=rt.now(),
             slice_over=lambda: False,
-            open=lambda sealed: rt.secrets.open(sealed.encode()),
+            open=lambda sealed: rt.secrets.open(sealed.encode(), "delivery", row["id"], "memo"),
         )
         published = provider.fill_in(job)
     except (ProviderError, Withdrawn, SocialpubError, OperatorError):

@@ -33,6 +33,7 @@ def build(
 ) -> Job:
     began, asked = rt.clock.monotonic(), False
     moved = clock_jumps.moved(rt.reader, rt.clock)
+    place = ("delivery", delivery.id, "memo")
     committed_at = delivery.progress.since or delivery.committed_at
 
     def gate() -> None:
@@ -76,8 +77,8 @@ def build(
         since=lambda: network_time.since(rt, delivery),
         unknown_before=delivery.progress.commits > 0,
         public_url=lambda media: _public_url(rt, media),
-        seal=lambda text: rt.secrets.seal(text).decode(),
-        open=lambda sealed: rt.secrets.open(sealed.encode()),
+        seal=lambda text: rt.secrets.seal(text, *place).decode(),
+        open=lambda sealed: rt.secrets.open(sealed.encode(), *place),
         times_back=delivery.progress.again,
         trace=trace,
     )

@@ -49,7 +49,13 @@ def open_appliance(
     return rt
 
 
-def add_profile(rt: Runtime, provider: str = "x", account_id: str = "acct", **columns: Any) -> str:
+def add_profile(
+    rt: Runtime,
+    provider: str = "x",
+    account_id: str = "acct",
+    tokens: tuple[str, str | None] = ("access-0", "refresh-0"),
+    **columns: Any,
+) -> str:
     """A profile with tokens that last; its id."""
     profile_id = ids.new(int(rt.now().timestamp() * 1000))
 
@@ -63,9 +69,9 @@ def add_profile(rt: Runtime, provider: str = "x", account_id: str = "acct", **co
             "username": "demo",
             "created_at": tx.stamp,
             "updated_at": tx.stamp,
-            "access_token": rt.secrets.seal("access-0"),
-            "refresh_token": rt.secrets.seal("refresh-0"),
         }
+        for column, token in zip(("access_token", "refresh_token"), tokens, strict=True):
+            values[column] = None if token is None else rt.secrets.seal(token, "profile", profile_id, column)
         tx.insert("profile", **{**values, **columns})
 
     rt.db.write(insert)

@@ -114,8 +114,7 @@ def _connect(rt: Runtime, provider: str, account_id: str, username: str, tokens:
         provider,
         account_id=account_id,
         username=username,
-        access_token=rt.secrets.seal(tokens["accessToken"]),
-        refresh_token=rt.secrets.seal(tokens["refreshToken"]) if tokens.get("refreshToken") else None,
+        tokens=(tokens["accessToken"], tokens.get("refreshToken") or None),
         access_expires_at=expires,
         scopes=" ".join(tokens["scope"].replace(",", " ").split()),
     )

@@ -352,7 +352,7 @@ def test_neither_state_nor_verifier_can_be_read_in_the_database(rt: Runtime, bro
     assert row is not None
     assert state.encode() not in b"".join(bytes(value) for value in row if isinstance(value, bytes))
     assert state not in repr([value for value in row if isinstance(value, str)])
-    assert len(rt.secrets.open(row["verifier"])) == 64
+    assert len(rt.secrets.open(row["verifier"], "consent", row["id"], "verifier")) == 64
     assert state not in repr(begun)
 
 

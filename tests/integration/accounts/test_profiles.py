@@ -75,7 +75,7 @@ def row(rt: Runtime, profile_id: str) -> Any:
 
 def access_of(rt: Runtime, profile_id: str) -> str | None:
     sealed = row(rt, profile_id)["access_token"]
-    return None if sealed is None else rt.secrets.open(sealed)
+    return None if sealed is None else rt.secrets.open(sealed, "profile", profile_id, "access_token")
 
 
 # --- connecting ------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import connect, profiles, renewal
+from socialpub.accounts import connect, profiles, renewal, token_answer
 from socialpub.accounts.credentials import Credentials
 from socialpub.core import clock as clocks
 from socialpub.db.transaction import Tx
@@ -25,8 +25,7 @@ REFUSED = Rejected("X does not accept the authorization any more.", status=400, 
 def stored(rt: Runtime, profile_id: str) -> tuple[str | None, str | None]:
     profile = profiles.find(rt.reader, profile_id)
     assert profile is not None
-    access, refresh = (rt.secrets.open(one) if one else None for one in (profile.access_token, profile.refresh_token))
-    return access, refresh
+    return token_answer.access_token(rt.secrets, profile), token_answer.refresh_token(rt.secrets, profile)
 
 
 def row(rt: Runtime, profile_id: str) -> Any:

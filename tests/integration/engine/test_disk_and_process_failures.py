@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from socialpub.core import ids
+from socialpub.core.crypto import Secrets
 from socialpub.core.errors import Unavailable
 from socialpub.db.database import Database
 from socialpub.db.models import State
@@ -204,7 +205,7 @@ def test_the_writer_survives_a_write_that_ends_without_a_word(rt: Runtime, profi
 
 
 def test_a_write_after_the_end_is_refused_instead_of_waiting_for_ever(tmp_path: Path, clock: HandClock) -> None:
-    db = Database(tmp_path / "late.db", tmp_path / "run", clock)
+    db = Database(tmp_path / "late.db", tmp_path / "run", clock, Secrets(b"k" * 32))
     db.close()
     with pytest.raises(Unavailable):
         db.write(lambda tx: tx.one("SELECT 1"))

@@ -400,14 +400,14 @@ def test_paused_a_copy_neither_refreshes_nor_revokes(
         profile = rt.reader.value("SELECT profile_id FROM delivery WHERE post_id = ?", (post,))
         engine.work(rt, rt.reader.value("SELECT id FROM delivery WHERE post_id = ?", (post,)))
         with pytest.raises(NotSent, match="paused"):
-            renewal.refresh(rt, profile, spent=rt.secrets.open(token_of(rt, profile)))
+            renewal.refresh(rt, profile, spent=token_of(rt, profile))
         assert revocation.revoke_disconnected(rt) == 1, "an hour later they are erased, and still not revoked"
         assert dict(world.x.counts) == asked
 
 
-def token_of(rt: Runtime, profile: str) -> bytes:
-    token: bytes = rt.reader.value("SELECT access_token FROM profile WHERE id = ?", (profile,))
-    return token
+def token_of(rt: Runtime, profile: str) -> str:
+    sealed: bytes = rt.reader.value("SELECT access_token FROM profile WHERE id = ?", (profile,))
+    return rt.secrets.open(sealed, "profile", profile, "access_token")
 
 
 def test_before_the_resume_nobody_can_say_that_a_due_post_was_not_sent(

@@ -27,7 +27,10 @@ HEADERS: tuple[Header, ...] = (
 
 def reference(document: dict[str, Any]) -> bytes:
     """The OpenAPI document as something to read."""
-    return _render("reference.html", document=document, schemas=document["components"]["schemas"])
+    schemas = document["components"]["schemas"]
+    options = [field["$ref"].rpartition("/")[2] for field in schemas["ProviderOptions"]["properties"].values()]
+    objects = [name for name in schemas if name not in options]
+    return _render("reference.html", document=document, schemas=schemas, options=options, objects=objects)
 
 
 def problem(kind: type[SocialpubError], meaning: str, remedy: str) -> bytes:
@@ -91,32 +94,28 @@ def _anchor(name: str) -> str:
     return name.lower().replace(" ", "-")
 
 
-def _kind(schema: dict[str, Any]) -> str:
-    """A schema in a few words."""
+def _kind(schema: dict[str, Any]) -> Markup:
+    """A schema in a few words; what has a name leads to it."""
     if "$ref" in schema:
-        return str(schema["$ref"].rpartition("/")[2])
+        return Markup('<a href="#{0}">{0}</a>').format(schema["$ref"].rpartition("/")[2])
     if "enum" in schema:
-        return " | ".join(str(value) or '""' for value in schema["enum"])
-    if "const" in schema:
-        return str(schema["const"])
-    if "anyOf" in schema:
-        return " or ".join(_kind(option) for option in schema["anyOf"])
+        return escape(" | ".join(str(value) for value in schema["enum"]))
     kinds = schema.get("type", "any")
-    words = " or ".join(kinds) if isinstance(kinds, list) else str(kinds)
+    words = escape(" or ".join(kinds) if isinstance(kinds, list) else kinds)
     if kinds == "array":
-        words = f"array of {_kind(schema.get('items', {}))}"
+        words = Markup("array of {}").format(_kind(schema["items"]))
     limits = [
-        f"{label} {schema[name]}"
-        for name, label in (
-            ("format", ""),
-            ("minimum", "from"),
-            ("exclusiveMinimum", "above"),
-            ("maximum", "to"),
-            ("minLength", "at least"),
-            ("maxLength", "at most"),
-            ("minItems", "at least"),
-            ("maxItems", "at most"),
+        text.format(schema[name])
+        for name, text in (
+            ("format", "{}"),
+            ("minimum", "from {}"),
+            ("exclusiveMinimum", "above {}"),
+            ("maximum", "to {}"),
+            ("minLength", "at least {} characters"),
+            ("maxLength", "at most {} characters"),
+            ("minItems", "at least {} items"),
+            ("maxItems", "at most {} items"),
         )
         if name in schema
     ]
-    return ", ".join([words, *(limit.strip() for limit in limits)])
+    return Markup(", ").join([words, *limits])

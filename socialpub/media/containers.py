@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from socialpub.media import signatures
 from socialpub.media.types import MediaRejected
 
-_BOXES_OF_A_VIDEO = frozenset(
-    {b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot", b"moof", b"styp", b"sidx"}
-)
 _BRANDS_OF_OTHERS: Mapping[bytes, str] = {
     b"crx ": "image/x-canon-cr3",
     b"heic": "image/heic",
@@ -23,7 +21,6 @@ _BRANDS_OF_OTHERS: Mapping[bytes, str] = {
     b"avis": "image/avif",
     b"jp2 ": "image/jp2",
 }
-_EBML = b"\x1a\x45\xdf\xa3"
 _SEGMENT = b"\x18\x53\x80\x67"
 
 
@@ -43,16 +40,16 @@ def read_container(path: Path, found: str) -> Container:
     size = path.stat().st_size
     with path.open("rb") as file:
         head = file.read(4096)
-        if head.startswith(_EBML):
+        if head.startswith(signatures.EBML):
             return Container(_type_by_doctype(head), True, _end_of_matroska(head, size))
         return Container(_type_by_brand(head, found), False, _end_of_boxes(file, size))
 
 
 def _type_by_brand(head: bytes, found: str) -> str:
     """Which of the family the file is, by the major brand; QuickTime is older than brands."""
-    first, brand = head[4:8], head[8:12]
-    if first not in _BOXES_OF_A_VIDEO:
+    if not signatures.is_boxes(head):
         return found
+    first, brand = head[4:8], head[8:12]
     if first != b"ftyp":
         return "video/quicktime"
     if brand in _BRANDS_OF_OTHERS:

@@ -74,14 +74,16 @@ def take_turns_in(folder: Path) -> None:
 
 def inspect_file(
     path: Path,
-    declared: str,
+    declared: str | None,
     limits: MediaLimits,
     *,
     seconds: float = CPU_SECONDS,
     memory_bytes: int = MEMORY_BYTES,
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> Facts:
-    """What the file is. Raises `MediaRejected` (the file's fault), `DecoderFailed` (ours), FileNotFoundError.
+    """What the file is; `declared` None: it counts as what it is found to be.
+
+    Raises `MediaRejected` (the file's fault), `DecoderFailed` (ours), FileNotFoundError.
 
     `seconds` is processor time. Blocks, in turn with others; in the event loop use `inspect_file_async`.
     """
@@ -91,7 +93,7 @@ def inspect_file(
 
 async def inspect_file_async(
     path: Path,
-    declared: str,
+    declared: str | None,
     limits: MediaLimits,
     *,
     seconds: float = CPU_SECONDS,
@@ -130,7 +132,9 @@ def fit(
         raise CannotFit(rejected.reason) from None
 
 
-def _inspection(path: Path, declared: str, limits: MediaLimits, seconds: float, memory_bytes: int) -> dict[str, Any]:
+def _inspection(
+    path: Path, declared: str | None, limits: MediaLimits, seconds: float, memory_bytes: int
+) -> dict[str, Any]:
     path.stat()
     request = {"do": "inspect", "path": str(path.absolute()), "declared": declared, "limits": asdict(limits)}
     return request | _allowance(seconds, memory_bytes)

@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from socialpub.media import inspect
+from socialpub.media import inspect, signatures
 from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaRejected, kind_of
 
 READY = b"ready\n"
@@ -59,7 +59,8 @@ def _load_decoders(request: dict[str, Any]) -> None:
     import pylibmagic  # noqa: F401
     import magic  # noqa: F401  # isort: skip
 
-    if kind_of(request["declared"]) == "image":
+    declared = request["declared"]
+    if (signatures.kind_of_file(Path(request["path"])) if declared is None else kind_of(declared)) == "image":
         from socialpub.media import images  # noqa: F401
     else:
         from socialpub.media import videos  # noqa: F401

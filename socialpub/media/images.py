@@ -22,17 +22,11 @@ from PIL import (
     WebPImagePlugin,  # noqa: F401
 )
 
-from socialpub.media import polyglots
+from socialpub.media import polyglots, signatures
 from socialpub.media.types import MediaLimits, MediaRejected, type_mismatch
 
 FORMATS = {"image/jpeg": "JPEG", "image/png": "PNG", "image/webp": "WEBP", "image/gif": "GIF"}
 """Pillow's name for each accepted type; no other decoder is ever tried."""
-
-_SIGNATURES = {
-    "image/jpeg": (b"\xff\xd8\xff",),
-    "image/png": (b"\x89PNG\r\n\x1a\n",),
-    "image/gif": (b"GIF87a", b"GIF89a"),
-}
 
 ORIENTATION = 0x0112
 """The EXIF tag that says how a picture must be turned to stand upright: 1 to 8."""
@@ -41,7 +35,7 @@ ORIENTATION = 0x0112
 def inspect_image(path: Path, mime_type: str, found: str, limits: MediaLimits) -> dict[str, Any]:
     """The facts of an image (see `Facts`). Raises `MediaRejected`."""
     data = path.read_bytes()
-    if not _has_signature(data, mime_type):
+    if signatures.image_type(data) != mime_type:
         raise type_mismatch(found, mime_type)
     try:
         other = polyglots.hidden_in_image(data, mime_type)
@@ -52,12 +46,6 @@ def inspect_image(path: Path, mime_type: str, found: str, limits: MediaLimits) -
     del data
     with open_image(path, mime_type, limits.image_pixels) as picture:
         return _facts(picture, mime_type, limits)
-
-
-def _has_signature(data: bytes, mime_type: str) -> bool:
-    if mime_type == "image/webp":
-        return data[:4] == b"RIFF" and data[8:12] == b"WEBP"
-    return data.startswith(_SIGNATURES[mime_type])
 
 
 def _facts(picture: Image.Image, mime_type: str, limits: MediaLimits) -> dict[str, Any]:

@@ -7,6 +7,7 @@ libmagic, the structure of the file and a decoder agree on what it is; its name 
 from collections.abc import Mapping
 from pathlib import Path
 
+from socialpub.media import containers, signatures
 from socialpub.media.types import (
     ACCEPTED_TYPES,
     Facts,
@@ -16,6 +17,7 @@ from socialpub.media.types import (
     type_mismatch,
 )
 
+_ACCEPTED = ", ".join(ACCEPTED_TYPES)
 _UNDECIDED = frozenset({"application/octet-stream"})
 _MP4_FAMILY = _UNDECIDED | {
     "video/mp4",
@@ -40,17 +42,41 @@ _ALSO_NAMED: Mapping[str, frozenset[str]] = {
 """Names of libmagic under which a real file of the declared type is known to appear. The decoder has the last word."""
 
 
-def inspect_file(path: Path, declared: str, limits: MediaLimits) -> Facts:
-    """The facts of the file at `path`, which its sender declared as `declared`.
+def inspect_file(path: Path, declared: str | None, limits: MediaLimits) -> Facts:
+    """The facts of the file at `path`, which its sender declared as `declared`; None: it counts as what it is.
 
     Raises `MediaRejected` when it is something else, broken, or over a limit; OSError when the file cannot be read at
     all, which is not the file's fault; MemoryError.
     """
-    expected = canonical_type(declared)
-    if expected is None:
-        raise MediaRejected(
-            f"The declared type {declared!r} is not accepted; accepted are {', '.join(ACCEPTED_TYPES)}."
-        )
+    if declared is not None:
+        expected = canonical_type(declared)
+        if expected is None:
+            raise MediaRejected(f"The declared type {declared!r} is not accepted; accepted are {_ACCEPTED}.")
+        return _inspect_as(path, expected, limits)
+    try:
+        return _inspect_as(path, _recognize(path), limits)
+    except MediaRejected as rejected:
+        raise MediaRejected(rejected.reason.replace("was declared as", "was found to be")) from None
+
+
+def _recognize(path: Path) -> str:
+    """The accepted type that a file seems to be of. Raises `MediaRejected`."""
+    with path.open("rb") as file:
+        head = file.read(16)
+    if not head:
+        raise MediaRejected("The file is empty.")
+    found = signatures.image_type(head)
+    if found is None:
+        found = detect_type(path)
+        if signatures.is_video(head) and not found.startswith("image/"):
+            # Whether Matroska is WebM is for the decoder to say.
+            found = containers.read_container(path, found).mime_type.replace("video/x-matroska", "video/webm")
+    if found not in ACCEPTED_TYPES:
+        raise MediaRejected(f"The file was sent without a type, and its content is {found}; accepted are {_ACCEPTED}.")
+    return found
+
+
+def _inspect_as(path: Path, expected: str, limits: MediaLimits) -> Facts:
     kind = ACCEPTED_TYPES[expected]
     size = path.stat().st_size
     most = limits.image_bytes if kind == "image" else limits.video_bytes

@@ -8,10 +8,12 @@ import struct
 from pathlib import Path
 from typing import IO
 
+from socialpub.media import signatures
+
 _CHILD_BYTES = 32 * 1024**2
 """The child itself, with its decoders."""
 
-_BYTES_PER_PIXEL = {b"\xff\xd8\xff": 13, b"GIF8": 13, b"\x89PNG": 17, b"RIFF": 22}
+_BYTES_PER_PIXEL = {"image/jpeg": 13, "image/gif": 13, "image/png": 17, "image/webp": 22}
 """Measured with 96 megapixels and the limits of all networks, the worst of inspecting and fitting: a JPEG in CMYK, a
 GIF, a PNG with transparency, a lossless WebP with transparency."""
 
@@ -27,28 +29,28 @@ def estimate(path: Path, most_bytes: int) -> int:
     try:
         with path.open("rb") as file:
             head = file.read(32)
-            if head[4:8] in {b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip"} or head[:4] == b"\x1a\x45\xdf\xa3":
+            if signatures.is_video(head):
                 return min(_FILM_BYTES, most_bytes)
-            start = next((start for start in _BYTES_PER_PIXEL if head.startswith(start)), None)
-            sides = None if start is None else _sides(file, head)
+            mime_type = signatures.image_type(head)
+            sides = None if mime_type is None else _sides(file, head, mime_type)
     except FileNotFoundError:
         raise
     except OSError:  # the child says what is wrong with it
         return most_bytes
-    if start is None or sides is None:
+    if mime_type is None or sides is None:
         return most_bytes
-    return min(_CHILD_BYTES + sides[0] * sides[1] * _BYTES_PER_PIXEL[start], most_bytes)
+    return min(_CHILD_BYTES + sides[0] * sides[1] * _BYTES_PER_PIXEL[mime_type], most_bytes)
 
 
-def _sides(file: IO[bytes], head: bytes) -> tuple[int, int] | None:
+def _sides(file: IO[bytes], head: bytes, mime_type: str) -> tuple[int, int] | None:
     """Width and height of a picture, None when they do not stand where they should."""
     if len(head) < 32:
         return None
-    if head.startswith(b"\xff\xd8"):
+    if mime_type == "image/jpeg":
         return _jpeg_sides(file)
-    if head.startswith(b"\x89PNG"):
+    if mime_type == "image/png":
         return struct.unpack_from(">II", head, 16) if head[12:16] == b"IHDR" else None
-    if head.startswith(b"GIF"):
+    if mime_type == "image/gif":
         return struct.unpack_from("<HH", head, 6)
     match head[8:16]:
         case b"WEBPVP8X":

@@ -10,7 +10,7 @@ from typing import Any
 
 from PIL import Image
 
-from socialpub.media import encoding, pixels
+from socialpub.media import encoding, pixels, signatures
 from socialpub.media.images import open_image, orientation
 from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaRejected
 
@@ -47,13 +47,10 @@ def _result(mime_type: str, width: int, height: int, size: int, *, changed: bool
 
 def _type_of(source: Path) -> str:
     with source.open("rb") as file:
-        head = file.read(12)
-    for start, mime_type in ((b"\xff\xd8", "image/jpeg"), (b"\x89PNG", "image/png"), (b"GIF8", "image/gif")):
-        if head.startswith(start):
-            return mime_type
-    if head[:4] == b"RIFF" and head[8:] == b"WEBP":
-        return "image/webp"
-    raise CannotFit("The file is not a picture that can be made to fit.")
+        mime_type = signatures.image_type(file.read(12))
+    if mime_type is None:
+        raise CannotFit("The file is not a picture that can be made to fit.")
+    return mime_type
 
 
 def _gif_too_large(limits: FitLimits, width: int, height: int, size: int) -> str:

@@ -87,6 +87,11 @@ def canonical_type(mime_type: str) -> str | None:
     return name if name in ACCEPTED_TYPES else None
 
 
+def is_undeclared(mime_type: str) -> bool:
+    """Whether a sender who names this type says nothing about the file: what it is found to be counts then."""
+    return mime_type in ("", "application/octet-stream")
+
+
 def kind_of(mime_type: str) -> str | None:
     """`image` or `video`; None for a type that is not accepted."""
     name = canonical_type(mime_type)

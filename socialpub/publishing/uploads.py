@@ -29,9 +29,13 @@ def limits(settings: Settings) -> MediaLimits:
 
 
 def most_bytes(settings: Settings, mime_type: str) -> int:
-    """How large a file of this accepted type may be."""
+    """How large a file of this type may be; of one that says nothing about the file, whatever it is."""
     uploads = settings.uploads
-    return uploads.max_image_bytes if kind_of(mime_type) == "image" else uploads.max_video_bytes
+    return {
+        "image": int(uploads.max_image_bytes),
+        "video": int(uploads.max_video_bytes),
+        None: max(uploads.max_image_bytes, uploads.max_video_bytes),
+    }[kind_of(mime_type)]
 
 
 # --- reserving -------------------------------------------------------------------------------------------------------

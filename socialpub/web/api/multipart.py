@@ -17,7 +17,7 @@ from python_multipart.multipart import parse_options_header
 from socialpub.core.errors import InvalidRequest, PayloadTooLarge, SocialpubError
 from socialpub.media.disk_promises import DiskPromise
 from socialpub.media.incoming import IncomingFile
-from socialpub.media.types import canonical_type
+from socialpub.media.types import canonical_type, is_undeclared
 from socialpub.publishing import uploads
 from socialpub.runtime import Runtime
 from socialpub.web.api.requests import MOST_MEDIA
@@ -40,6 +40,11 @@ class FormPart:
     most_bytes: int
     size_bytes: int = 0
     _sha256: "hashlib._Hash" = dataclass_field(default_factory=hashlib.sha256)
+
+    @property
+    def declared(self) -> str | None:
+        """The type that the sender says the file has, if any."""
+        return None if is_undeclared(self.declared_type) else self.declared_type
 
     @property
     def sha256(self) -> str:
@@ -190,7 +195,7 @@ class _FormParser:
             if self._payload is not None:
                 raise InvalidRequest.at(PAYLOAD, message="appears twice; only one text field of this name is accepted")
             self._payload, self._part = bytearray(), None
-        elif b"filename" in options or canonical_type(declared_type) is not None:
+        elif b"filename" in options or (declared_type and _is_welcome(declared_type)):
             file_name = _text(options.get(b"filename", b"")) or name
             self._part = self._add_part(name, file_name[-LONGEST_FILE_NAME:], declared_type)
         else:
@@ -199,10 +204,8 @@ class _FormParser:
     def _add_part(self, name: str, file_name: str, declared_type: str) -> FormPart:
         if len(self._form.parts) == MOST_MEDIA:
             raise InvalidRequest.at("media", message=f"at most {MOST_MEDIA} files can come with one post")
-        incoming = None
-        most_bytes = int(self._rt.settings.uploads.max_video_bytes)
-        if canonical_type(declared_type) is not None:
-            most_bytes = uploads.most_bytes(self._rt.settings, declared_type)
+        incoming, most_bytes = None, uploads.most_bytes(self._rt.settings, declared_type)
+        if _is_welcome(declared_type):
             if self._longest_part is not None:
                 self._promise.resize(min(most_bytes, self._longest_part))
             incoming = self._rt.files.receive()
@@ -221,6 +224,10 @@ class _FormParser:
 
     def _on_end(self) -> None:
         self._ended = True
+
+
+def _is_welcome(declared_type: str) -> bool:
+    return is_undeclared(declared_type) or canonical_type(declared_type) is not None
 
 
 def _malformed(reason: str) -> InvalidRequest:

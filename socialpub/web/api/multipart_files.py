@@ -22,7 +22,7 @@ async def verify(rt: Runtime, form: MultipartForm, fields: Sequence[str | None])
     """
     paths = _match(form, fields)
     errors = [
-        FieldError(paths[part.field], uploads.unaccepted(part.declared_type or "A part without Content-Type"))
+        FieldError(paths[part.field], uploads.unaccepted(part.declared_type))
         for part in form.parts
         if part.incoming is None
     ]
@@ -47,9 +47,8 @@ async def verify(rt: Runtime, form: MultipartForm, fields: Sequence[str | None])
         artifact_id = ids.new(int(rt.clock.now().timestamp() * 1000))
         storage_key = rt.files.new_key(artifact_id, result.mime_type)
         await asyncio.to_thread(part.incoming.keep, storage_key)
-        files[part.field] = Examined(
-            artifact_id, part.file_name, part.declared_type, storage_key, result, part.incoming
-        )
+        declared_type = part.declared or result.mime_type
+        files[part.field] = Examined(artifact_id, part.file_name, declared_type, storage_key, result, part.incoming)
     return files
 
 
@@ -83,7 +82,7 @@ async def _examine(rt: Runtime, part: FormPart) -> Facts | MediaRejected | Unava
     assert part.incoming is not None
     try:
         limits = uploads.limits(rt.settings)
-        return await decoder_client.inspect_file_async(part.incoming.path, part.declared_type, limits)
+        return await decoder_client.inspect_file_async(part.incoming.path, part.declared, limits)
     except MediaRejected as refused:
         return refused
     except decoder_client.DecoderFailed as error:

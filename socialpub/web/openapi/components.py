@@ -69,6 +69,11 @@ def schemas(described: Iterable[tuple[Endpoint, Operation]]) -> dict[str, Any]:
     return dict(sorted(found.items()))
 
 
+_FILE_PART = (
+    "The bytes of a file. A part declared `application/octet-stream`, or not declared, counts as what it is found to be"
+)
+
+
 def _form(payload: type[Shape]) -> dict[str, Any]:
     return {
         "type": "object",
@@ -76,7 +81,7 @@ def _form(payload: type[Shape]) -> dict[str, Any]:
         "`media[].fileField` says",
         "required": ["payload"],
         "properties": {"payload": {**ref(payload), "description": "The post, as JSON"}},
-        "additionalProperties": {"type": "string", "format": "binary", "description": "The bytes of a file"},
+        "additionalProperties": {"type": "string", "format": "binary", "description": _FILE_PART},
     }
 
 

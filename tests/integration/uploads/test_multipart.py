@@ -120,9 +120,74 @@ def test_file_names_of_all_kinds(rt, caller, profile, png, name):
     assert stored == {"": "one", "C:\\\\fake\\\\path.png": "path.png"}.get(name, name.replace('\\"', '"'))
 
 
-def test_a_part_that_names_no_file_but_a_media_type_is_a_file(caller, profile, png):
-    reply = send(caller, payload(profile, {"fileField": "one"}), file("one", png, file_name=None))
+@pytest.mark.parametrize("mime_type", ["image/png", "application/octet-stream"])
+def test_a_part_that_names_no_file_but_a_media_type_is_a_file(caller, profile, png, mime_type):
+    reply = send(caller, payload(profile, {"fileField": "one"}), file("one", png, mime_type, file_name=None))
     assert reply.status == 201, reply.body
+
+
+FOUND = [
+    (media.jpeg, "image/jpeg"),
+    (media.jpeg_mpo, "image/jpeg"),
+    (media.png, "image/png"),
+    (media.webp, "image/webp"),
+    (media.gif_animated, "image/gif"),
+    (lambda path: media.video_mp4(path, 0.25), "video/mp4"),
+    (lambda path: media.video_m4v(path, 0.25), "video/mp4"),
+    (lambda path: media.video_mov(path, 0.25), "video/quicktime"),
+    (lambda path: media.video_webm(path, 0.25), "video/webm"),
+    (lambda path: media.video_matroska(path, 0.25), "video/webm"),
+]
+
+
+@pytest.mark.parametrize("undeclared", [None, "application/octet-stream", "Application/Octet-Stream; charset=binary"])
+def test_what_is_sent_without_a_type_counts_as_what_it_is(rt, caller, profile, tmp_path, undeclared):
+    """curl declares application/octet-stream for .mp4 and .webp."""
+    parts = [
+        file(f"f{n}", make(tmp_path / f"{n}").read_bytes(), undeclared, "clip") for n, (make, _) in enumerate(FOUND)
+    ]
+    reply = send(caller, payload(profile, *({"fileField": f"f{n}"} for n in range(len(parts)))), *parts)
+    assert reply.status == 201, reply.body
+    expected = [mime_type for _, mime_type in FOUND]
+    assert [item["contentType"] for item in reply.data["media"]] == expected
+    assert [row[0] for row in rt.reader.all("SELECT declared_type FROM artifact ORDER BY id")] == expected
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (hostile.html, "text/html"),
+        (hostile.pdf, "application/pdf"),
+        (hostile.empty, "empty"),
+        (lambda path: hostile.cut(media.png(path, noise=True)), "cut off"),
+        (media.sound_mp4, "was found to be video/mp4, but has no video track"),
+        (lambda path: media.video_matroska(path, 0.25, codec="libx264", audio_codec="aac"), "h264"),
+        (lambda path: media.video_mp4(path, 0.25, brand="heic"), "image/heic"),
+    ],
+)
+def test_what_is_sent_without_a_type_is_examined_like_everything_else(rt, caller, profile, tmp_path, make, words):
+    data = make(tmp_path / "liar").read_bytes()
+    reply = send(caller, payload(profile, {"fileField": "one"}), file("one", data, None))
+    assert (reply.status, reply.paths()) == (400, [["media", 0, "fileField"]])
+    message = reply.json()["errors"][0]["message"]
+    assert words in message and "declared" not in message
+    assert nothing_left(rt)
+
+
+def test_a_wrong_type_that_is_declared_stays_an_error(rt, caller, profile, tmp_path):
+    film = media.video_mp4(tmp_path / "a.mp4", 0.25).read_bytes()
+    for declared in ("video/webm", "image/png", "video/quicktime"):
+        reply = send(caller, payload(profile, {"fileField": "one"}), file("one", film, declared))
+        assert (reply.status, reply.paths()) == (400, [["media", 0, "fileField"]])
+        assert declared in reply.json()["errors"][0]["message"]
+    assert nothing_left(rt)
+
+
+def test_a_picture_without_a_type_has_the_limit_of_pictures(rt, caller, profile, png):
+    data = png + bytes(int(rt.settings.uploads.max_image_bytes))
+    reply = send(caller, payload(profile, {"fileField": "one"}), file("one", data, None))
+    assert (reply.status, reply.paths()) == (400, [["media", 0, "fileField"]])
+    assert "images may have at most" in reply.json()["errors"][0]["message"]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +233,7 @@ def test_a_type_that_is_not_accepted_is_told_at_its_item(rt, caller, profile, pn
         caller,
         payload(profile, {"fileField": "one"}, {"fileField": "two"}),
         file("one", b"text", "text/plain", "a.txt"),
-        file("two", png, None),
+        file("two", png, "video/x-m4v"),
     )
     assert (reply.status, reply.paths()) == (400, [["media", 0, "fileField"], ["media", 1, "fileField"]])
     assert nothing_left(rt)

@@ -1,6 +1,9 @@
 """Refusals on a real connection: said before the body is sent, or while it is on its way, and always readable."""
 
+import json
+import shutil
 import socket
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -10,6 +13,7 @@ import pytest
 import uvicorn
 
 from socialpub.web.app import create_app
+from tests.samples import media
 
 
 @pytest.fixture
@@ -86,6 +90,26 @@ def test_a_connection_that_breaks_leaves_nothing_and_the_server_goes_on(rt, addr
         assert reply(wire)[0] == 200
     rows = rt.reader.all("SELECT storage_key FROM artifact")
     assert rt.files.path(rows[0][0]).read_bytes() == b"y" * 1000
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@pytest.mark.parametrize(
+    ("make", "name", "found"),
+    [
+        (lambda path: media.video_mp4(path, 0.25), "clip.mp4", "video/mp4"),
+        (media.webp, "picture.webp", "image/webp"),
+        (media.jpeg, "photo.jpg", "image/jpeg"),
+        (lambda path: media.video_mov(path, 0.25), "clip.MOV", "video/quicktime"),
+    ],
+)
+def test_curl_need_not_be_told_what_a_file_is(address, caller, profile, tmp_path, make, name, found):
+    make(tmp_path / name)
+    draft = {"post": {"body": "Hi"}, "profiles": [profile], "media": [{"fileField": "v"}]}
+    url = f"http://{address[0]}:{address[1]}/api/v1/posts"
+    told = ["-H", f"Authorization: Bearer {caller.key}", "-F", f"payload={json.dumps(draft)}", "-F", f"v=@{name}"]
+    answer = subprocess.run(["curl", "-sS", *told, url], cwd=tmp_path, check=True, capture_output=True)
+    post = json.loads(answer.stdout)
+    assert post["data"]["media"][0]["contentType"] == found
 
 
 def test_a_kept_connection_is_good_for_the_next_request(wire, caller):

@@ -14,7 +14,7 @@ BRIEFLY := | sed -unE 's/^Collecting ([^ ]+)==([^ ]+).*/  \1 \2/p; s/^Installing
 DEV_LOCK := tests/requirements.lock
 PINTEREST_LOCK := tests/sandbox/pinterest_sdk.lock
 
-.PHONY: setup dev run test test-fast check bench chaos format lock clean
+.PHONY: setup dev run test test-fast check bench chaos format options-table lock clean
 
 # What running socialpub needs, and nothing else.
 setup: $(VENV)/.ready
@@ -61,6 +61,10 @@ check: dev
 format: dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The README's tables of provider options, from the code.
+options-table: setup
+	$(BIN)/python -m tests.options_table
 
 bench: dev
 	$(BIN)/python -m tests.bench

@@ -9,32 +9,77 @@ import pytest
 from socialpub.cli import main
 from socialpub.core import errors
 from socialpub.db.models import PostStatus, ProfileStatus, State
+from tests import options_table
 from tests.test_architecture import ROOMS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
+EXAMPLE = (ROOT / "config.example.toml").read_text()
+RENEW = "the tables are not those of the code: run `make options-table`"
 
 
-def commands(group: click.Command, *path: str) -> list[tuple[str, ...]]:
-    if not isinstance(group, click.Group):
-        return [path]
-    context = click.Context(group)
-    found = []
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        assert command is not None
-        found += commands(command, *path, name)
+def commands(group: click.Command, *path: str) -> dict[tuple[str, ...], click.Command]:
+    """By the words that call it; groups too."""
+    found = {path: group}
+    if isinstance(group, click.Group):
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
+            found |= commands(command, *path, name)
     return found
 
 
 KNOWN = commands(main)
+OPTIONS = {
+    path: {name for param in command.get_params(click.Context(command)) for name in param.opts}
+    for path, command in KNOWN.items()
+}
+SHORT = {path[-1]: "".join(f"{word} " for word in path[:-1]) for path in KNOWN if path}
+"""What stands before the last word of a command, where the text leaves it out."""
 
 
-def test_every_command_that_the_readme_shows_exists() -> None:
-    shown = re.findall(r"socialpub ((?:admin )?[a-z]+(?:-[a-z]+)*)", README)
-    assert len(shown) > 10
-    for line in set(shown) - {"admin"}:
-        assert tuple(line.split()) in KNOWN, line
+def code_in(text: str) -> list[str]:
+    """What stands in fenced blocks, line by line, and between backticks."""
+    fenced = re.findall(r"^ *```sh\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
+    prose = re.sub(r"^ *```.*?^ *```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    lines = [line for block in fenced for line in block.replace("\\\n", " ").splitlines()]
+    return [*lines, *re.findall(r"`([^`]+)`", prose)]
+
+
+def calls_in(text: str) -> list[tuple[tuple[str, ...], set[str]]]:
+    """Every `socialpub …` of the text: the words of the command, as far as they are ones, and the options."""
+    found = []
+    for code in code_in(text):
+        if code.partition(" ")[0] in SHORT:
+            code = f"socialpub {SHORT[code.partition(' ')[0]]}{code}"
+        for call in re.findall(r"(?:^|[\s(/])socialpub(?=\s)([^|;&>)]*)", code):
+            words = re.sub(r"^\s*--config\s+\S+", "", call.replace("[", " ").replace("]", " ")).split()
+            path: tuple[str, ...] = ()
+            while words and isinstance(KNOWN[path], click.Group) and not words[0].startswith("-"):
+                path = (*path, words.pop(0))
+                assert path in KNOWN, f"socialpub {' '.join(path)} does not exist: {code}"
+            found.append((path, {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}))
+    return found
+
+
+@pytest.mark.parametrize(("text", "least"), [(README, 30), (EXAMPLE, 2)], ids=["README.md", "config.example.toml"])
+def test_every_command_and_option_that_is_shown_exists(text: str, least: int) -> None:
+    calls = calls_in(text)
+    assert len(calls) >= least
+    for path, options in calls:
+        assert options <= OPTIONS[path], f"socialpub {' '.join(path)} has no {options - OPTIONS[path]}"
+    alone = {code.split()[0] for code in code_in(text) if code.startswith("--")}
+    assert alone <= set().union(*OPTIONS.values()), "an option that no command has"
+
+
+def test_every_command_has_its_place_in_the_readme() -> None:
+    named = {path[-1] for path in KNOWN if path} - {"admin"}
+    assert {name for name in named if not re.search(rf"\b{name}\b", README)} == set()
+
+
+def test_the_readme_shows_every_option_of_every_network() -> None:
+    assert options_table.split(README)[1] == options_table.tables(), RENEW
 
 
 @pytest.mark.parametrize("name", [error.code for error in errors.ALL])
@@ -50,9 +95,10 @@ def test_every_state_that_a_caller_can_see_is_explained(state: str) -> None:
 
 def test_every_make_target_that_the_readme_shows_exists() -> None:
     makefile = (ROOT / "Makefile").read_text()
-    for target in re.findall(r"make ([a-z-]+)", README):
-        if target != "and":
-            assert f"\n{target}:" in makefile, target
+    targets = [found[1] for code in code_in(README) if (found := re.match(r"make ([a-z-]+)", code))]
+    assert len(targets) > 5
+    for target in targets:
+        assert f"\n{target}:" in makefile, target
 
 
 def test_the_map_shows_the_rooms_from_the_top_floor_down() -> None:
@@ -65,11 +111,5 @@ def test_the_map_shows_the_rooms_from_the_top_floor_down() -> None:
 
 
 def test_the_commands_say_in_one_line_what_they_do() -> None:
-    for path in KNOWN:
-        command: click.Command = main
-        for name in path:
-            assert isinstance(command, click.Group)
-            found = command.get_command(click.Context(command), name)
-            assert found is not None
-            command = found
+    for path, command in KNOWN.items():
         assert len(command.get_short_help_str(100)) > 10, path

@@ -1,0 +1,105 @@
+"""The README's five minutes, typed as they stand there: every line of its blocks, in order, in one shell.
+
+Only the two ports are others, since a machine that runs tests may have something on the usual ones; and where the
+README has its reader open a page and press a button, a browser's requests are made.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from socialpub.cli.demo import consent_click
+from tests.e2e.processes import free_port, until
+from tests.support.readme import blocks
+
+FIVE_MINUTES = "## Your first post in five minutes"
+CONSENT_PAGE = re.compile(r"^ +(http://\S+/authorize\?\S+)$", re.MULTILINE)
+WAIT_FOR_THE_PICTURE = """
+    newest=$(curl -s -H "$AUTH" "$API/posts" |
+      python3 -c 'import json, sys; print(json.load(sys.stdin)["data"][0]["id"])')
+    curl -s -H "$AUTH" "$API/posts/$newest?wait=60" > picture.json
+"""
+"""The one thing that the README leaves to its reader's eyes."""
+
+
+class Shell:
+    """One bash that is given lines, as a reader's terminal is."""
+
+    def __init__(self, lines: str, folder: Path) -> None:
+        self._log = folder / "terminal.log"
+        here = {name: value for name, value in os.environ.items() if not name.startswith("SOCIALPUB_")}
+        with self._log.open("wb") as output:
+            self._process = subprocess.Popen(
+                ["bash", "-euc", lines],
+                cwd=folder,
+                env=here | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    @property
+    def shown(self) -> str:
+        return self._log.read_text()
+
+    @property
+    def ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def wait(self) -> int:
+        return self._process.wait(300)
+
+    def end(self) -> None:
+        """With everything that it left in the background."""
+        if not self.ended:
+            os.killpg(self._process.pid, signal.SIGTERM)
+            self._process.wait(60)
+
+
+@pytest.fixture
+def ports() -> dict[str, str]:
+    """By the README's own port, the one that is used here."""
+    return {"8000": str(free_port()), "8100": str(free_port())}
+
+
+@pytest.fixture
+def shell(tmp_path: Path, ports: dict[str, str]) -> Iterator[Shell]:
+    *written, stop = blocks(FIVE_MINUTES, "sh")
+    lines = "\n".join([*written, WAIT_FOR_THE_PICTURE, stop])
+    assert lines.count("socialpub ") >= 6
+    own = {
+        "cd my-appliance\n": f"cd my-appliance\nsed -i s/8000/{ports['8000']}/ config.toml\n",
+        "socialpub sandbox ": f"socialpub sandbox --listen 127.0.0.1:{ports['8100']} ",
+        ":8000": f":{ports['8000']}",
+    }
+    for usual, here in own.items():
+        assert usual in lines
+        lines = lines.replace(usual, here)
+    typed = Shell(f"{lines}\nwait", tmp_path)
+    yield typed
+    typed.end()
+
+
+def test_the_five_minutes_of_the_readme_work_as_they_stand(shell: Shell, ports: dict[str, str], tmp_path: Path) -> None:
+    until(lambda: CONSENT_PAGE.search(shell.shown) or shell.ended, "the address of the consent page is shown", 300)
+    page = CONSENT_PAGE.search(shell.shown)
+    assert page, shell.shown
+    consent_click.allow(page[1], "demo")
+    assert shell.wait() == 0, shell.shown
+
+    sandbox = f"http://127.0.0.1:{ports['8100']}/x/demo/status/"
+    assert f'"url": "{sandbox}' in shell.shown, "the first post, as the README shows it"
+    assert '"mimeType":"image/jpeg"' in shell.shown, "the upload in three steps"
+    (delivery,) = json.loads((tmp_path / "my-appliance" / "picture.json").read_text())["data"]["deliveries"]
+    assert delivery["status"] == "published" and delivery["url"].startswith(sandbox), delivery
+    with pytest.raises(httpx2.ConnectError):
+        httpx2.get(f"http://127.0.0.1:{ports['8000']}/healthz", trust_env=False)

@@ -135,6 +135,7 @@ FOREIGN: dict[str, list[Worst]] = {
     "publishing.idempotency:_FORM": [("", "a", "\x7f")],
     "web.accept:_WEIGHT": [("q=0.", "1", "x")],
     "web.endpoint:_ID": [("", "0-", ""), ("", "0", "-")],
+    "web.json_body:_LONE_SURROGATE": [("", "\ud7ff", "")],
     "web.ranges:_ONE_RANGE": [("bytes=", " ", "x"), ("bytes=1", " ", "x"), ("bytes", " ", ""), ("bytes=", "1", "-")],
     "web.request:_OWN_ID": [("", "a", "\x7f")],
     "web.shapes:_INSTANT": [("2026-11-21T11:30:00.", "1", "x")],

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, ValidationInfo
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationInfo
 from pydantic.alias_generators import to_camel
 
+from socialpub.core import validation
 from socialpub.core.errors import OperatorError
-from socialpub.core.validation import field_errors, list_mistakes, must_be, nearest_field, sentence
+from socialpub.core.validation import list_mistakes, must_be
 
 FORM = (
     '{"accessToken": "…", "refreshToken": "…", "expiresAt": "2026-11-21T12:00:00Z", "refreshExpiresAt": "…", '
@@ -47,11 +48,10 @@ def read(text: str) -> Credentials:
         raise OperatorError(f"The credentials are not JSON: {error}.", f"Expected is {FORM}") from None
     if not isinstance(given, dict):
         raise OperatorError("The credentials are not a JSON object.", f"Expected is {FORM}")
-    try:
-        found = _CredentialsFile.model_validate(given)
-    except ValidationError as error:
-        mistakes = [sentence(one.path, one.message) for one in field_errors(error, nearest_field(_CredentialsFile))]
-        raise OperatorError(list_mistakes("The credentials have", mistakes), f"Expected is {FORM}") from None
+    found, mistakes = validation.read(_CredentialsFile, given)
+    if mistakes or found is None:
+        sentences = [one.sentence for one in mistakes.errors]
+        raise OperatorError(list_mistakes("The credentials have", sentences), f"Expected is {FORM}")
     scopes = frozenset((found.scope or "").replace(",", " ").split())
     return Credentials(
         found.access_token, found.refresh_token, found.expires_at, found.refresh_expires_at, scopes or None

@@ -70,9 +70,9 @@ def check_name(name: str) -> str:
     """The label, trimmed. Raises InvalidRequest at `name`."""
     name = name.strip()
     if not name or not name.isprintable():
-        raise InvalidRequest.at("name", message="The name must be one line of visible text.")
+        raise InvalidRequest.at("name", message="must be one line of visible text")
     if len(name) > LONGEST_NAME:
-        raise InvalidRequest.at("name", message=f"The name may have {LONGEST_NAME} characters and has {len(name)}.")
+        raise InvalidRequest.at("name", message=f"may have at most {LONGEST_NAME} characters and has {len(name)}")
     return name
 
 

@@ -35,7 +35,8 @@ def as_command_error(error: Exception) -> CommandError | None:
         case OperatorError():
             return CommandError(error.message, error.hint)
         case SocialpubError():
-            fields = [field.message for field in error.errors if field.message != error.detail]
+            # The first one is what `detail` says.
+            fields = [field.sentence for field in error.errors[1:]]
             return CommandError("\n- ".join([error.detail, *fields]))
         case _ if isinstance(error, sqlite3.DatabaseError) or isinstance(error.__context__, sqlite3.DatabaseError):
             # peewee raises classes of its own, in whose context stands SQLite's.

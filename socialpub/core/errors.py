@@ -7,13 +7,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+MOST_ERRORS = 100
+"""So many failing fields are named in one answer; the others are counted."""
+
+LONGEST_NAME = 80
+"""Of a longer path only the beginning is quoted: it may be something pasted."""
+
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One failing field: where it stands in the request, and what to change."""
+    """One failing field: where it stands in the request, and what to change. The message is the end of a sentence that
+    begins with the field."""
 
     path: tuple[str | int, ...]
     message: str
+
+    @property
+    def sentence(self) -> str:
+        """The whole sentence: `media[0].artifactId must be a UUID`."""
+        if not self.path:
+            return self.message
+        # Reasons that come from elsewhere are sentences of their own.
+        return f"{written_path(self.path)}{':' if self.message[:1].isupper() else ''} {self.message}"
+
+
+def written_path(path: Sequence[str | int]) -> str:
+    """A path as people write it: `media[0].artifactId`."""
+    written = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+    return written if len(written) <= LONGEST_NAME else written[: LONGEST_NAME - 1] + "…"
 
 
 class OperatorError(Exception):
@@ -49,12 +70,38 @@ class SocialpubError(Exception):
 
 
 class InvalidRequest(SocialpubError):
+    """`errors` are at most the first hundred; `total` is how many there are in all (contract 1.4)."""
+
     code, status, slug, title = "invalidRequest", 400, "invalid-request", "Invalid request"
+
+    def __init__(
+        self,
+        detail: str,
+        errors: Sequence[FieldError] = (),
+        *,
+        total: int = 0,
+        headers: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        super().__init__(detail, errors[:MOST_ERRORS], headers=headers)
+        self.total = max(total, len(errors))
 
     @classmethod
     def at(cls, *path: str | int, message: str) -> "InvalidRequest":
-        """One failing field."""
-        return cls(message, [FieldError(path, message)])
+        """One failing field. Without a path `message` is a whole sentence."""
+        error = FieldError(path, message)
+        return cls.of([error]) if path else cls(message, [error])
+
+    @classmethod
+    def of(cls, errors: Sequence[FieldError], total: int = 0, *, whole: str = "The body") -> "InvalidRequest":
+        """All of these. `detail` names the first one, what is wrong with it, and how many more there are; an error
+        without a path is about the `whole`."""
+        total = max(total, len(errors))
+        first = errors[0].sentence if errors[0].path else f"{whole} {errors[0].message}"
+        detail = first if first.endswith(("?", ".")) else f"{first}."
+        if total > 1:
+            detail += " There is 1 more error" if total == 2 else f" There are {total - 1} more errors"
+            detail += f"; errors lists the first {MOST_ERRORS}." if total > MOST_ERRORS else "."
+        return cls(detail, errors, total=total)
 
 
 class Unauthorized(SocialpubError):

@@ -4,24 +4,22 @@ A message is the end of a sentence that begins with the name of the field: "must
 holds a value that was given, which may be a secret.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from socialpub.core.errors import FieldError
-from socialpub.core.spelling import nearest
+from socialpub.core import known_names
+from socialpub.core.errors import MOST_ERRORS, FieldError, InvalidRequest
+from socialpub.core.spelling import unknown
 
+M = TypeVar("M", bound=BaseModel)
 Path = tuple[str | int, ...]
-NearestName = Callable[[Path], str | None]
-"""The known name that the unknown one at this path was probably meant to be."""
 
 MAX_SUGGESTIONS = 20
 """Looking for the nearest name costs time, and a request may hold a hundred thousand unknown ones."""
-
-MAX_NAME = 80
 
 _TYPES = {
     "string_type": "a string",
@@ -52,26 +50,125 @@ def wrong(message: str) -> PydanticCustomError:
     return PydanticCustomError("wrong", "{message}", {"message": message})
 
 
-def wrong_inside(errors: Iterable[tuple[Path, str]]) -> PydanticCustomError:
-    """For a validator to raise: something inside of this field is wrong, at each of these paths below it."""
-    return PydanticCustomError(_WRONG_INSIDE, "wrong inside", {"errors": list(errors)})
+def wrong_inside(errors: Sequence[tuple[Path, str]], total: int) -> PydanticCustomError:
+    """For a validator to raise: something inside of this field is wrong, at each of these paths below it, and `total`
+    things in all."""
+    return PydanticCustomError(_WRONG_INSIDE, "wrong inside", {"errors": list(errors), "total": total})
 
 
-def field_errors(error: ValidationError, nearest_name: NearestName) -> list[FieldError]:
-    """Every failing field once, in the order of the fields, with what to change."""
-    found: dict[Path, str] = {}
-    suggestions = 0
-    for detail in error.errors(include_url=False):
-        path = detail["loc"]
-        if detail["type"] == _WRONG_INSIDE:
-            for below, inner in detail["ctx"]["errors"]:
-                found.setdefault((*path, *below), inner)
-        elif detail["type"] == "extra_forbidden":
-            suggestions += 1
-            found.setdefault(path, unknown(nearest_name(path) if suggestions <= MAX_SUGGESTIONS else None))
-        else:
-            found.setdefault(path, message(detail))
-    return [FieldError(path, text) for path, text in found.items()]
+class Mistakes:
+    """What is wrong with data: the first hundred failing fields, each once, and how many there are in all.
+
+    Whatever is looked at may hold a hundred thousand of them, so what is beyond is only counted.
+    """
+
+    def __init__(self, errors: Iterable[FieldError] = (), total: int = 0) -> None:
+        self._found: dict[Path, FieldError] = {}
+        self.total = 0
+        for error in errors:
+            self.add(error)
+        self.total = max(self.total, total)
+
+    def __bool__(self) -> bool:
+        return self.total > 0
+
+    @property
+    def errors(self) -> list[FieldError]:
+        return list(self._found.values())
+
+    @property
+    def full(self) -> bool:
+        """Whether more is only counted."""
+        return len(self._found) >= MOST_ERRORS
+
+    def add(self, error: FieldError) -> None:
+        """One more failing field; of one that is known already the first error counts."""
+        if error.path in self._found:
+            return
+        self.total += 1
+        if not self.full:
+            self._found[error.path] = error
+
+    def merge(self, errors: Sequence[FieldError], total: int) -> None:
+        """These as well, out of `total`."""
+        for error in errors:
+            self.add(error)
+        self.total += total - len(errors)
+
+    def refusal(self, whole: str = "The body") -> InvalidRequest:
+        """All of it as one failure. `whole` is what an error without a path is about."""
+        return InvalidRequest.of(self.errors, self.total, whole=whole)
+
+
+def read(model: type[M], value: Any) -> tuple[M | None, Mistakes]:
+    """The data as this model, or None; and everything that is wrong with it, unknown names first.
+
+    It takes no longer than reading the data does, however much is wrong.
+    """
+    mistakes = Mistakes()
+    with suppress(ValidationError):
+        return model.model_validate(value), mistakes
+    known = _known_part(model, model, value, (), "", mistakes)
+    try:
+        return model.model_validate(known), mistakes
+    except ValidationError as error:
+        for detail in error.errors(include_url=False):
+            path = detail["loc"]
+            if detail["type"] == _WRONG_INSIDE:
+                inside = detail["ctx"]["errors"]
+                mistakes.merge([FieldError((*path, *below), text) for below, text in inside], detail["ctx"]["total"])
+            else:
+                mistakes.add(FieldError(path, message(detail)))
+    return None, mistakes
+
+
+def _known_part(
+    root: type[BaseModel], model: type[BaseModel], value: Any, path: Path, place: str, mistakes: Mistakes
+) -> Any:
+    """The value without the names that its model does not know; each of them is a mistake."""
+    if not isinstance(value, dict):
+        return value
+    fields = known_names.fields_of(model)
+    found: dict[str, Any] = {}
+    for name, inner in fields.items():
+        if name not in value:
+            continue
+        item = value[name]
+        if inner is not None:
+            below = f"{place}.{name}".lstrip(".")
+            if not inner.listed:
+                item = _known_part(root, inner.model, item, (*path, name), below, mistakes)
+            elif isinstance(item, list):
+                # No list of objects may be longer than that: what follows is not looked at.
+                some = [
+                    _known_part(root, inner.model, one, (*path, name, at), f"{below}[]", mistakes)
+                    for at, one in enumerate(item[:MOST_ERRORS])
+                ]
+                item = [*some, *item[MOST_ERRORS:]]
+        found[name] = item
+    if len(found) < len(value):
+        _add_unknown(root, value, fields, path, place, mistakes)
+    return found
+
+
+def _add_unknown(
+    root: type[BaseModel],
+    value: Mapping[str, Any],
+    fields: Mapping[str, Any],
+    path: Path,
+    place: str,
+    mistakes: Mistakes,
+) -> None:
+    named = 0
+    for name in value:
+        if name in fields:
+            continue
+        if mistakes.full:
+            break
+        text = known_names.advice(root, place, name) if mistakes.total < MAX_SUGGESTIONS else unknown(None, fields)
+        mistakes.add(FieldError((*path, name), text))
+        named += 1
+    mistakes.total += sum(1 for name in value if name not in fields) - named
 
 
 def message(detail: ErrorDetails) -> str:
@@ -86,12 +183,6 @@ def message(detail: ErrorDetails) -> str:
     return detail["msg"].replace("Input should be", "must be")
 
 
-def sentence(path: Path, text: str) -> str:
-    """The whole sentence, with the path in dots; of a long name only the beginning, as it may be something pasted."""
-    name = ".".join(str(part) for part in path)
-    return f"{name if len(name) <= MAX_NAME else name[: MAX_NAME - 1] + '…'} {text}"
-
-
 def list_mistakes(start: str, sentences: Iterable[str]) -> str:
     """All of them below one line: `start` ("The credentials have") and how many they are."""
     lines = list(dict.fromkeys(sentences))
@@ -102,23 +193,6 @@ def list_mistakes(start: str, sentences: Iterable[str]) -> str:
 def must_be(expected: str, value: object) -> str:
     """The message for a value of another type than the expected one."""
     return f"must be {expected}, not {type_name(value)}"
-
-
-def unknown(suggestion: str | None, known: Iterable[str] = ()) -> str:
-    """The message for a name that is not known; without a near one it lists those that are."""
-    if suggestion is not None:
-        return f"is not known; did you mean {suggestion}?"
-    names = ", ".join(known)
-    return f"is not known; known are {names}" if names else "is not known; leave it out"
-
-
-def nearest_field(model: type[BaseModel]) -> NearestName:
-    """Suggests a field of the model, or of the model inside of it, in which the unknown name stands."""
-
-    def suggest(path: Path) -> str | None:
-        return nearest(str(path[-1]), _fields_at(model, path[:-1]))
-
-    return suggest
 
 
 def type_name(value: object) -> str:
@@ -134,26 +208,3 @@ def type_name(value: object) -> str:
     if isinstance(value, list | tuple):
         return "an array"
     return "an object" if isinstance(value, Mapping) else "a date or time"  # TOML knows those as well
-
-
-def _fields_at(model: type[BaseModel], path: Path) -> dict[str, FieldInfo]:
-    fields = _fields(model)
-    for part in path:
-        if isinstance(part, int):
-            continue  # an item of the list that the field before holds
-        inner = _model_in(fields[part].annotation) if part in fields else None
-        if inner is None:
-            return {}
-        fields = _fields(inner)
-    return fields
-
-
-def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    return {field.alias or name: field for name, field in model.model_fields.items()}
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """The model that is the annotation or stands inside of it, such as that of a list's items."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((found for part in get_args(annotation) if (found := _model_in(part))), None)

@@ -7,6 +7,7 @@ libmagic, the structure of the file and a decoder agree on what it is; its name 
 from collections.abc import Mapping
 from pathlib import Path
 
+from socialpub.core import sizes
 from socialpub.media import containers, signatures
 from socialpub.media.types import (
     ACCEPTED_TYPES,
@@ -83,7 +84,7 @@ def _inspect_as(path: Path, expected: str, limits: MediaLimits) -> Facts:
     if size == 0:
         raise MediaRejected(f"The file is empty; it was declared as {expected}.")
     if size > most:
-        raise MediaRejected(f"The file has {size} bytes; {kind}s may have at most {most}.")
+        raise MediaRejected(f"The file is {sizes.write(size)}; {kind}s may have at most {sizes.write(most)}.")
 
     found = detect_type(path)
     if found != expected and found not in _ALSO_NAMED[expected]:

@@ -11,8 +11,8 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import urlsplit
 
-from socialpub.core import validation
-from socialpub.core.spelling import nearest
+from socialpub.core.errors import FieldError
+from socialpub.core.spelling import nearest, unknown
 from socialpub.providers.content import Options, Problem, utf16_units
 
 
@@ -129,7 +129,7 @@ def _find(table: Table, key: str) -> Option | None:
 def _unknown(table: Table, key: str) -> str:
     spellings = (spelling for option in table for spelling in (option.name, *sorted(option.spellings)))
     names = [option.name for option in table]
-    return f"{validation.sentence((key,), validation.unknown(nearest(key, spellings), names)).rstrip('.')}."
+    return f"{FieldError((key,), unknown(nearest(key, spellings), names)).sentence.rstrip('.')}."
 
 
 def _wrong(option: Option, value: Any) -> str | None:

@@ -65,13 +65,16 @@ def targets(store: Reader | Tx, draft: Draft, caller: Caller, now: datetime) -> 
     errors += _unusable_media(store, draft.media)
     errors += _unusable_in_options(store, draft.options)
     if errors:
-        raise InvalidRequest("The post cannot be accepted as it is.", errors)
+        raise InvalidRequest.of(errors)
     return targets
 
 
 def _foreign_options(options: Mapping[str, Any] | None, selected: set[str]) -> list[FieldError]:
     return [
-        FieldError(("providerOptions", provider), f"no selected profile is of {provider}; leave these options out")
+        FieldError(
+            ("providerOptions", provider),
+            f"belongs to no selected profile; leave it out, or select a profile of {provider}",
+        )
         for provider in options or ()
         if provider not in selected
     ]
@@ -101,8 +104,10 @@ def why_unusable(artifact: Row | None) -> str | None:
     if artifact is None:
         return "is not the id of an artifact; reserve and complete an upload first"
     if artifact["status"] != "verified":
-        return f"the artifact is {artifact['status']}; only a verified one can be used"
-    return None if artifact["removed_at"] is None else "the artifact's bytes were removed; upload the file again"
+        return f"names an artifact that is {artifact['status']}; only a verified one can be used"
+    return (
+        None if artifact["removed_at"] is None else "names an artifact whose bytes were removed; upload the file again"
+    )
 
 
 def check_change(tx: Tx, post: Row, change: Change) -> None:
@@ -119,7 +124,7 @@ def check_change(tx: Tx, post: Row, change: Change) -> None:
         errors += _foreign_options(change.options, selected)
         errors += _unusable_in_options(tx, change.options)
     if errors:
-        raise InvalidRequest("The post cannot be changed like this.", errors)
+        raise InvalidRequest.of(errors)
 
 
 def options_for(rt: Runtime, profile: Profile, options: Mapping[str, Mapping[str, Any]] | None) -> dict[str, Any]:

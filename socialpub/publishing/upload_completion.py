@@ -51,7 +51,7 @@ async def complete(rt: Runtime, artifact_id: str) -> VerifiedArtifact:
         if row["status"] == ArtifactStatus.REJECTED:
             raise _failing(f"was rejected: {row['reason']} Reserve another upload")
         if row["storage_key"] is None:
-            raise _failing("its bytes have not arrived; send them with one PUT to uploadUrl first")
+            raise _failing("has no bytes yet; send them with one PUT to uploadUrl first")
         try:
             facts = await _examine(rt, row)
         except MediaRejected as rejected:
@@ -63,7 +63,7 @@ async def complete(rt: Runtime, artifact_id: str) -> VerifiedArtifact:
             if now is not None and now["stored_generation"] != row["stored_generation"]:
                 continue
             if isinstance(error, FileNotFoundError):
-                raise _failing("its bytes are gone; send them again with a PUT to uploadUrl") from error
+                raise _failing("has lost its bytes; send them again with a PUT to uploadUrl") from error
             log.error("an artifact could not be examined", artifact=artifact_id, reason=str(error))
             raise Unavailable("The file cannot be examined at the moment. Send the request again.") from error
         await rt.write_soon(_verify, artifact_id, row["stored_generation"], facts)
@@ -99,7 +99,7 @@ def _failing(message: str) -> InvalidRequest:
 
 def _verified(row: Row) -> VerifiedArtifact:
     if row["removed_at"] is not None:
-        raise _failing("its bytes were removed after its posts had settled; upload the file again")
+        raise _failing("names an artifact whose bytes were removed after its posts had settled; upload the file again")
     return VerifiedArtifact(
         row["id"], row["storage_key"], row["verified_at"], row["kind"], row["mime_type"], row["size_bytes"]
     )

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from socialpub.core import ids
+from socialpub.core import ids, sizes
 from socialpub.core.errors import Conflict, FieldError, Forbidden, InvalidRequest
 from socialpub.core.settings.loader import Settings
 from socialpub.db import artifact_rows
@@ -49,10 +49,12 @@ def reserve(rt: Runtime, tx: Tx, file_name: str, mime_type: str, size_bytes: int
     elif size_bytes > (most := most_bytes(rt.settings, mime_type)):
         kind = kind_of(mime_type)
         errors.append(
-            FieldError(("fileSize",), f"{kind}s may have at most {most} bytes here; this one has {size_bytes}")
+            FieldError(
+                ("fileSize",), f"is {sizes.write(size_bytes)}; {kind}s may have at most {sizes.write(most)} here"
+            )
         )
     if errors:
-        raise InvalidRequest("The file cannot be accepted.", errors)
+        raise InvalidRequest.of(errors)
     artifact_id = ids.new(int(tx.now.timestamp() * 1000))
     artifact_rows.insert(
         tx,

@@ -4,6 +4,7 @@
 it, a resource that is there and a body that has the right shape, and returns an `Answer`.
 """
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
@@ -15,11 +16,11 @@ from socialpub.core import ids
 from socialpub.core.errors import (
     FieldError,
     Forbidden,
-    InvalidRequest,
     MethodNotAllowed,
     NotFound,
     UnsupportedMediaType,
 )
+from socialpub.core.validation import Mistakes
 from socialpub.publishing import idempotency
 from socialpub.runtime import Runtime
 from socialpub.web import idempotent, json_body
@@ -27,13 +28,17 @@ from socialpub.web.answer import JSON, Answer
 from socialpub.web.authentication import authenticate
 from socialpub.web.idempotent import Replay
 from socialpub.web.request import Request
-from socialpub.web.shapes import REFUSED, Query, Shape, read_query
+from socialpub.web.shapes import Query, Shape, read_query
 
 Handler = Callable[..., Awaitable[Answer | None]]
 Resource = Callable[[Runtime, Caller, dict[str, str]], bool]
 RowCheck = Callable[[Runtime, Caller, Any, Sequence[FieldError]], list[FieldError]]
 
 MULTIPART = b"multipart/form-data"
+PAYLOAD = "payload"
+"""The field of a form that holds the JSON."""
+LARGE_BODY_BYTES = 1 << 16
+"""From here on reading a body takes milliseconds: not on the event loop."""
 
 
 class ReceivedForm(Protocol):
@@ -59,6 +64,17 @@ class FormBody:
     handler: Handler
 
 
+@dataclass(frozen=True, slots=True)
+class BodyRead:
+    """A body once it was read. `shape` is None when it has not the shape that is wanted; `is_text` is false when some
+    of its text cannot be compared, being no Unicode."""
+
+    value: Any
+    shape: Shape | None
+    mistakes: Mistakes
+    is_text: bool
+
+
 class Endpoint:
     """A handler with everything that stands before it."""
 
@@ -73,11 +89,13 @@ class Endpoint:
         query: type[Query] | None,
         check_rows: RowCheck | None,
         replay: Replay | None,
+        body_optional: bool,
     ) -> None:
         self.handler = handler
         self.scope = scope
         self.resource = resource
         self.body = body
+        self.body_optional = body_optional
         self.form = form
         self.query = query
         self.check_rows = check_rows
@@ -97,15 +115,16 @@ class Endpoint:
             _check_ids(request.path_params)
         if self.resource is not None and not self.resource(rt, caller, request.path_params):
             raise NotFound("Nothing here has this id, or it is outside of this key's scope.")
-        if self.query is not None:
-            request.query = read_query(self.query, request.query_string)
+        if self.query is not None or request.query_string:
+            request.query = read_query(self.query or Query, request.query_string)
         if self.body is None:
             return await self.handler(rt, caller, request)
         if is_form:
             return await self._handle_form(rt, caller, request)
-        return await self._handle_body(
-            rt, caller, request, self.body, await request.read(), lambda: self.handler(rt, caller, request)
-        )
+        body = await request.read()
+        if self.body_optional and not body:
+            body = b"{}"
+        return await self._handle_body(rt, caller, request, self.body, body, lambda: self.handler(rt, caller, request))
 
     async def _handle_form(self, rt: Runtime, caller: Caller, request: Request) -> Answer | None:
         assert self.form is not None
@@ -128,18 +147,18 @@ class Endpoint:
         work: Callable[[], Awaitable[Answer | None]],
         form: ReceivedForm | None = None,
     ) -> Answer | None:
-        errors: Sequence[FieldError] = ()
-        try:
-            value = json_body.parse(body)
-        except json_body.NotUnicode as error:
-            value, errors = error.value, error.errors
+        field = None if form is None else PAYLOAD
+        if len(body) < LARGE_BODY_BYTES:
+            read = _read(shape, body, field)
+        else:
+            read = await asyncio.to_thread(_read, shape, body, field)
 
         def check() -> None:
             # Looking at the files of a form is costly: whatever the rows refuse is found out before. Without a form the
             # write itself finds it out, and asking twice would only cost time.
-            self._check(rt, caller, request, shape, value, errors, always_check_rows=form is not None)
+            self._check(rt, caller, request, read, always_check_rows=form is not None)
 
-        if errors:
+        if not read.is_text:
             check()
         if self.replay is None:
             check()
@@ -148,43 +167,38 @@ class Endpoint:
         return await idempotent.run(
             rt,
             request,
-            fingerprint=lambda: idempotency.fingerprint(request.path, value, parts),
+            fingerprint=lambda: idempotency.fingerprint(request.path, read.value, parts),
             check=check,
             work=work,
             replay=self.replay,
         )
 
-    def _check(
-        self,
-        rt: Runtime,
-        caller: Caller,
-        request: Request,
-        shape: type[Shape],
-        value: Any,
-        known: Sequence[FieldError],
-        *,
-        always_check_rows: bool,
-    ) -> None:
-        """Read the body's shape. Raises InvalidRequest with everything that is wrong, `known` before the rest."""
-        errors = list(known)
-        try:
-            request.body = shape.read(value)
-        except InvalidRequest as error:
-            known_paths = {item.path for item in known}
-            errors += [item for item in error.errors if item.path not in known_paths]
-        if self.check_rows is not None and (errors or always_check_rows):
-            errors += self.check_rows(rt, caller, value, errors)
-        if errors:
-            raise InvalidRequest(REFUSED, errors)
+    def _check(self, rt: Runtime, caller: Caller, request: Request, read: BodyRead, *, always_check_rows: bool) -> None:
+        """Take the body's shape. Raises InvalidRequest with everything that is wrong, with the rows as well."""
+        request.body = read.shape
+        mistakes = read.mistakes
+        if self.check_rows is not None and (mistakes or always_check_rows):
+            for error in self.check_rows(rt, caller, read.value, mistakes.errors):
+                mistakes.add(error)
+        if mistakes:
+            raise mistakes.refusal(f"The field {PAYLOAD}" if always_check_rows else "The body")
 
     def _is_form(self, request: Request) -> bool:
         content_type = request.content_type
-        if content_type == JSON:
+        if content_type == JSON or (self.body_optional and not request.has_body):
             return False
         if content_type == MULTIPART and self.form is not None:
             return True
         accepted = "application/json or multipart/form-data" if self.form else "application/json"
         raise UnsupportedMediaType(f"Send the body as {accepted}, and name that type in Content-Type.")
+
+
+def _read(shape: type[Shape], body: bytes, field: str | None) -> BodyRead:
+    value, mistakes = json_body.parse(body, field)
+    is_text = not mistakes
+    found, more = shape.read(value)
+    mistakes.merge(more.errors, more.total)
+    return BodyRead(value, found, mistakes, is_text)
 
 
 def endpoint(
@@ -196,15 +210,17 @@ def endpoint(
     query: type[Query] | None = None,
     check_rows: RowCheck | None = None,
     replay: Replay | None = None,
+    body_optional: bool = False,
 ) -> Callable[[Handler], Endpoint]:
     """Make `async def name(rt, caller, request) -> Answer` an endpoint.
 
     `scope`: `read`, `write`, or None where no key is needed (`caller` is None then, and the body is left unread).
     `resource(rt, caller, path_params)` returns whether what the path names is there for this caller. `body` and `query`
-    are shapes; the handler finds them in `request.body` and `request.query`. `form` takes the body when it comes as a
-    form. When the shape of a body fails, `check_rows(rt, caller, value, errors)` returns what the rows and the clock
-    refuse about the rest of it. `replay` makes the endpoint obey an Idempotency-Key: it answers again with what was
-    kept. A handler that returns None has answered itself (`request.start`).
+    are shapes; the handler finds them in `request.body` and `request.query`. Without `query` no parameter is known.
+    With `body_optional` an empty body is that of an empty object. `form` takes the body when it comes as a form. When
+    the shape of a body fails, `check_rows(rt, caller, value, errors)` returns what the rows and the clock refuse about
+    the rest of it. `replay` makes the endpoint obey an Idempotency-Key: it answers again with what was kept. A handler
+    that returns None has answered itself (`request.start`).
     """
 
     def make(handler: Handler) -> Endpoint:
@@ -217,6 +233,7 @@ def endpoint(
             query=query,
             check_rows=check_rows,
             replay=replay,
+            body_optional=body_optional,
         )
 
     return make

@@ -1,83 +1,83 @@
 """JSON bodies: bytes in, plain values out, and an error that names the field whenever there is one to name."""
 
 import json
-from collections.abc import Iterator, Sequence
+import re
 from typing import Any, NoReturn
 
 import orjson
 
 from socialpub.core.errors import FieldError, InvalidRequest
+from socialpub.core.spelling import LONGEST
+from socialpub.core.validation import Mistakes, Path
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+MOST_LEVELS = 20
+"""How deep a field may stand to be named by itself."""
 
 
-class NotUnicode(InvalidRequest):
-    """Some of the text is half of a surrogate pair; `errors` names the fields. `value` is the body with U+FFFD in their
-    place, so that whatever else is wrong with it can be found as well."""
+def parse(body: bytes, field: str | None = None) -> tuple[Any, Mistakes]:
+    """The value of a JSON text, and the fields whose text is half of a surrogate pair: they have U+FFFD in its place,
+    so that whatever else is wrong can be found as well. `field` is the one of a form that holds the text.
 
-    def __init__(self, errors: Sequence[FieldError], value: Any) -> None:
-        super().__init__("The body holds text that is not valid Unicode.", errors)
-        self.value = value
-
-
-def parse(body: bytes) -> Any:
-    """The value of a JSON text. Raises InvalidRequest, NotUnicode."""
+    Raises InvalidRequest for what is no JSON at all.
+    """
     try:
-        return orjson.loads(body)
+        return orjson.loads(body), Mistakes()
     except orjson.JSONDecodeError as error:
-        _raise_reason(body, error)
+        found = _read_surrogates(body)
+        if found is None:
+            whole = f"The field {field}" if field else "The body"
+            if not body.strip():
+                raise InvalidRequest.at(message=f"{whole} is empty; a JSON object is needed.") from None
+            raise InvalidRequest.at(message=f"{whole} is not valid JSON: {error}.") from None
+        return found
 
 
-def _raise_reason(body: bytes, error: orjson.JSONDecodeError) -> NoReturn:
-    if not body.strip():
-        raise InvalidRequest.at(message="The body is empty; a JSON object is needed.")
-    # The standard library reads lone surrogates ("\ud800"): they are the one fault that belongs to a single field.
+def _read_surrogates(body: bytes) -> tuple[Any, Mistakes] | None:
+    """Lone surrogates ("\ud800") are the one fault that belongs to a single field: the standard library reads them.
+    None when that is not what is wrong."""
+    mistakes = Mistakes()
     try:
         value = json.loads(body, parse_constant=_refuse_constant)
-        errors = [
-            FieldError(path, "is not valid Unicode: it holds half of a surrogate pair")
-            for path in _lone_surrogates(value, ())
-        ]
-        replaced = _with_surrogates_replaced(value)
+        _find_lone_surrogates(value, (), mistakes)
+        if not mistakes:
+            return None
+        # The whole text at once: one call for each of a hundred thousand strings would take far longer.
+        text = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return orjson.loads(text), mistakes
     except (ValueError, RecursionError):
-        errors = []
-    if errors:
-        raise NotUnicode(errors, replaced) from None
-    raise InvalidRequest.at(message=f"The body is not valid JSON: {error}.") from None
+        return None
 
 
 def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(constant)
 
 
-def _lone_surrogates(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+def _find_lone_surrogates(value: Any, path: Path, mistakes: Mistakes, *, named: bool = True) -> None:
+    """`named`: what is inside of the value gets paths of its own. Beyond some levels, and below a name of great length,
+    a hundred paths would hold far more than the body did."""
     if isinstance(value, str):
-        if not _is_unicode(value):
-            yield path
+        if _LONE_SURROGATE.search(value):
+            mistakes.add(FieldError(path, "is not valid Unicode: it holds half of a surrogate pair"))
     elif isinstance(value, list):
+        if not {str, list, dict} & set(map(type, value)):
+            return
+        named = named and len(path) < MOST_LEVELS
         for index, item in enumerate(value):
-            yield from _lone_surrogates(item, (*path, index))
+            if isinstance(item, str):
+                if item.isascii():
+                    continue
+                if mistakes.full and _LONE_SURROGATE.search(item):
+                    mistakes.total += named
+                    continue
+            if isinstance(item, str | list | dict):
+                _find_lone_surrogates(item, (*path, index) if named else path, mistakes, named=named)
     elif isinstance(value, dict):
+        named = named and len(path) < MOST_LEVELS
         for key, item in value.items():
             # A name that cannot be written down cannot be in a path either: its parent is named.
-            if _is_unicode(key):
-                yield from _lone_surrogates(item, (*path, key))
-            else:
-                yield path
-
-
-def _with_surrogates_replaced(value: Any) -> Any:
-    """The same with U+FFFD for every half of a surrogate pair."""
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, list):
-        return [_with_surrogates_replaced(item) for item in value]
-    if isinstance(value, dict):
-        return {_with_surrogates_replaced(key): _with_surrogates_replaced(item) for key, item in value.items()}
-    return value
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+            if _LONE_SURROGATE.search(key):
+                _find_lone_surrogates(key, path, mistakes)
+            elif isinstance(item, str | list | dict):
+                below = (*path, key) if named else path
+                _find_lone_surrogates(item, below, mistakes, named=named and len(key) <= LONGEST)

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from socialpub.accounts.api_keys import Caller
+from socialpub.core import sizes
 from socialpub.core.errors import PayloadTooLarge
 from socialpub.publishing.idempotency import Ticket
 from socialpub.web import accept
@@ -102,6 +103,11 @@ class Request:
         return int(text) if text.isdigit() else None
 
     @property
+    def has_body(self) -> bool:
+        """Whether a body was announced, be it an empty one in chunks."""
+        return bool(self.content_length) or b"transfer-encoding" in self.headers
+
+    @property
     def client_address(self) -> str:
         """The address of the caller. A proxy on this machine is believed when it names one."""
         client = self.scope.get("client")
@@ -173,6 +179,6 @@ class Request:
 
 def _too_large(most_bytes: int) -> PayloadTooLarge:
     return PayloadTooLarge(
-        f"The body may have at most {most_bytes} bytes. Media goes to an upload, not into the JSON.",
+        f"The body may have at most {sizes.write(most_bytes)}. Media goes to an upload, not into the JSON.",
         headers=(("connection", "close"),),
     )

@@ -10,17 +10,15 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 from urllib.parse import parse_qsl
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
-from socialpub.core import ids
+from socialpub.core import ids, validation
 from socialpub.core.errors import FieldError, InvalidRequest
-from socialpub.core.validation import Path, field_errors, nearest_field, wrong, wrong_inside
+from socialpub.core.validation import Path, wrong, wrong_inside
 
 LEFT_OUT: Any = None
 """The default of a field that may be left out but not be `null`."""
-
-REFUSED = "The request has fields that cannot be accepted; errors names each of them."
 
 
 def required(description: str) -> Any:
@@ -41,18 +39,12 @@ class Shape(BaseModel):
     )
 
     @classmethod
-    def read(cls, value: Any) -> Self:
-        """The shape of a parsed body. Raises InvalidRequest with every failing field."""
-        more = cls.across(value)
-        try:
-            shape = cls.model_validate(value)
-        except ValidationError as error:
-            found = field_errors(error, nearest_field(cls))
-            known = {one.path for one in found}
-            raise InvalidRequest(REFUSED, [*found, *(one for one in more if one.path not in known)]) from None
-        if more:
-            raise InvalidRequest(REFUSED, more)
-        return shape
+    def read(cls, value: Any) -> tuple[Self | None, validation.Mistakes]:
+        """The shape of a parsed body, or None; and everything that is wrong with it."""
+        shape, mistakes = validation.read(cls, value)
+        for error in cls.across(value):
+            mistakes.add(error)
+        return shape, mistakes
 
     @classmethod
     def across(cls, _value: Any) -> Sequence[FieldError]:
@@ -90,23 +82,27 @@ def read_id(value: Any) -> str:
     return known
 
 
+MOST_IDS = 100
+"""So many profiles may a post go to."""
+
+
 def read_ids(value: Any) -> list[str]:
     """An array of ids, each listed once."""
     if not isinstance(value, list):
         raise wrong("must be an array of UUIDs")
-    known: list[str] = []
+    if len(value) > MOST_IDS:
+        raise wrong(f"may have at most {MOST_IDS} items and has {len(value)}")
+    known: dict[str, int] = {}
     errors: list[tuple[Path, str]] = []
     for index, item in enumerate(value):
         one = ids.parse(item) if isinstance(item, str) else None
         if one is None:
             errors.append(((index,), "must be a UUID"))
-        elif one in known:
+        elif known.setdefault(one, index) != index:
             errors.append(((index,), "is listed twice"))
-        else:
-            known.append(one)
     if errors:
-        raise wrong_inside(errors)
-    return known
+        raise wrong_inside(errors, len(errors))
+    return list(known)
 
 
 MOST_LEVELS = 20
@@ -142,7 +138,13 @@ Ids = Annotated[
     BeforeValidator(read_ids),
     Field(min_length=1),
     WithJsonSchema(
-        {"type": "array", "items": {"type": "string", "format": "uuid"}, "minItems": 1, "uniqueItems": True}
+        {
+            "type": "array",
+            "items": {"type": "string", "format": "uuid"},
+            "minItems": 1,
+            "maxItems": MOST_IDS,
+            "uniqueItems": True,
+        }
     ),
 ]
 FreeForm = Annotated[
@@ -160,9 +162,9 @@ Alt = Annotated[str, Field(min_length=1, max_length=1000)]
 
 
 class Query(Shape):
-    """The known parameters of a query. Those in `LENIENT` may be empty or `null`, which means their default."""
+    """The parameters of a query; as it is, that of an address which takes none. Those in `LENIENT` may be empty or
+    `null`, which means their default."""
 
-    model_config = ConfigDict(extra="ignore")
     LENIENT: ClassVar[frozenset[str]] = frozenset()
 
 
@@ -179,18 +181,24 @@ def read_number(value: Any) -> int:
     return int(value)
 
 
+def read_flag(value: Any) -> bool:
+    """`true` or `false` as a query writes it."""
+    if value not in ("true", "false"):
+        raise wrong("must be true or false")
+    return bool(value == "true")
+
+
 def read_query(shape: type[Q], query_string: bytes) -> Q:
-    """A query's known parameters. Others are ignored; of a repeated one the last counts. Raises InvalidRequest."""
+    """The parameters of a query; of a repeated one the last counts. Raises InvalidRequest, for unknown ones too."""
     given: dict[str, Any] = {}
     if query_string:
         given = dict(parse_qsl(query_string.decode("latin-1"), keep_blank_values=True))
         for name in shape.LENIENT & given.keys():
             if given[name] in ("", "null"):
                 del given[name]
-    try:
-        return shape.model_validate(given)
-    except ValidationError as error:
+    query, mistakes = validation.read(shape, given)
+    if query is None or mistakes:
         # A list in a query is one parameter: which of its items fails is for the message.
-        first = {one.path[:1]: one for one in reversed(field_errors(error, nearest_field(shape)))}
-        errors = [FieldError(path, one.message) for path, one in reversed(first.items())]
-        raise InvalidRequest("The query has parameters that cannot be accepted.", errors) from None
+        errors = {error.path[:1]: FieldError(error.path[:1], error.message) for error in reversed(mistakes.errors)}
+        raise InvalidRequest.of(list(reversed(errors.values())), mistakes.total if mistakes.full else 0)
+    return query

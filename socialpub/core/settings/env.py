@@ -10,9 +10,8 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from socialpub.core import validation
 from socialpub.core.settings.messages import Key
-from socialpub.core.spelling import nearest
+from socialpub.core.spelling import nearest, unknown
 
 PREFIX = "SOCIALPUB_"
 FILE_VARIABLE = "SOCIALPUB_CONFIG"
@@ -37,7 +36,7 @@ def merge_environment(
         if key is None:
             # Without the prefix, which would make every two variables look alike.
             near = nearest(name.removeprefix(PREFIX), [one.removeprefix(PREFIX) for one in by_variable])
-            mistakes.append(f"the environment variable {name} {validation.unknown(near and PREFIX + near)}")
+            mistakes.append(f"the environment variable {name} {unknown(near and PREFIX + near)}")
             continue
         section: Any = values
         for part in key[:-1]:

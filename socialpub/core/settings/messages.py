@@ -13,8 +13,9 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from socialpub.core import durations, validation
+from socialpub.core.errors import FieldError
 from socialpub.core.redaction import MASK, redact
-from socialpub.core.spelling import nearest
+from socialpub.core.spelling import nearest, unknown
 
 Key = tuple[str, ...]
 
@@ -37,7 +38,7 @@ def explain(detail: ErrorDetails, keys: Mapping[Key, FieldInfo], variables: Mapp
     """One mistake as a sentence. `variables` names the environment variables that gave a key."""
     place = tuple(str(part) for part in detail["loc"])
     if detail["type"] == "extra_forbidden":
-        return validation.sentence(place, validation.unknown(_nearest(place, keys)))
+        return FieldError(place, unknown(_nearest(place, keys))).sentence
     key = next((place[:length] for length in range(len(place), 0, -1) if place[:length] in keys), None)
     if key is None:
         return f"{'.'.join(place)} must be a section: write [{'.'.join(place)}] and its keys on the lines below"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from socialpub.core import sizes
 from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.content import Account, Content, MediaFile, Problem, utf16_units
 from socialpub.providers.pinterest import limits
@@ -98,7 +99,9 @@ def _check_video(video: MediaFile) -> list[Problem]:
     if video.mime_type not in limits.VIDEO_TYPES:
         messages.append(f"Pinterest takes {' and '.join(limits.VIDEO_TYPES)}, not {video.mime_type}.")
     if video.size_bytes > limits.VIDEO_BYTES:
-        messages.append(f"A video may have at most {limits.VIDEO_BYTES} bytes and has {video.size_bytes}.")
+        messages.append(
+            f"A video may have at most {sizes.write(limits.VIDEO_BYTES)} and has {sizes.write(video.size_bytes)}."
+        )
     shortest, longest = limits.VIDEO_SECONDS
     seconds = facts.get("duration_seconds")
     if seconds is not None and not shortest - limits.SLACK <= seconds <= longest + limits.SLACK:

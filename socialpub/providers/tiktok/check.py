@@ -6,6 +6,7 @@ What only TikTok can know (the levels it offers, a creator's longest video) is a
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from socialpub.core import sizes
 from socialpub.providers.content import Account, Content, MediaFile, Problem, utf16_units
 from socialpub.providers.tiktok import limits, remedies
 from socialpub.providers.tiktok.options import DIRECT, DRAFT, INTERACTIONS, contradictions, is_draft
@@ -100,7 +101,9 @@ def _video(video: MediaFile) -> list[Problem]:
     if codec is not None and codec not in limits.VIDEO_CODECS:
         messages.append(f"TikTok takes videos in {', '.join(limits.VIDEO_CODECS)}, not in {codec}.")
     if video.size_bytes > limits.VIDEO_BYTES:
-        messages.append(f"A video may have at most {limits.VIDEO_BYTES} bytes and has {video.size_bytes}.")
+        messages.append(
+            f"A video may have at most {sizes.write(limits.VIDEO_BYTES)} and has {sizes.write(video.size_bytes)}."
+        )
     seconds = facts.get("duration_seconds")
     if seconds is not None and seconds > limits.VIDEO_MAX_SECONDS:
         messages.append(f"A video may last at most {limits.VIDEO_MAX_SECONDS} seconds and lasts {seconds:.1f}.")

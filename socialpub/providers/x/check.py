@@ -6,6 +6,7 @@ Only what X surely refuses is a problem here; where its own pages disagree X has
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from socialpub.core import sizes
 from socialpub.providers.content import Account, Content, MediaFile, Problem
 from socialpub.providers.x import limits
 from socialpub.providers.x.plan import in_chunks
@@ -125,7 +126,10 @@ def _media(content: Content, account: Account) -> Iterator[Problem]:
 
 def _gif(gif: MediaFile) -> Iterator[str]:
     if gif.size_bytes > limits.GIF_BYTES:
-        yield f"X takes animated GIFs of at most {limits.GIF_BYTES} bytes; this one has {gif.size_bytes}."
+        yield (
+            f"X takes animated GIFs of at most {sizes.write(limits.GIF_BYTES)}; this one has "
+            f"{sizes.write(gif.size_bytes)}."
+        )
     long_side, short_side = _sides(gif)
     if long_side > limits.GIF_LONG_SIDE or short_side > limits.GIF_SHORT_SIDE:
         yield (
@@ -145,7 +149,10 @@ def _gif(gif: MediaFile) -> Iterator[str]:
 
 def _video(video: MediaFile, allowed: limits.Entitlement) -> Iterator[str]:
     if video.size_bytes > allowed.video_bytes:
-        yield f"X allows this account videos of {allowed.video_bytes} bytes; this one has {video.size_bytes}."
+        yield (
+            f"X allows this account videos of {sizes.write(allowed.video_bytes)}; this one has "
+            f"{sizes.write(video.size_bytes)}."
+        )
     seconds = video.facts.get("duration_seconds")
     if seconds is not None and seconds < limits.VIDEO_MIN_SECONDS:
         yield f"X takes videos of at least {limits.VIDEO_MIN_SECONDS} seconds; this one has {seconds:g}."

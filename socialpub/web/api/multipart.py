@@ -14,6 +14,7 @@ from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 
+from socialpub.core import sizes
 from socialpub.core.errors import InvalidRequest, PayloadTooLarge, SocialpubError
 from socialpub.media.disk_promises import DiskPromise
 from socialpub.media.incoming import IncomingFile
@@ -21,10 +22,10 @@ from socialpub.media.types import canonical_type, is_undeclared
 from socialpub.publishing import uploads
 from socialpub.runtime import Runtime
 from socialpub.web.api.requests import MOST_MEDIA
+from socialpub.web.endpoint import PAYLOAD
 from socialpub.web.request import MOST_BODY_BYTES, Request
 from socialpub.web.stream import RequestStream
 
-PAYLOAD = "payload"
 LONGEST_FILE_NAME = 255
 
 
@@ -55,7 +56,7 @@ class FormPart:
         self.size_bytes += len(data)
         if self.size_bytes > self.most_bytes:
             raise PayloadTooLarge(
-                f"The file part {self.field!r} ({self.declared_type}) may have at most {self.most_bytes} bytes."
+                f"The file part {self.field!r} ({self.declared_type}) may have at most {sizes.write(self.most_bytes)}."
             )
         self._sha256.update(data)
         if self.incoming is not None:
@@ -203,7 +204,7 @@ class _FormParser:
 
     def _add_part(self, name: str, file_name: str, declared_type: str) -> FormPart:
         if len(self._form.parts) == MOST_MEDIA:
-            raise InvalidRequest.at("media", message=f"at most {MOST_MEDIA} files can come with one post")
+            raise InvalidRequest.at("media", message=f"may come with at most {MOST_MEDIA} files")
         incoming, most_bytes = None, uploads.most_bytes(self._rt.settings, declared_type)
         if _is_welcome(declared_type):
             if self._longest_part is not None:
@@ -220,7 +221,7 @@ class _FormParser:
         assert self._payload is not None
         self._payload += data[start:end]
         if len(self._payload) > MOST_BODY_BYTES:
-            raise PayloadTooLarge(f"The field {PAYLOAD} may have at most {MOST_BODY_BYTES} bytes.")
+            raise PayloadTooLarge(f"The field {PAYLOAD} may have at most {sizes.write(MOST_BODY_BYTES)}.")
 
     def _on_end(self) -> None:
         self._ended = True

@@ -62,19 +62,24 @@ def _match(form: MultipartForm, fields: Sequence[str | None]) -> dict[str, tuple
             continue
         path = ("media", index, "fileField")
         if name in paths:
-            errors.append(FieldError(path, f"{name!r} is named by an earlier media item already"))
+            errors.append(FieldError(path, f"names {name!r}, as an earlier media item does already"))
         elif names.count(name) == 0:
-            errors.append(FieldError(path, f"the form has no file part {name!r}"))
+            errors.append(FieldError(path, f"names {name!r}, and the form has no such file part"))
         elif names.count(name) > 1:
-            errors.append(FieldError(path, f"the form has {names.count(name)} file parts {name!r}; names must differ"))
+            errors.append(
+                FieldError(
+                    path,
+                    f"names {name!r}, and the form has {names.count(name)} file parts of this name; names must differ",
+                )
+            )
         paths.setdefault(name, path)
     errors += [
-        FieldError(("media",), f"no media item names the file part {name!r}")
+        FieldError(("media",), f"has no item that names the file part {name!r}")
         for name in dict.fromkeys(names)
         if name not in paths
     ]
     if errors:
-        raise InvalidRequest("Media items and file parts do not match.", errors)
+        raise InvalidRequest.of(errors)
     return paths
 
 
@@ -92,4 +97,4 @@ async def _examine(rt: Runtime, part: FormPart) -> Facts | MediaRejected | Unava
 
 
 def _unacceptable(errors: Sequence[FieldError]) -> InvalidRequest:
-    return InvalidRequest("A file cannot be accepted.", errors)
+    return InvalidRequest.of(errors)

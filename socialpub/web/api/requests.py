@@ -6,11 +6,13 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from socialpub.core import ids
+from socialpub.core import ids, sizes
 from socialpub.core.errors import FieldError
+from socialpub.core.known_names import AlsoCalled, Keys
 from socialpub.core.upload_limits import MAX_VIDEO_BYTES
 from socialpub.core.validation import wrong
 from socialpub.media.types import ACCEPTED_TYPES, canonical_type
+from socialpub.providers import registry
 from socialpub.providers.registry import PROVIDERS
 from socialpub.publishing import uploads
 from socialpub.web.enumerations import PostStatus, Provider
@@ -43,13 +45,17 @@ PROFILES = "Where it goes: ids from `GET /profiles`, each once"
 # --- posts -----------------------------------------------------------------------------------------------------------
 
 
+def _keys_of(provider: str) -> Keys:
+    return Keys(tuple(option.name for option in registry.OPTIONS[provider]))
+
+
 class ProviderOptions(Shape):
     """What goes beyond text and media, by network; only networks of the chosen profiles. A post's own keys win over
     those stored with the profile."""
 
-    x: FreeForm = optional("Options for X")
-    tiktok: FreeForm = optional("Options for TikTok")
-    pinterest: FreeForm = optional("Options for Pinterest")
+    x: Annotated[FreeForm, _keys_of("x")] = optional("Options for X")
+    tiktok: Annotated[FreeForm, _keys_of("tiktok")] = optional("Options for TikTok")
+    pinterest: Annotated[FreeForm, _keys_of("pinterest")] = optional("Options for Pinterest")
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
         """What was sent, by provider."""
@@ -63,11 +69,17 @@ class MediaReference(Shape):
     alt: Alt = optional(ALT)
 
 
+_TEXT = AlsoCalled(("text", "content", "caption", "message"))
+_TIME = AlsoCalled(("publishAt", "scheduleAt", "scheduledTime"))
+
+
 class PostContent(Shape):
     """Text and time."""
 
-    body: Trimmed = optional("Text, without white space around it. Needed when there is no media")
-    scheduled_at: Instant = optional("When to publish, in the future and with an offset. Left out, it is published now")
+    body: Annotated[Trimmed, _TEXT] = optional("Text, without white space around it. Needed when there is no media")
+    scheduled_at: Annotated[Instant, _TIME] = optional(
+        "When to publish, in the future and with an offset. Left out, it is published now"
+    )
 
 
 class PostDraft(Shape):
@@ -113,7 +125,7 @@ class FormDraft(Shape):
     def across(cls, value: Any) -> Sequence[FieldError]:
         errors = list(needs_content(value))
         media = value.get("media") if isinstance(value, dict) else None
-        for index, item in enumerate(media if isinstance(media, list) else ()):
+        for index, item in enumerate(media[:MOST_MEDIA] if isinstance(media, list) else ()):
             if isinstance(item, dict) and ("fileField" in item) == ("artifactId" in item):
                 errors.append(FieldError(("media", index), "needs exactly one of fileField and artifactId"))
         return errors
@@ -122,8 +134,10 @@ class FormDraft(Shape):
 class ContentChange(Shape):
     """Text and time to change."""
 
-    body: Trimmed = optional("The new text")
-    scheduled_at: InstantOrNull = optional("The new time, in the future and with an offset; `null` publishes at once")
+    body: Annotated[Trimmed, _TEXT] = optional("The new text")
+    scheduled_at: Annotated[InstantOrNull, _TIME] = optional(
+        "The new time, in the future and with an offset; `null` publishes at once"
+    )
 
 
 class PostChange(Shape):
@@ -143,7 +157,7 @@ class PostChange(Shape):
     @classmethod
     def across(cls, value: Any) -> Sequence[FieldError]:
         if isinstance(value, dict) and (value == {} or value == {"post": {}}):
-            return [FieldError((), "give at least one field to change")]
+            return [FieldError((), "has nothing to change; give at least one field")]
         return ()
 
 
@@ -157,6 +171,15 @@ def check_media_type(value: str) -> str:
     return value
 
 
+def check_file_size(value: int) -> int:
+    if value > MAX_VIDEO_BYTES:
+        raise wrong(f"must be at most {sizes.write(MAX_VIDEO_BYTES)}")
+    return value
+
+
+_FILE_SIZE = WithJsonSchema({"type": "integer", "exclusiveMinimum": 0, "maximum": MAX_VIDEO_BYTES})
+
+
 class UploadRequest(Shape):
     """A file to be uploaded."""
 
@@ -164,7 +187,7 @@ class UploadRequest(Shape):
     mime_type: Annotated[str, Field(min_length=1, max_length=255), AfterValidator(check_media_type)] = required(
         f"One of {', '.join(f'`{name}`' for name in ACCEPTED_TYPES)}; `image/jpg` is taken for `image/jpeg`"
     )
-    file_size: Annotated[int, Field(gt=0, le=MAX_VIDEO_BYTES)] = required(
+    file_size: Annotated[int, Field(gt=0), AfterValidator(check_file_size), _FILE_SIZE] = required(
         "Exactly as many bytes as the PUT will send; images may have at most 32 MiB"
     )
 

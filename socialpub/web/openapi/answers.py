@@ -36,13 +36,11 @@ def of(base_url: str, target: Endpoint, operation: Operation) -> dict[str, Any]:
 
 
 def _usual_problems(target: Endpoint) -> set[int]:
-    found = {401, 405, 429, 500, 503}
+    found = {400, 401, 405, 429, 500, 503}
     if target.scope == "write":
         found.add(403)
     if target.resource is not None:
         found.add(404)
-    if target.query is not None or target.body is not None:
-        found.add(400)
     if target.body is not None:
         found |= {413, 415}
     return found
@@ -73,8 +71,9 @@ def _failing_field(target: Endpoint) -> tuple[str, str]:
     """A field of the request that can fail, and what would be said about it."""
     if target.body is not None:
         return next(iter(target.body.model_fields.values())).alias or "", "is required"
-    assert target.query is not None
-    return list(target.query.model_fields.values())[-1].alias or "", "must be a whole number"
+    if target.query is not None:
+        return list(target.query.model_fields.values())[-1].alias or "", "must be a whole number"
+    return "color", "is not known; leave it out"
 
 
 def _headers(*names: str) -> dict[str, Any]:

@@ -39,6 +39,7 @@ curl -H "Authorization: Bearer $KEY" '{api}/posts/POST_ID?wait=30'
 ```
 
 Answers carry what was asked for under `data`; a field that is left out has no value. Times are RFC 3339: answers are \
-in UTC with milliseconds, requests may have any offset but need one. Unknown fields are refused. Every failure is a \
-problem (`application/problem+json`): branch on its `code`, and read in `errors` which field to change. Every answer \
-carries `X-Request-Id`, which is the caller's own when the request had one, and is in the appliance's log as well."""
+in UTC with milliseconds, requests may have any offset but need one. Unknown fields and parameters are refused. Every \
+failure is a problem (`application/problem+json`): branch on its `code`, and read in `errors` which field to change. \
+Every answer carries `X-Request-Id`, which is the caller's own when the request had one, and is in the appliance's log \
+as well."""

@@ -105,8 +105,8 @@ def test_a_known_parameter_with_a_bad_value_is_named(client: Client, query: str,
     assert (reply.status, reply.paths()) == (400, [[path]])
 
 
-def test_unknown_parameters_are_ignored_and_no_value_means_the_default(client: Client) -> None:
-    for query in ("?color=red&page=0", "?page=&perPage=", "?page=null&perPage=null", "?perPage=1", "?perPage=100"):
+def test_no_value_means_the_default(client: Client) -> None:
+    for query in ("?page=&perPage=", "?page=null&perPage=null", "?perPage=1", "?perPage=100"):
         assert client.send("GET", f"/posts{query}").status == 200
 
 

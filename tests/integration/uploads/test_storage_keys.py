@@ -83,7 +83,7 @@ def test_bytes_that_such_a_row_says_arrived_are_gone(rt, caller, png, victim, fo
     caller.put(reservation, b"precious")
     rt.db.write(lambda tx: tx.execute("UPDATE artifact SET storage_key = ?", (foreign_key,)))
     reply = caller.complete(reservation)
-    assert (reply.status, "gone" in reply.json()["detail"]) == (400, True)
+    assert (reply.status, "has lost its bytes" in reply.json()["detail"]) == (400, True)
     assert caller.put(reservation, b"precious").status == 200
     assert victim.read_bytes() == b"precious"
 

@@ -99,7 +99,11 @@ def test_a_paid_partnership_cannot_be_private(tiktok: TikTok) -> None:
         ((video(frame_rate=15.0),), ("media", 0), "23 to 60 frames per second and has 15"),
         ((video(width=320, height=320),), ("media", 0), "320×320"),
         ((video(video_codec="av1"),), ("media", 0), "not in av1"),
-        ((replace(video(), size_bytes=2**32 + 1),), ("media", 0), "at most 4294967296 bytes and has 4294967297"),
+        (
+            (replace(video(), size_bytes=2**32 + 1),),
+            ("media", 0),
+            "at most 4 GiB (4294967296 bytes) and has 4 GiB (4294967297 bytes)",
+        ),
         ((video("video/x-msvideo"),), ("media", 0), "not video/x-msvideo"),
     ],
 )

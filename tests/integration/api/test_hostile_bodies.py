@@ -1,0 +1,105 @@
+"""Bodies of a mebibyte that are made to cost time: none costs much more than reading as many bytes (contract 1.19).
+
+Each is measured against a calm request of the same size and the same run: one that is read wholly and has one error.
+"""
+
+import json
+from collections.abc import Callable
+from time import process_time
+from typing import Any
+
+import pytest
+
+from socialpub.accounts import api_keys
+from socialpub.core import ids
+from socialpub.runtime import Runtime
+from tests.integration.api.client import Client
+from tests.integration.uploads.caller import Reply
+
+SIZE = 1 << 20
+RATIO = 150
+"""What a hostile body may cost, as a multiple of a calm one of its size: some four times as much as the worst takes."""
+HALF = b'"\\ud800"'
+
+
+def draft(profile: str, **more: Any) -> bytes:
+    return json.dumps({"post": {"body": "x"}, "profiles": [profile], **more}).encode()
+
+
+def filled(head: bytes, item: bytes, tail: bytes, between: bytes = b",") -> bytes:
+    """As many items as a body may hold."""
+    count = (SIZE - len(head) - len(tail)) // (len(item) + len(between))
+    return head + between.join([item] * count) + tail
+
+
+def profiles(items: list[Any]) -> bytes:
+    return json.dumps({"post": {"body": "x"}, "profiles": items}).encode()
+
+
+HOSTILE: dict[str, Callable[[str], bytes]] = {
+    "ids that nobody has": lambda _: profiles([ids.new(number) for number in range(26_000)]),
+    "one id again and again": lambda profile: profiles([profile] * 26_000),
+    "things that are no ids": lambda _: filled(b'{"post":{"body":"x"},"profiles":[', b"1", b"]}"),
+    "names that nobody knows": lambda profile: draft(profile, **{f"name{number}": 1 for number in range(60_000)}),
+    "names that are nearly known": lambda profile: draft(
+        profile, **{f"profile{number}": 1 for number in range(55_000)}
+    ),
+    "unknown names in every media item": lambda profile: draft(
+        profile, media=[{f"n{number}": 1 for number in range(3_000)}] * 20
+    ),
+    "a name of a mebibyte": lambda profile: draft(profile, **{"s" * (SIZE - 200): 1}),
+    "names of some kilobytes": lambda profile: draft(profile, **{f"{number:04}" * 1000: 1 for number in range(250)}),
+    "media items without an end": lambda _: filled(b'{"post":{"body":"x"},"profiles":["a"],"media":[', b"{}", b"]}"),
+    "half surrogates": lambda _: filled(b'{"post":{"body":"x"},"profiles":[', HALF, b"]}"),
+    "half surrogates far down": lambda _: filled(b'{"post":' + b"[" * 800, HALF, b"]" * 800 + b"}"),
+    "half surrogates below a long name": lambda _: filled(b'{"' + b"s" * (SIZE - 20_000) + b'":[', HALF, b"]}"),
+    "half surrogates as names": lambda _: filled(b'{"post":{', HALF + b":1", b"}}"),
+    "one half surrogate among numbers": lambda _: filled(b'{"post":{"body":"\\ud800"},"profiles":[', b"1", b"]}"),
+    "one name again and again": lambda _: filled(b"{", b'"post":{}', b"}"),
+    "arrays in arrays": lambda _: b"[" * SIZE,
+    "objects in objects": lambda _: b'{"a":' * (SIZE // 5),
+    "a number of a mebibyte": lambda _: b'{"post":' + b"9" * (SIZE - 20) + b"}",
+    "blanks around a text": lambda profile: json.dumps(
+        {"post": {"body": " " * (SIZE - 200)}, "profiles": [profile]}
+    ).encode(),
+    "a time of a mebibyte": lambda profile: json.dumps(
+        {"post": {"scheduledAt": "2026-11-21T11:30:00." + "1" * (SIZE - 200)}, "profiles": [profile]}
+    ).encode(),
+}
+
+
+@pytest.fixture
+def reader_key(rt: Runtime) -> str:
+    return rt.write(api_keys.create, "reader", "read")
+
+
+def fastest(ask: Callable[[], Reply], times: int = 3) -> tuple[float, Reply]:
+    found = []
+    for _ in range(times):
+        # Of the processor, which others cannot make longer.
+        began = process_time()
+        reply = ask()
+        found.append((process_time() - began, reply))
+    return min(seconds for seconds, _ in found), found[-1][1]
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_body_costs_as_much_as_its_size(client: Client, profile: str, reader_key: str, kind: str) -> None:
+    body = HOSTILE[kind](profile)
+    assert SIZE // 2 < len(body) <= SIZE
+    calm = draft(profile, note=list(range(SIZE // 8)))
+    usual, reply = fastest(lambda: client.send("POST", "/posts/validate", calm, key=reader_key))
+    assert reply.status == 400
+    taken, reply = fastest(lambda: client.send("POST", "/posts/validate", body, key=reader_key))
+    assert reply.status == 400
+    assert len(reply.json()["errors"]) <= 100
+    assert len(reply.body) <= 2 * len(body)
+    assert taken <= RATIO * usual
+
+
+def test_a_query_with_all_the_ids_that_a_head_can_hold_is_answered(client: Client, profile: str) -> None:
+    many = ",".join(ids.new(number) for number in range(800))
+    usual, _ = fastest(lambda: client.send("GET", f"/posts?profileIds={profile}"))
+    taken, reply = fastest(lambda: client.send("GET", f"/posts?profileIds={many}"))
+    assert reply.json()["pagination"]["total"] == 0
+    assert taken <= RATIO * usual

@@ -1,0 +1,163 @@
+"""Errors that lead: what is wrong, where it belongs, and how much more there is (contract 1.4, 1.5)."""
+
+import json
+from typing import Any
+
+import pytest
+
+from socialpub.runtime import Runtime
+from tests.integration.api.client import Client
+from tests.integration.uploads.caller import Reply
+from tests.support.appliance import accept
+from tests.support.rows import artifact
+
+SOON = "2026-12-01T10:00:00Z"
+UNKNOWN = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
+
+
+def told(reply: Reply) -> dict[str, str]:
+    assert reply.status == 400, reply.body
+    return {".".join(map(str, error["path"])): error["message"] for error in reply.json()["errors"]}
+
+
+def test_a_time_at_the_wrong_place_is_told_where_it_belongs_and_nothing_is_published(
+    client: Client, rt: Runtime, profile: str
+) -> None:
+    body = {"post": {"body": "x"}, "profiles": [profile], "scheduledAt": SOON}
+    reply = client.send("POST", "/posts", body)
+    assert told(reply) == {"scheduledAt": "belongs in post.scheduledAt"}
+    assert reply.json()["detail"] == "scheduledAt belongs in post.scheduledAt."
+    assert rt.reader.value("SELECT count(*) FROM post") == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "path", "message"),
+    [
+        ({"body": "x"}, "body", "belongs in post.body"),
+        ({"text": "x"}, "text", "is not known; did you mean post.body?"),
+        ({"scheduled_at": SOON}, "scheduled_at", "is not known; did you mean post.scheduledAt?"),
+        ({"ScheduledAt": SOON}, "ScheduledAt", "is not known; did you mean post.scheduledAt?"),
+        ({"sheduledAt": SOON}, "sheduledAt", "is not known; did you mean post.scheduledAt?"),
+        ({"artifactId": UNKNOWN}, "artifactId", "belongs in media[].artifactId"),
+        ({"boardId": "5"}, "boardId", "belongs in providerOptions.pinterest.boardId"),
+        (
+            {"providerOptions": {"boardId": "5"}},
+            "providerOptions.boardId",
+            "belongs in providerOptions.pinterest.boardId",
+        ),
+        ({"pinterest": {}}, "pinterest", "belongs in providerOptions.pinterest"),
+        ({"provider_options": {}}, "provider_options", "is not known; did you mean providerOptions?"),
+        ({"zzzzzzzz": 1}, "zzzzzzzz", "is not known; known are post, profiles, media, providerOptions"),
+    ],
+)
+def test_a_name_at_the_wrong_place_or_misspelt_leads_to_the_right_one(
+    client: Client, profile: str, wrong: Any, path: str, message: str
+) -> None:
+    draft = {"post": {"body": "x"}, "profiles": [profile], **wrong}
+    assert told(client.send("POST", "/posts", draft)) == {path: message}
+    assert told(client.send("POST", "/posts/validate", draft)) == {path: message}
+
+
+def test_a_change_is_led_as_well(client: Client, rt: Runtime, profile: str) -> None:
+    post = accept(rt, profile)
+    assert told(client.send("PATCH", f"/posts/{post}", {"scheduledAt": None})) == {
+        "scheduledAt": "belongs in post.scheduledAt"
+    }
+
+
+def test_the_detail_alone_says_what_is_wrong_and_how_much_more(client: Client, rt: Runtime, profile: str) -> None:
+    def detail(body: Any) -> str:
+        return str(client.send("POST", "/posts", body).json()["detail"])
+
+    post = {"body": "x"}
+    assert detail({"post": post, "profiles": ["x"]}) == "profiles[0] must be a UUID."
+    assert detail({"post": {}, "profiles": ["x", "y"], "media": []}) == (
+        "profiles[0] must be a UUID. There are 2 more errors."
+    )
+    assert detail({"post": post, "profiles": [UNKNOWN]}) == (
+        "profiles[0] is not the id of a profile; take ids from GET /profiles."
+    )
+    gone = [{"artifactId": artifact(rt, removed_at="2026-10-12T09:00:00.000Z")}]
+    assert detail({"post": post, "profiles": [profile], "media": gone}) == (
+        "media[0].artifactId names an artifact whose bytes were removed; upload the file again."
+    )
+    assert detail([]) == "The body must be an object, not an array."
+
+
+def test_at_most_a_hundred_errors_are_listed_and_all_are_counted(client: Client, profile: str) -> None:
+    body = {"post": {"body": "x"}, "profiles": [profile], **{f"k{number}": 1 for number in range(1000)}}
+    reply = client.send("POST", "/posts", body)
+    assert len(told(reply)) == 100
+    assert "There are 999 more errors" in reply.json()["detail"]
+
+
+def test_sizes_have_their_units(client: Client) -> None:
+    upload = {"fileName": "a.mp4", "mimeType": "video/mp4", "fileSize": 157_286_401}
+    assert told(client.send("POST", "/uploads", upload)) == {"fileSize": "must be at most 150 MiB (157286400 bytes)"}
+    upload = {"fileName": "a.png", "mimeType": "image/png", "fileSize": 40 << 20}
+    assert told(client.send("POST", "/uploads", upload)) == {
+        "fileSize": "is 40 MiB (41943040 bytes); images may have at most 32 MiB (33554432 bytes) here"
+    }
+    large = client.send("POST", "/posts", b" " * ((1 << 20) + 1))
+    assert (large.status, "1 MiB (1048576 bytes)" in large.json()["detail"]) == (413, True)
+
+
+@pytest.mark.parametrize(
+    ("payload", "detail"),
+    [
+        (b"{", "The field payload is not valid JSON"),
+        (b" ", "The field payload is empty"),
+        (b"[]", "The field payload must be an object, not an array"),
+    ],
+)
+def test_a_malformed_payload_is_called_payload(client: Client, payload: bytes, detail: str) -> None:
+    form = b'--x\r\ncontent-disposition: form-data; name="payload"\r\n\r\n' + payload + b"\r\n--x--\r\n"
+    reply = client.send("POST", "/posts", form, content_type="multipart/form-data; boundary=x")
+    assert reply.status == 400
+    assert reply.json()["detail"].startswith(detail)
+    assert "body" not in json.dumps(reply.json()).lower()
+
+
+# --- queries ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("address", "path", "message"),
+    [
+        ("/posts?perpage=5", "perpage", "is not known; did you mean perPage?"),
+        ("/posts?per_page=5", "per_page", "is not known; did you mean perPage?"),
+        ("/posts?profileId=x", "profileId", "is not known; did you mean profileIds?"),
+        ("/posts?pages=5", "pages", "is not known; did you mean page?"),
+        ("/publish/logs?page=1", "page", "is not known; known are limit, offset"),
+        ("/profiles?provider=x", "provider", "is not known; leave it out"),
+        ("/profiles/{profile}?color=red", "color", "is not known; leave it out"),
+        ("/posts/{post}?waits=3", "waits", "is not known; did you mean wait?"),
+        ("/posts/{post}/attempts?limit=3", "limit", "is not known; leave it out"),
+    ],
+)
+def test_an_unknown_parameter_is_refused_with_the_nearest_known_one(
+    client: Client, rt: Runtime, profile: str, address: str, path: str, message: str
+) -> None:
+    reply = client.send("GET", address.format(profile=profile, post=accept(rt, profile)))
+    assert told(reply) == {path: message}
+    assert reply.json()["detail"].startswith(f"{path} {message}")
+
+
+def test_an_unknown_parameter_changes_nothing_anywhere(client: Client, rt: Runtime, profile: str) -> None:
+    body = {"post": {"body": "x"}, "profiles": [profile]}
+    assert client.send("POST", "/posts?dryRun=true", body).paths() == [["dryRun"]]
+    assert client.send("POST", f"/profiles/{profile}/disconnect?really=no").paths() == [["really"]]
+    assert rt.reader.value("SELECT count(*) FROM post") == 0
+    assert rt.reader.value("SELECT status FROM profile") == "active"
+    # What is not there, or not allowed, is told before.
+    assert client.send("GET", f"/posts/{UNKNOWN}?color=red").status == 404
+    assert client.send("GET", "/posts?color=red", key=None).status == 401
+
+
+def test_known_and_unknown_parameters_are_told_together(client: Client) -> None:
+    reply = client.send("GET", "/posts?perPage=0&color=red&status=x")
+    assert reply.paths() == [["color"], ["status"], ["perPage"]]
+
+
+def test_the_document_itself_takes_any_parameter(client: Client) -> None:
+    assert client.send("GET", "/openapi-docs?color=red", key=None).status == 200

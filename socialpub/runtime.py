@@ -16,6 +16,7 @@ from socialpub.core import crypto, signed_urls
 from socialpub.core.clock import Clock, SystemClock, stamp
 from socialpub.core.crypto import Secrets
 from socialpub.core.settings.loader import Settings
+from socialpub.db import instance_id
 from socialpub.db.database import Database
 from socialpub.db.locks import ProcessLock
 from socialpub.db.transaction import Reader, Tx
@@ -56,6 +57,8 @@ class Runtime:
     providers: dict[str, Provider]
     http: Http
     process: ProcessLock
+    instance_id: str
+    """Which installation this is, shown by `/healthz`. No secret."""
     wakeup: Wakeup = field(default_factory=NoWakeup)
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when this process takes up nothing new."""
@@ -139,6 +142,7 @@ def build(
         files=Files(settings.media_dir, int(settings.health.disk_floor_bytes), clock.monotonic),
         providers=registry.build(settings.providers),
         http=http or Http(lookups=settings.publishing.workers),
+        instance_id=instance_id.ensure(db),
         process=ProcessLock(settings.run_dir / "owners", f"{role}-{random.token_hex(6)}"),
         **parts,
     )

@@ -1,7 +1,7 @@
 """What a command works with: the configuration, and the appliance's parts while the command runs."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,25 +48,27 @@ class CommandContext:
 
     @contextmanager
     def start(self, role: str) -> Iterator["Runtime"]:
-        """The parts, for a process that stays: with the wake-up, and the log as it is configured."""
+        """The parts, for a process that stays (`web`, `worker`): with the wake-up, and the log as it is configured."""
 
         from socialpub import runtime
+        from socialpub.cli import web_lock
         from socialpub.core import logging
+        from socialpub.ops import configuration_in_use
         from socialpub.worker.wakeup import HueyWakeup
 
         settings = self.settings()
         logging.configure(settings.logging)
-        for note in settings.notes():
+        for note in (*settings.notes(), *settings.half_credentials()):
             logging.get_logger("socialpub.cli.appliance").warning(note)
-        rt = runtime.build(settings, role=role, **self.parts)
-        try:
+        with ExitStack() as opened:
+            if role == "web":
+                opened.enter_context(web_lock.held(settings))
+            rt = runtime.build(settings, role=role, **self.parts)
+            opened.callback(rt.close)
             wakeup = rt.wakeup = HueyWakeup(settings.queue_file, settings.run_dir)
-            try:
-                yield rt
-            finally:
-                wakeup.close()
-        finally:
-            rt.close()
+            opened.callback(wakeup.close)
+            configuration_in_use.write_down(rt)
+            yield rt
 
 
 pass_command_context = click.make_pass_decorator(CommandContext, ensure=True)

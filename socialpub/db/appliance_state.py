@@ -22,6 +22,9 @@ CLOCK = "clock"
 READINESS = "readiness"
 """When readiness last tried a write."""
 
+INSTANCE_ID = "instance_id"
+"""Which installation this is (`db/instance_id.py`)."""
+
 SECRET_KEY = "secret_key"  # noqa: S105  a name, no secret
 """The check value of the `secret.key` that seals this database's tokens."""
 

@@ -8,10 +8,12 @@ file is.
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-_STOPPING = b"stopping"
+_RUNNING, _STOPPING = b"running \n", b"stopping\n"
+"""How the lock file of a process begins; both have the same length, so that one takes the other's place at once."""
 KEPT_DEATHS = 100
 
 
@@ -64,10 +66,10 @@ class FileLock:
             return False
         return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
 
-    def write(self, content: bytes) -> None:
+    def write(self, content: bytes, at: int = 0) -> None:
         """Say something about the holder, for others to read."""
         if self._fd is not None:
-            os.pwrite(self._fd, content, 0)
+            os.pwrite(self._fd, content, at)
 
     def release(self) -> None:
         if self._fd is not None:
@@ -109,7 +111,7 @@ class ProcessLock:
         lock = FileLock(path)
         if not lock.try_acquire():
             return True
-        if path.read_bytes() != _STOPPING:
+        if not path.read_bytes().startswith(_STOPPING):
             # Its death stays known to whoever takes over its rows, though another process noticed it first.
             path.with_suffix(".died").touch()
         # Nobody holds it: its process is gone, and names are never used twice.
@@ -125,6 +127,20 @@ class ProcessLock:
                 self.is_alive(path.stem)
             self._follows_a_death = any(self.folder.glob("*.died"))
         return self._follows_a_death
+
+    def describe(self, text: str) -> None:
+        """Say what this process is, for others who look at who lives."""
+        self._lock.write(_RUNNING + text.encode())
+
+    def descriptions(self) -> dict[str, str]:
+        """What the processes that live have said of themselves, by name; those that are stopping count no more."""
+        found = {}
+        for path in sorted(self.folder.glob("*.lock")):
+            with suppress(FileNotFoundError):  # it may end while we look
+                content = path.read_bytes()
+                if content.startswith(_RUNNING) and self.is_alive(path.stem):
+                    found[path.stem] = content[len(_RUNNING) :].decode()
+        return found
 
     def mark_stopping(self) -> None:
         """This process was asked to end: what it leaves behind is not what killed it. May be called by a signal."""

@@ -15,7 +15,7 @@ from socialpub.core.errors import Unavailable
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, post_rows
 from socialpub.db.transaction import Row, Tx
-from socialpub.ops import health, offline_checks
+from socialpub.ops import configuration_in_use, health, offline_checks, web_address
 from socialpub.ops.finding import Finding, note, ok, problem
 from socialpub.providers.errors import NotSent, ProviderError
 from socialpub.providers.responses import HttpResponse
@@ -40,6 +40,8 @@ def check_offline(settings: Settings) -> tuple[list[Finding], bool]:
     unopened = any(finding.level == "note" and finding.subject == "database" for finding in found)
     if blocked or unopened:
         until = "until that is fixed" if blocked else "before the first start"
+        if (differ := web_address.ports_differ(settings)) is not None:
+            found.append(differ)
         found.append(note("the rest", f"Worker, profiles and networks cannot be checked {until}."))
     return found, not (blocked or unopened)
 
@@ -50,7 +52,9 @@ def check(rt: Runtime) -> Iterator[Finding]:
     yield _check_database(rt)
     yield _check_disk(rt)
     yield from _check_clock(rt)
+    yield web_address.check(rt)
     yield from _check_worker(rt)
+    yield from _check_configuration_in_use(rt)
     yield from _check_holds(rt)
     yield from _check_profiles(rt, connected)
     yield from _check_networks(rt, {row["provider"] for row in connected})
@@ -111,6 +115,16 @@ def _check_worker(rt: Runtime) -> Iterator[Finding]:
         yield ok("worker", f"The worker last reported {max(age, 0):.0f} seconds ago.")
 
 
+def _check_configuration_in_use(rt: Runtime) -> Iterator[Finding]:
+    for role, keys in configuration_in_use.changed_keys(rt).items():
+        process = "web server" if role == "web" else role
+        yield problem(
+            "configuration",
+            f"The {process} that runs has other values of {', '.join(keys)} than {rt.settings.config_file} has now.",
+            f"{configuration_in_use.RESTART} {configuration_in_use.SEEN_FROM_HERE}",
+        )
+
+
 def _check_holds(rt: Runtime) -> Iterator[Finding]:
     for hold in holds.list_all(rt.reader):
         label = rt.providers[hold["provider"]].label
@@ -140,7 +154,7 @@ def _check_networks(rt: Runtime, used: set[str]) -> Iterator[Finding]:
     for name, provider in rt.providers.items():
         section = getattr(rt.settings.providers, name)
         missing = section.missing_keys()
-        if missing and name in used:
+        if missing and name in used and section.half_given() is None:
             keys = " and ".join(missing)
             message = f"{provider.label} has profiles, but {keys} of its app is empty: no token can be renewed."
             yield problem("credentials", message, f"Set {keys} in [providers.{name}]; the app's page shows it.")

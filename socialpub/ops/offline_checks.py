@@ -3,13 +3,10 @@
 They create nothing, not even a database: whoever learns that something is missing may want to restore a copy there.
 """
 
-import os
-import pwd
 import sqlite3
 import tomllib
 from collections.abc import Iterator
 from contextlib import closing
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -20,12 +17,14 @@ from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, migrate
 from socialpub.db.transaction import Reader
 from socialpub.media import inspect
+from socialpub.ops import file_owners, web_address
 from socialpub.ops.finding import Finding, note, ok, problem
 
 
 def check(settings: Settings) -> Iterator[Finding]:
     """Every finding. After a problem with `data_dir`, `secret.key` or `database` nothing can be opened."""
     yield from _check_configuration(settings)
+    yield from _check_credentials(settings)
     yield from _check_permissions(settings)
     yield from _check_secret(settings)
     yield _check_libmagic()
@@ -47,41 +46,33 @@ def _holds_a_secret(values: dict[str, Any]) -> bool:
     return any(section.get("client_secret") or section.get("token") for section in sections)
 
 
+def _check_credentials(settings: Settings) -> Iterator[Finding]:
+    """Whether the apps of the networks are known, as far as the configuration alone shows it."""
+    networks = dict(settings.providers)
+    for name, section in networks.items():
+        if (half := section.half_given()) is not None:
+            given, missing = half
+            message = f"providers.{name}.{given} is set but {missing} is empty: no account can be connected."
+            yield problem("credentials", message, f"Copy {missing} from the app's page into [providers.{name}].")
+    if all(section.missing_keys() and section.half_given() is None for section in networks.values()):
+        yield problem(
+            "credentials",
+            "No network is configured: no account can be connected.",
+            f"Register an app with one of {', '.join(networks)} and fill in its section of the configuration "
+            "(socialpub config --example shows them). To try it without: socialpub sandbox",
+        )
+
+
 def _check_permissions(settings: Settings) -> Iterator[Finding]:
     data_dir = settings.data_dir
     if not data_dir.is_dir():
         remedy = f"Run `mkdir -m 700 {data_dir}` and put secret.key there, or restore a copy: socialpub restore FILE"
         yield problem("data_dir", f"{data_dir} does not exist.", remedy)
         return
-    found = list(_check_owners(settings))
+    found = list(file_owners.check(settings))
     if not found and data_dir.stat().st_mode & 0o077:
         found = [note("permissions", f"Other users have access to {data_dir}.", f"chmod 700 {data_dir}")]
     yield from found or [ok("data_dir", f"{data_dir} can be written by its owner alone.")]
-
-
-def _check_owners(settings: Settings) -> Iterator[Finding]:
-    data_dir, database = settings.data_dir, settings.database_file
-    journals = [database.with_name(f"{database.name}-{end}") for end in ("wal", "shm")]
-    media = settings.media_dir
-    owner = data_dir.stat().st_uid
-    for path in (data_dir, database, *journals, settings.queue_file, media, media / "incoming", settings.run_dir):
-        if not path.exists():
-            continue
-        needed = os.R_OK | os.W_OK | (os.X_OK if path.is_dir() else 0)
-        if not os.access(path, needed):
-            yield problem("data_dir", f"{path} cannot be written.", f"Run as the user who owns {data_dir}.")
-        elif path.stat().st_uid != owner:
-            # A command that was run as root leaves such a file, and the service cannot write it any more.
-            names = _name_of(path.stat().st_uid), _name_of(owner)
-            message = f"{path} belongs to {names[0]}, and {data_dir} to {names[1]}."
-            yield problem("data_dir", message, f"chown -R {names[1]} {data_dir}")
-
-
-def _name_of(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
 
 
 def _check_secret(settings: Settings) -> Iterator[Finding]:
@@ -107,7 +98,7 @@ def _check_libmagic() -> Finding:
 
 def _check_base_url(settings: Settings) -> Finding:
     parts = urlsplit(settings.base_url)
-    if _is_loopback(parts.hostname or ""):
+    if web_address.is_loopback(parts.hostname or ""):
         return note(
             "base_url",
             f"{settings.base_url} can be reached from this machine only.",
@@ -120,13 +111,6 @@ def _check_base_url(settings: Settings) -> Finding:
             "Put a reverse proxy with TLS in front and set base_url to its address.",
         )
     return ok("base_url", f"{settings.base_url} is https.")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 def _check_database(settings: Settings) -> Iterator[Finding]:

@@ -120,3 +120,5 @@ def _pause(database: Path, copied_at: str, now: str) -> None:
         # No worker and no look at readiness have been here yet.
         appliance_state.remove(connection, appliance_state.HEARTBEAT)
         appliance_state.remove(connection, appliance_state.READINESS)
+        # The original has it, and may still run.
+        appliance_state.remove(connection, appliance_state.INSTANCE_ID)

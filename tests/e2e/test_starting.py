@@ -12,7 +12,7 @@ import pytest
 
 from socialpub.core.settings import init_template
 from tests.e2e.installation import START_SECONDS, Installation
-from tests.e2e.processes import Process, until
+from tests.e2e.processes import Process, free_port, until
 
 
 @pytest.fixture
@@ -126,10 +126,16 @@ def test_mistakes_in_the_configuration_are_told_all_at_once_and_never_a_secret(
     assert "hush-hush" not in output
 
 
-def test_a_second_serve_leaves_the_first_alone(installation: Installation) -> None:
+@pytest.mark.parametrize("role", ["serve", "web"])
+def test_a_second_serve_on_the_same_data_says_so_and_leaves_the_first_alone(
+    installation: Installation, role: str
+) -> None:
     first = installation.start("serve")
     (worker,) = first.children()
-    output = ended(installation, installation.begin("serve"))
-    assert "in use" in output
+    address = installation.url.removeprefix("http://")
+    # At another address, where nothing else would stop it.
+    installation.env["SOCIALPUB_LISTEN"] = f"127.0.0.1:{free_port()}"
+    output = ended(installation, installation.begin(role))
+    assert f"already runs with {installation.data} (process {first.pid}, at {address})" in output
     assert first.children() == [worker]
     until(lambda: installation.caller().ask("GET", "/readyz").status_code == 200, "the first is well")

@@ -15,6 +15,8 @@ from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.errors import CommandError
 from socialpub.cli.output import format_time, print_note, spinner
 from socialpub.core.errors import OperatorError
+from socialpub.ops import configuration_in_use, web_address
+from socialpub.ops.web_address import Answering
 from socialpub.providers.errors import ProviderError
 from socialpub.providers.job import Withdrawn
 from socialpub.runtime import Runtime
@@ -43,11 +45,9 @@ def connect_profile(
     """
     with context.open() as rt:
         label = known_provider(rt, provider_name).label
-        if not paste and not _web_answers(rt):
-            raise CommandError(
-                f"Nothing answers at {rt.settings.base_url}, to which {label} would send your browser back.",
-                "Start `socialpub serve` and try again, or connect by hand: add --paste",
-            )
+        _check_configuration_in_use(rt, provider_name)
+        if not paste:
+            _check_way_back(rt, label)
         begun = connect.begin(rt, provider_name, name, profile_id)
         _explain(begun, label)
         with _given_up_at_the_end(rt, begun):
@@ -85,15 +85,32 @@ def refresh_profile(context: CommandContext, profile_id: str) -> None:
         print_note(f"Until {format_time(profile.refresh_expires_at)} it can be renewed without you.")
 
 
-def _web_answers(rt: Runtime) -> bool:
-    """Whether our web process runs: seen from here where a browser will look for it, or behind the proxy."""
-    for base in (rt.settings.base_url, f"http://{rt.settings.listen}"):
-        try:
-            if rt.http.call("GET", f"{base}/healthz", deadline_seconds=10).status == 200:
-                return True
-        except ProviderError:
-            continue
-    return False
+def _check_configuration_in_use(rt: Runtime, provider_name: str) -> None:
+    """The web server asks for the tokens with what it knows of the app: another app's would be refused there."""
+    changed = configuration_in_use.changed_keys(rt).get("web", [])
+    matters = [key for key in changed if key == "base_url" or key.startswith(f"providers.{provider_name}.")]
+    if matters:
+        file = rt.settings.config_file
+        raise CommandError(
+            f"The web server that runs has other values of {', '.join(matters)} than {file} has now.",
+            f"{configuration_in_use.RESTART} {configuration_in_use.SEEN_FROM_HERE}",
+        )
+
+
+def _check_way_back(rt: Runtime, label: str) -> None:
+    """Our web server must be where a browser will look for it, or behind a proxy that is not seen from here."""
+    base_url = rt.settings.base_url
+    who, how = web_address.ask(rt, base_url)
+    if who is Answering.OTHER:
+        raise CommandError(
+            f"{base_url}, to which {label} would send your browser back, does not lead here: {how}.",
+            "Correct base_url, or what answers there, and try again; or connect by hand: add --paste",
+        )
+    if who is Answering.NOBODY and web_address.ask(rt, web_address.local(rt.settings))[0] is not Answering.THIS:
+        raise CommandError(
+            f"Nothing answers at {base_url}, to which {label} would send your browser back.",
+            "Start `socialpub serve` and try again, or connect by hand: add --paste",
+        )
 
 
 def _explain(begun: Begun, label: str) -> None:

@@ -130,11 +130,16 @@ class Settings(Section):
                 f"for a wait of {durations.write(LONGEST_NAMED_WAIT)}: such a delivery fails at once. "
                 'Set it to "24h" or more to let it wait.'
             )
-        for name, section in self.providers:
-            if (half := section.half_given()) is not None:
-                given, missing = half
-                found.append(f"providers.{name}.{given} is set but {missing} is empty: copy it from the app's page.")
         return found
+
+    def half_credentials(self) -> list[str]:
+        """A sentence for each network whose app is known by half: nothing can be connected there."""
+        halves = ((name, section.half_given()) for name, section in self.providers)
+        return [
+            f"providers.{name}.{half[0]} is set but {half[1]} is empty: copy it from the app's page."
+            for name, half in halves
+            if half is not None
+        ]
 
 
 KEYS = messages.keys_of(Settings)

@@ -24,8 +24,18 @@ def beat(rt: Runtime) -> None:
     )
 
 
-def test_alive_means_only_that_it_answers(client: Client) -> None:
-    assert client.send("GET", "/healthz", key=None).json() == {"status": "ok"}
+def test_alive_means_only_that_it_answers(client: Client, rt: Runtime) -> None:
+    assert client.send("GET", "/healthz", key=None).json() == {"status": "ok", "instance": rt.instance_id}
+
+
+def test_an_installation_keeps_its_id_and_no_other_has_it(tmp_path: Path, clock: HandClock) -> None:
+    ids = []
+    for folder in ("one", "one", "other"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        rt = open_appliance(tmp_path / folder, clock)
+        ids.append(rt.instance_id)
+        rt.close()
+    assert ids[0] == ids[1] != ids[2]
 
 
 def test_an_appliance_whose_worker_shows_itself_is_ready(client: Client, rt: Runtime, clock: HandClock) -> None:

@@ -56,11 +56,11 @@ class Terminal:
             main, ["--config", str(self.config), *arguments], input=stdin, obj=self._context(), catch_exceptions=False
         )
 
-    def open(self) -> Any:
+    def open(self, role: str = "test") -> Any:
         """The same appliance's parts, for what a test wants to see or do beside the terminal."""
         context = self._context()
         context.config = self.config
-        return context.open("test")
+        return context.open(role)
 
     def grant(self, username: str = "demo", network: str = "x", **how: Any) -> str:
         """Tokens for an account on the sandbox, as JSON for `import-profile`."""

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
+from socialpub.ops import configuration_in_use
 from socialpub.runtime import Runtime
 from socialpub.web.app import create_app
 from tests.integration.cli.conftest import Terminal
@@ -148,6 +149,36 @@ def test_without_a_web_process_the_other_way_is_offered(terminal: Terminal) -> N
     assert "--paste" in done.stderr
     with terminal.open() as rt:
         assert rt.reader.value("SELECT count(*) FROM consent") == 0
+
+
+class SomebodyElse(httpx2.AsyncBaseTransport):
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, json={"status": "ok", "instance": "0123456789abcdef"}, request=request)
+
+
+def test_an_address_that_leads_elsewhere_is_told_before_anybody_consents(terminal: Terminal) -> None:
+    terminal.mounts[HERE] = SomebodyElse()
+    done = terminal("admin", "connect-profile", "x")
+    assert done.exit_code == 1
+    assert f"{HERE}, to which X would send your browser back, does not lead here" in done.stderr
+    with terminal.open() as rt:
+        assert rt.reader.value("SELECT count(*) FROM consent") == 0
+
+
+@pytest.mark.parametrize("paste", [[], ["--paste"]])
+def test_a_web_server_with_an_older_configuration_is_told_before_anybody_consents(
+    terminal: Terminal, web: Caller, paste: list[str]
+) -> None:
+    with terminal.open("web") as running:
+        configuration_in_use.write_down(running)
+        terminal.config.write_text(terminal.config.read_text().replace('client_id = "app"', 'client_id = "new"', 1))
+        done = terminal("admin", "connect-profile", "x", *paste)
+        assert done.exit_code == 1
+        assert "providers.x.client_id than" in done.stderr and "Restart socialpub" in done.stderr
+        assert "consent" not in done.stderr
+        # What it does not need for this may differ.
+        other = terminal("admin", "connect-profile", "pinterest", "--paste", stdin="")
+        assert "Restart" not in other.stderr
 
 
 def test_another_account_than_that_of_the_profile_is_refused(

@@ -1,9 +1,32 @@
 """`doctor` at the terminal: marks, exit codes, silence for cron."""
 
 import json
+from collections.abc import Callable
+
+import httpx2
+import pytest
 
 from socialpub.core.clock import stamp
 from tests.integration.cli.conftest import Terminal
+
+
+@pytest.fixture(autouse=True)
+def web(terminal: Terminal) -> None:
+    """Answers at base_url; the appliance that it shows is opened with the first command."""
+
+    def answer(_: httpx2.Request) -> httpx2.Response:
+        with terminal.open() as rt:
+            return httpx2.Response(200, json={"status": "ok", "instance": rt.instance_id})
+
+    terminal.mounts["http://127.0.0.1:8000"] = Web(answer)
+
+
+class Web(httpx2.AsyncBaseTransport):
+    def __init__(self, answer: Callable[[httpx2.Request], httpx2.Response]) -> None:
+        self.handle = answer
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        return self.handle(request)
 
 
 def beat(terminal: Terminal) -> None:

@@ -408,6 +408,7 @@ def test_what_is_restored_is_paused_and_knows_since_when_it_may_be_wrong(
         assert appliance_state.paused_at(other.reader) == other.stamp()
         assert appliance_state.restored_from(other.reader) == copied_at
         assert other.reader.value("SELECT 1 FROM appliance WHERE name = 'heartbeat'") is None
+        assert other.instance_id != rt.instance_id, "the original may still run, and is another"
         # A copy of this one, which was never resumed, knows no more than it does.
         clock.forward(3600)
         second = tmp_path / "second.copy"

@@ -14,13 +14,13 @@ from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.loader import load as load_settings
 from socialpub.core.settings.networks import PinterestSection, TikTokSection, XSection
 from socialpub.core.settings.sections import ProvidersSection
-from socialpub.ops import doctor
+from socialpub.ops import configuration_in_use, doctor
 from socialpub.ops.finding import Finding, Level
 from socialpub.providers.errors import NoAnswer, NotSent
 from socialpub.providers.http import Http
 from socialpub.providers.responses import HttpResponse
 from socialpub.publishing import deliveries, holds
-from socialpub.runtime import Runtime
+from socialpub.runtime import Runtime, build
 from tests.support.appliance import accept, add_profile, open_appliance, settings_in
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
@@ -57,9 +57,17 @@ def appliance_options(three_networks: dict[str, ScriptedNetwork], http: Answerin
     return {"providers": three_networks, "networks": NETWORKS, "http": http}
 
 
+HERE = "http://127.0.0.1:8000"
+
+
+def shows(instance_id: str) -> HttpResponse:
+    return HttpResponse(200, {}, b'{"status":"ok","instance":"%s"}' % instance_id.encode())
+
+
 @pytest.fixture
-def rt(rt: Runtime) -> Runtime:
-    """With a worker that has shown itself."""
+def rt(rt: Runtime, http: AnsweringHttp) -> Runtime:
+    """With a web server that answers and a worker that has shown itself."""
+    http.answers[f"{HERE}/healthz"] = shows(rt.instance_id)
     rt.db.write(lambda tx: tx.execute("INSERT INTO appliance VALUES ('heartbeat', ?)", (tx.stamp,)).rowcount)
     return rt
 
@@ -94,7 +102,7 @@ def goes_on(settings: Settings) -> bool:
 def settings(tmp_path: Path, clock: HandClock) -> Settings:
     """Those of an appliance that has been opened before."""
     open_appliance(tmp_path, clock).close()
-    settings = settings_in(tmp_path)
+    settings = settings_in(tmp_path, providers=NETWORKS)
     settings.data_dir.chmod(0o700)
     return settings
 
@@ -116,7 +124,7 @@ def test_looking_changes_nothing(settings: Settings) -> None:
 
 
 def test_an_appliance_without_a_database_is_left_without_one(tmp_path: Path) -> None:
-    settings = settings_in(tmp_path)
+    settings = settings_in(tmp_path, providers=NETWORKS)
     found = outside(settings)
     assert problems(found) == []
     assert "yet" in the(found, "database", Level.NOTE).message
@@ -141,10 +149,27 @@ def test_a_folder_that_cannot_be_written_is_told(settings: Settings, monkeypatch
 def test_a_file_that_a_command_of_roots_left_behind_is_told(settings: Settings) -> None:
     os.chown(settings.data_dir, 12345, 12345)
     os.chown(settings.media_dir, 12345, 12345)
-    found = [finding for finding in outside(settings) if finding.level is Level.PROBLEM]
-    assert f"{settings.database_file} belongs to root" in found[0].message
-    assert found[0].remedy == f"chown -R 12345 {settings.data_dir}"
-    assert not any(str(settings.media_dir) + " belongs" in finding.message for finding in found)
+    for path in settings.data_dir.rglob("*"):
+        if path != settings.database_file:
+            os.chown(path, 12345, 12345)
+    alone = the(outside(settings), "data_dir")
+    assert alone.message == f"{settings.database_file} belongs to root, not to 12345."
+    os.chown(settings.media_dir, 0, 0)
+    for name in ("a", "b", "c"):
+        (settings.media_dir / name).touch()
+    together = the(outside(settings), "data_dir")
+    assert "5 files (" in together.message and " and 2 more) belong to root" in together.message
+    assert together.remedy == alone.remedy == f"sudo chown -R 12345:12345 {settings.data_dir}"
+    assert not goes_on(settings)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_folder_of_roots_around_a_services_database_is_told_the_other_way_round(settings: Settings) -> None:
+    for path in settings.data_dir.rglob("*"):
+        os.chown(path, 12345, 12345)
+    finding = the(outside(settings), "data_dir")
+    assert finding.message == f"{settings.data_dir} belongs to root, not to 12345."
+    assert finding.remedy == f"sudo chown -R 12345:12345 {settings.data_dir}"
 
 
 def test_a_folder_that_others_can_look_into_is_a_note(settings: Settings) -> None:
@@ -249,6 +274,33 @@ def test_base_url_is_https_or_stays_on_this_machine(settings: Settings, base_url
     assert the(outside(settings.model_copy(update={"base_url": base_url})), "base_url", level)
 
 
+def test_no_network_at_all_is_told(settings: Settings) -> None:
+    finding = the(outside(settings.model_copy(update={"providers": ProvidersSection()})), "credentials")
+    assert "No network is configured" in finding.message
+    assert goes_on(settings)
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ({"x": XSection.model_validate({"client_secret": "very-secret"})}, "client_id is empty"),
+        ({"tiktok": TikTokSection(client_key="app")}, "client_secret is empty"),
+        ({"pinterest": PinterestSection(client_id="app")}, "client_secret is empty"),
+        ({"x": XSection(client_id="a native app, which has no secret")}, None),
+    ],
+)
+def test_half_of_a_pair_of_credentials_is_told(
+    settings: Settings, section: dict[str, Any], message: str | None
+) -> None:
+    found = outside(settings.model_copy(update={"providers": ProvidersSection(**section)}))
+    if message is None:
+        assert problems(found) == []
+    else:
+        finding = the(found, "credentials")
+        assert message in finding.message
+        assert "very-secret" not in str(finding)
+
+
 # --- inside ----------------------------------------------------------------------------------------------------------
 
 
@@ -256,8 +308,18 @@ def test_an_appliance_that_works_has_no_problem(rt: Runtime, http: AnsweringHttp
     add_profile(rt)
     found = inside(rt)
     assert problems(found) == []
-    assert {finding.subject for finding in found} == {"database", "disk", "clock", "worker", "profile", "network"}
-    assert http.asked == ["https://api.x.com", "https://open.tiktokapis.com"], "the one without an app is left alone"
+    assert {finding.subject for finding in found} == {
+        "database",
+        "disk",
+        "clock",
+        "web",
+        "worker",
+        "profile",
+        "network",
+    }
+    assert http.asked == [f"{HERE}/healthz", "https://api.x.com", "https://open.tiktokapis.com"], (
+        "the one without an app is left alone"
+    )
 
 
 def test_a_database_that_somebody_keeps_locked_is_told(rt: Runtime) -> None:
@@ -356,13 +418,15 @@ def test_missing_credentials_of_a_network_in_use_are_told(
         http=http,
     )
     try:
+        http.answers[f"{HERE}/healthz"] = shows(rt.instance_id)
         rt.db.write(lambda tx: tx.execute("INSERT INTO appliance VALUES ('heartbeat', ?)", (tx.stamp,)).rowcount)
         add_profile(rt, "x")
-        assert problems(inside(rt)) == [], "an X app may have no secret, and nobody uses Pinterest"
         add_profile(rt, "pinterest")
+        assert problems(inside(rt)) == [], "that half of a pair is missing is seen from outside already"
+        add_profile(rt, "tiktok")
         finding = the(inside(rt), "credentials")
-        assert "client_secret" in finding.message
-        assert finding.remedy == "Set client_secret in [providers.pinterest]; the app's page shows it."
+        assert "client_key and client_secret" in finding.message
+        assert finding.remedy == "Set client_key and client_secret in [providers.tiktok]; the app's page shows it."
     finally:
         rt.close()
 
@@ -376,3 +440,77 @@ def test_a_network_that_cannot_be_reached_is_told(rt: Runtime, http: AnsweringHt
     found = inside(rt)
     assert "could not be reached" in the(found, "network").message
     assert "no usable answer" in the(found, "network", Level.NOTE).message
+
+
+# --- the way to the web server ---------------------------------------------------------------------------------------
+
+
+def at(rt: Runtime, base_url: str, listen: str = "127.0.0.1:8000") -> Runtime:
+    rt.settings = rt.settings.model_copy(update={"base_url": base_url, "listen": listen})
+    return rt
+
+
+def test_a_web_server_that_does_not_run_is_told(rt: Runtime, http: AnsweringHttp) -> None:
+    http.answers[f"{HERE}/healthz"] = NotSent("refused")
+    finding = the(inside(rt), "web")
+    assert "nothing answers at 127.0.0.1:8000" in finding.message
+    assert "socialpub serve" in str(finding.remedy)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (HttpResponse(404), "HTTP 404"),
+        (HttpResponse(200, {}, b"<html>welcome to nginx</html>"), "HTTP 200"),
+        (HttpResponse(200, {}, b'{"status": "ok"}'), "not this appliance's"),
+        (shows("somebody-else"), "another socialpub"),
+        (NoAnswer("It did not answer in time."), "did not answer in time"),
+    ],
+)
+def test_an_address_that_leads_elsewhere_is_told(
+    rt: Runtime, http: AnsweringHttp, answer: HttpResponse | Exception, words: str
+) -> None:
+    http.answers["https://posts.example/healthz"] = answer
+    finding = the(inside(at(rt, "https://posts.example")), "web")
+    assert words in finding.message
+    assert "correct base_url" in str(finding.remedy)
+    http.answers["https://posts.example/healthz"] = shows(rt.instance_id)
+    assert problems(inside(rt)) == []
+
+
+def test_an_address_that_only_this_machine_cannot_reach_is_a_note(rt: Runtime, http: AnsweringHttp) -> None:
+    http.answers["https://posts.example/healthz"] = NotSent("posts.example could not be reached.")
+    finding = the(inside(at(rt, "https://posts.example")), "web", Level.NOTE)
+    assert rt.instance_id in str(finding.remedy)
+
+
+def test_two_ports_of_this_machine_are_told_unless_a_proxy_joins_them(rt: Runtime, http: AnsweringHttp) -> None:
+    http.answers["http://localhost:9000/healthz"] = NotSent("refused")
+    finding = the(inside(at(rt, "http://localhost:9000")), "base_url")
+    assert "port 9000" in finding.message and "port 8000" in finding.message
+    assert the(outside(rt.settings.model_copy(update={"data_dir": rt.settings.data_dir / "new"})), "base_url")
+    http.answers["http://localhost:9000/healthz"] = shows(rt.instance_id)
+    assert problems(inside(rt)) == []
+
+
+# --- the configuration in use ----------------------------------------------------------------------------------------
+
+
+def test_a_process_that_runs_with_an_older_configuration_is_told(rt: Runtime) -> None:
+    web = build(rt.settings, clock=rt.clock, http=rt.http, role="web")
+    try:
+        configuration_in_use.write_down(web)
+        assert problems(inside(rt)) == []
+        networks = rt.settings.providers.model_copy(
+            update={"x": XSection.model_validate({"client_id": "new", "client_secret": "very-secret"})}
+        )
+        rt.settings = rt.settings.model_copy(update={"providers": networks})
+        finding = the(inside(rt), "configuration")
+        assert "The web server" in finding.message
+        assert "providers.x.client_id" in finding.message and "providers.x.client_secret" in finding.message
+        assert "Restart" in str(finding.remedy)
+        lying = b"".join(path.read_bytes() for path in rt.settings.run_dir.rglob("*.lock"))
+        assert b"very-secret" not in lying and b'"new"' not in lying
+    finally:
+        web.close()
+    assert problems(inside(rt)) == [], "it has ended"

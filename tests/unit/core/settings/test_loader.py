@@ -115,6 +115,6 @@ def test_a_patience_shorter_than_what_networks_ask_for_is_allowed_but_noted(conf
 
 
 def test_half_of_the_credentials_is_noted(configured):
-    assert "client_id is empty" in configured('[providers.x]\nclient_secret = "s"').notes()[0]
-    assert "client_secret is empty" in configured('[providers.tiktok]\nclient_key = "k"').notes()[0]
-    assert configured('[providers.x]\nclient_id = "a public app"').notes() == []
+    assert "client_id is empty" in configured('[providers.x]\nclient_secret = "s"').half_credentials()[0]
+    assert "client_secret is empty" in configured('[providers.tiktok]\nclient_key = "k"').half_credentials()[0]
+    assert configured('[providers.x]\nclient_id = "a public app"').half_credentials() == []

@@ -1,0 +1,46 @@
+"""What the values of a configuration are, told without telling them: do two processes have the same?
+
+A process that stays writes down the fingerprints of what it started with. Compared with those of the file that lies
+there now they name the keys that have changed since, and give no value away: each is keyed with `secret.key`.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import SecretStr
+
+from socialpub.core.settings.loader import KEYS, Settings
+
+_LENGTH = 16
+"""Characters of a fingerprint: enough to notice a change."""
+
+_SAME_FOR_ALL = {("data_dir",)}
+"""Two processes with another one do not know of each other."""
+
+
+def of(settings: Settings, sign: Callable[..., str]) -> dict[str, str]:
+    """A fingerprint for each key that has a value of its own (`providers.x.client_id`). `sign` is `Secrets.sign`."""
+    return {
+        ".".join(key): sign("configuration", ".".join(key), _text(settings, key))[:_LENGTH]
+        for key in KEYS
+        if key not in _SAME_FOR_ALL and not _names_a_file(key)
+    }
+
+
+def _names_a_file(key: tuple[str, ...]) -> bool:
+    """Whether it says where another key's value lies. That value counts, not where it lay."""
+    target = (*key[:-1], key[-1].removesuffix("_file"))
+    return target != key and target in KEYS
+
+
+def changed(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """The keys whose values differ; what only another version of socialpub knows is left out."""
+    return [key for key, fingerprint in now.items() if before.get(key, fingerprint) != fingerprint]
+
+
+def _text(settings: Settings, key: tuple[str, ...]) -> str:
+    value: Any = settings
+    for part in key:
+        value = getattr(value, part)
+    return json.dumps(value.get_secret_value() if isinstance(value, SecretStr) else value, default=str)

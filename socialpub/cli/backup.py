@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from socialpub.cli import file_owner
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import format_time, print_line, print_note, spinner
 from socialpub.ops import backup, backup_verification, restore
@@ -45,6 +46,7 @@ def restore_backup(context: CommandContext, file: Path) -> None:
     It starts paused: what was due since the copy was made may have been sent by the original.
     """
     settings = context.settings()
+    file_owner.refuse_root(settings)
     with spinner("Restoring"):
         summary = restore.restore(file, settings, context.clock())
     print_line(str(settings.data_dir))

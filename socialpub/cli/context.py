@@ -35,10 +35,12 @@ class CommandContext:
     def open(self, role: str = "admin") -> Iterator["Runtime"]:
         """The parts, for a command that ends soon. Of the log only warnings are shown."""
         from socialpub import runtime
+        from socialpub.cli import file_owner
         from socialpub.core import logging
         from socialpub.core.settings.sections import LoggingSection
 
         settings = self.settings()
+        file_owner.refuse_root(settings)
         logging.configure(LoggingSection(level="warning"))
         rt = runtime.build(settings, role=role, **self.parts)
         try:
@@ -51,12 +53,13 @@ class CommandContext:
         """The parts, for a process that stays (`web`, `worker`): with the wake-up, and the log as it is configured."""
 
         from socialpub import runtime
-        from socialpub.cli import web_lock
+        from socialpub.cli import file_owner, web_lock
         from socialpub.core import logging
         from socialpub.ops import configuration_in_use
         from socialpub.worker.wakeup import HueyWakeup
 
         settings = self.settings()
+        file_owner.refuse_root(settings)
         logging.configure(settings.logging)
         for note in (*settings.notes(), *settings.half_credentials()):
             logging.get_logger("socialpub.cli.appliance").warning(note)

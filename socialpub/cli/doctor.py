@@ -7,6 +7,7 @@ import click
 
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.errors import as_command_error
+from socialpub.cli.file_owner import WrongUser
 from socialpub.cli.output import print_json, print_line, print_note, print_styled
 from socialpub.core.errors import OperatorError
 from socialpub.ops import doctor
@@ -52,7 +53,8 @@ def _examine(context: CommandContext) -> list[Finding]:
         failure = as_command_error(error)
         if failure is None:
             raise
-        found.append(problem("database", failure.message, failure.hint or "Check data_dir."))
+        subject = "user" if isinstance(error, WrongUser) else "database"
+        found.append(problem(subject, failure.message, failure.hint or "Check data_dir."))
     return found
 
 

@@ -13,8 +13,10 @@ BRIEFLY := | sed -unE 's/^Collecting ([^ ]+)==([^ ]+).*/  \1 \2/p; s/^Installing
 
 DEV_LOCK := tests/requirements.lock
 PINTEREST_LOCK := tests/sandbox/pinterest_sdk.lock
+CLIENTS_LOCK := tests/clients/generator.lock
+CLIENTS := $(VENV)/clients
 
-.PHONY: setup dev run test test-fast check bench chaos format options-table lock clean
+.PHONY: setup dev run test test-fast check clients bench chaos format options-table lock clean
 
 # What running socialpub needs, and nothing else.
 setup: $(VENV)/.ready
@@ -66,6 +68,24 @@ format: dev
 options-table: setup
 	$(BIN)/python -m tests.options_table
 
+# Clients in Python and TypeScript, generated from the document of a running appliance, publish to the sandbox. Without npm
+# (Debian: nodejs npm) there is only the one in Python.
+clients: dev $(CLIENTS)/python/.ready $(if $(shell command -v npm),$(CLIENTS)/node/.ready)
+	$(BIN)/python -m tests.clients $(CLIENTS)
+
+$(CLIENTS)/python/.ready: tests/clients/generator.lock
+	@echo "Installing the generator of Python clients into $(@D)"
+	@rm -rf $(@D)
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/pip install --disable-pip-version-check --require-hashes -r $< $(BRIEFLY)
+	@touch $@
+
+$(CLIENTS)/node/.ready: tests/clients/package.json tests/clients/package-lock.json
+	@echo "Installing the generator of TypeScript clients into $(@D)"
+	@rm -rf $(@D) && mkdir -p $(@D) && cp $^ $(@D)
+	@npm ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
 bench: dev
 	$(BIN)/python -m tests.bench
 
@@ -78,12 +98,13 @@ chaos: dev
 COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 	--no-emit-index-url --no-emit-find-links
 
-# Needs uv; writes the locked requirements anew: what running needs, what tests and checks need besides, and Pinterest's
-# library.
+# Needs uv; writes the locked requirements anew: what running needs, what tests and checks need besides, Pinterest's
+# library, and the generator of clients.
 lock:
 	$(COMPILE) --group build pyproject.toml -o requirements.lock
 	$(COMPILE) --group dev -c requirements.lock -o $(DEV_LOCK)
 	$(COMPILE) --group pinterest -o $(PINTEREST_LOCK)
+	$(COMPILE) --group clients -o $(CLIENTS_LOCK)
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

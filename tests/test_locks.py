@@ -1,5 +1,6 @@
 """The locked requirements: who only runs socialpub installs nothing else, and both files mean the same versions."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -39,7 +40,15 @@ def test_what_both_files_name_has_one_version() -> None:
     assert {name: RUNNING[name] for name in shared} == {name: DEVELOPING[name] for name in shared}
 
 
-@pytest.mark.parametrize("file", ["requirements.lock", "tests/requirements.lock", "tests/sandbox/pinterest_sdk.lock"])
+LOCKS = [
+    "requirements.lock",
+    "tests/requirements.lock",
+    "tests/sandbox/pinterest_sdk.lock",
+    "tests/clients/generator.lock",
+]
+
+
+@pytest.mark.parametrize("file", ["requirements.lock", "tests/requirements.lock", *TOOLS])
 def test_every_locked_package_has_a_hash(file: str) -> None:
     blocks = re.split(r"^(?=[a-z0-9._-]+==)", (ROOT / file).read_text(), flags=re.MULTILINE)[1:]
     assert [block.split(" ")[0] for block in blocks if "--hash=sha256:" not in block] == []
@@ -50,3 +59,14 @@ def test_what_needs_the_tools_installs_them_by_itself(target: str) -> None:
     makefile = (ROOT / "Makefile").read_text()
     assert f"\n{target}: dev\n" in makefile
     assert "\nrun: setup\n" in makefile
+
+
+def test_the_packages_of_node_are_locked_with_hashes_and_name_no_host() -> None:
+    folder = ROOT / "tests" / "clients"
+    locked = json.loads((folder / "package-lock.json").read_text())["packages"]
+    wanted = json.loads((folder / "package.json").read_text())["devDependencies"]
+    assert locked.pop("")["devDependencies"] == wanted
+    assert {f"node_modules/{name}" for name in wanted} <= set(locked)
+    for name, package in locked.items():
+        assert package["integrity"].startswith("sha512-"), name
+        assert "resolved" not in package, name

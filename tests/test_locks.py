@@ -40,12 +40,8 @@ def test_what_both_files_name_has_one_version() -> None:
     assert {name: RUNNING[name] for name in shared} == {name: DEVELOPING[name] for name in shared}
 
 
-LOCKS = [
-    "requirements.lock",
-    "tests/requirements.lock",
-    "tests/sandbox/pinterest_sdk.lock",
-    "tests/clients/generator.lock",
-]
+TOOLS = ["tests/sandbox/pinterest_sdk.lock", "tests/clients/generator.lock"]
+"""Each in an environment of its own."""
 
 
 @pytest.mark.parametrize("file", ["requirements.lock", "tests/requirements.lock", *TOOLS])

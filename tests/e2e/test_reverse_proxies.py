@@ -1,0 +1,126 @@
+"""The appliance behind the reverse proxies of the README, under an address with a path."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx2
+import pytest
+
+from tests.e2e.conftest import MakeInstallation
+from tests.e2e.installation import Installation
+from tests.e2e.processes import until
+from tests.e2e.reverse_proxies import PROXIES, SECTION, ReverseProxy
+from tests.samples import media
+from tests.support.readme import blocks
+
+LARGEST_BYTES = 157_286_400
+PIECE = bytes(1024 * 1024)
+WAIT_SECONDS = 60
+"""The longest that a caller may ask for."""
+FAILED_KEYS = 3
+
+
+class Exposed(NamedTuple):
+    """An appliance and the proxy through which its callers reach it."""
+
+    proxy: ReverseProxy
+    installation: Installation
+
+    def caller(self, address: str | None = None) -> httpx2.Client:
+        """Somebody with the installation's key; `address` is this machine's as the proxy sees it."""
+        return httpx2.Client(
+            transport=httpx2.HTTPTransport(verify=self.proxy.trust, local_address=address),
+            headers={"authorization": f"Bearer {self.installation.key}"},
+            timeout=120,
+        )
+
+    def url(self, path: str) -> str:
+        return self.proxy.base_url + path
+
+    def stored_bytes(self) -> int:
+        return sum(file.stat().st_size for file in (self.installation.data / "media").rglob("*") if file.is_file())
+
+
+@pytest.fixture(params=PROXIES)
+def exposed(request: pytest.FixtureRequest, tmp_path: Path, make_installation: MakeInstallation) -> Iterator[Exposed]:
+    installation = make_installation(pace=0)
+    folder = tmp_path / "proxy"
+    folder.mkdir()
+    with PROXIES[request.param](folder, installation.url.rpartition(":")[2]) as proxy:
+        installation.env |= {
+            "SOCIALPUB_BASE_URL": proxy.base_url,
+            "SOCIALPUB_RATE_LIMIT__FAILED_KEYS_PER_MINUTE": str(FAILED_KEYS),
+        }
+        installation.start("serve")
+        yield Exposed(proxy, installation)
+
+
+def reserve(web: httpx2.Client, exposed: Exposed, mime_type: str, size: int) -> dict[str, Any]:
+    body = {"fileName": "file", "mimeType": mime_type, "fileSize": size}
+    answer = web.post(exposed.url("/api/v1/uploads"), json=body)
+    assert answer.status_code == 201, answer.text
+    return dict(answer.json()["data"])
+
+
+def test_the_largest_upload_passes_as_it_comes(exposed: Exposed) -> None:
+    before = exposed.stored_bytes()
+
+    def pieces() -> Iterator[bytes]:
+        yield PIECE
+        until(lambda: exposed.stored_bytes() > before, "the first bytes are stored before the last are sent")
+        for _ in range(LARGEST_BYTES // len(PIECE) - 1):
+            yield PIECE
+
+    with exposed.caller() as web:
+        reserved = reserve(web, exposed, "video/mp4", LARGEST_BYTES)
+        assert reserved["uploadUrl"].startswith(exposed.url("/storage/uploads/"))
+        headers = {**reserved["requiredHeaders"], "content-length": str(LARGEST_BYTES)}
+        answer = web.put(reserved["uploadUrl"], content=pieces(), headers=headers)
+    assert answer.status_code == 200, answer.text
+
+
+def test_media_is_read_in_ranges_and_waits_are_answered(exposed: Exposed, tmp_path: Path) -> None:
+    picture = media.jpeg(tmp_path / "picture.jpg").read_bytes()
+    payload = {
+        "post": {"body": "Later", "scheduledAt": "2100-01-01T00:00:00Z"},
+        "profiles": [exposed.installation.profile_on["x"]],
+        "media": [{"fileField": "picture"}],
+    }
+    with exposed.caller() as web:
+        accepted = web.post(
+            exposed.url("/api/v1/posts"), files={"picture": picture}, data={"payload": json.dumps(payload)}
+        )
+        assert accepted.status_code == 201, accepted.text
+        post = accepted.json()["data"]
+        (shown,) = post["media"]
+        assert shown["url"].startswith(exposed.url("/storage/media/"))
+        assert web.get(shown["url"]).content == picture
+        part = web.get(shown["url"], headers={"range": "bytes=10-29"})
+        assert (part.status_code, part.content) == (206, picture[10:30])
+        assert part.headers["content-range"] == f"bytes 10-29/{len(picture)}"
+        waited = web.get(exposed.url(f"/api/v1/posts/{post['id']}"), params={"wait": 1})
+        assert waited.json()["data"]["status"] == "scheduled"
+
+
+def test_wrong_keys_are_counted_by_the_address_that_the_proxy_saw(exposed: Exposed) -> None:
+    def statuses(address: str, times: int) -> list[int]:
+        found = []
+        with exposed.caller(address) as web:
+            for number in range(times):
+                # Whatever a caller says about itself.
+                told = {"authorization": "Bearer spk_wrong", "x-forwarded-for": f"198.51.100.{number}"}
+                found.append(web.get(exposed.url("/api/v1/posts"), headers=told).status_code)
+        return found
+
+    assert statuses("127.0.0.2", FAILED_KEYS + 1) == [401] * FAILED_KEYS + [429]
+    assert statuses("127.0.0.3", 1) == [401], "somebody else"
+
+
+def test_nginx_is_told_to_be_more_patient_than_the_longest_wait() -> None:
+    """Nobody sits out a minute here. Caddy has no limit of its own."""
+    (sample,) = blocks(SECTION, "nginx")
+    patience = re.search(r"proxy_read_timeout (\d+)s;", sample)
+    assert patience and int(patience[1]) > WAIT_SECONDS + 30

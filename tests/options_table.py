@@ -12,7 +12,7 @@ from socialpub.providers.options import Option, OptionType
 from socialpub.providers.registry import LABELS, OPTIONS
 
 README = Path(__file__).parents[1] / "README.md"
-BEGIN, END = "<!-- options: written by `make options-table` -->\n", "<!-- end of options -->\n"
+BEGIN, END = "<!-- options: written by `make options-table` -->\n\n", "\n<!-- end of options -->\n"
 
 
 def tables() -> str:

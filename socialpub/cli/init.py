@@ -4,14 +4,26 @@ from pathlib import Path
 
 import click
 
+from socialpub.cli import file_owner
+from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import print_line, print_note
 from socialpub.core.settings import init_template
 
 
 @click.command()
-@click.argument("folder", metavar="[DIR]", type=click.Path(file_okay=False, path_type=Path), default=Path())
-def init(folder: Path) -> None:
+@click.argument("folder", metavar="[DIR]", type=click.Path(file_okay=False, path_type=Path), required=False)
+@click.option(
+    "--new-secret", is_flag=True, help="For an installation whose secret.key is lost for good: make a new one there."
+)
+@pass_command_context
+def init(context: CommandContext, folder: Path | None, new_secret: bool) -> None:
     """Write config.toml, the data folder and secret.key into DIR (default: here). Overwrites nothing."""
+    if new_secret:
+        if folder is not None:
+            context.config = folder / "config.toml"
+        _make_new_secret(context)
+        return
+    folder = folder or Path()
     for path in init_template.create(folder):
         print_line(str(path))
     config = folder / "config.toml"
@@ -19,3 +31,18 @@ def init(folder: Path) -> None:
     print_note()
     print_note(f"Next: fill in [providers.x] in {config}, then start it with: socialpub{here} serve")
     print_note("Keep secret.key safe: without it the stored tokens cannot be read.")
+
+
+def _make_new_secret(context: CommandContext) -> None:
+    from socialpub.ops import new_secret
+
+    settings = context.settings()
+    file_owner.refuse_root(settings)
+    lost = new_secret.make(settings, context.clock())
+    print_line(str(settings.secret_key_file))
+    if lost:
+        names = ", ".join(f"“{name}”" for name in lost)
+        print_note(f"Lost with the old key: the tokens of {names}. What comes due for them waits until you have")
+        print_note("connected each of them again: socialpub admin connect-profile PROVIDER")
+    print_note("Posts, media and API keys are as they were. Addresses handed out for uploads and media have ended, and")
+    print_note("copies made before can only be restored with the old key: make a new one. Keep the new key safe.")

@@ -23,6 +23,7 @@ from socialpub.core.errors import OperatorError
 _FORM = b"2."
 """How sealed texts begin. Former ones, which know no place, are Fernet's."""
 _NONCE_BYTES = 12
+KEY_BYTES = 32
 
 
 class Secrets:
@@ -96,16 +97,24 @@ def load(path: Path) -> Secrets:
     except FileNotFoundError:
         raise OperatorError(
             f"{path} is missing.",
-            "Run `socialpub init` to make one; after a restore put the original secret.key there.",
+            "Bring the original back first: from where you keep it, or out of a copy made with --with-secret "
+            "(tar -xf COPY secret.key). Only for a new installation, or if it is lost for good: run "
+            "`socialpub init --new-secret`. Stored tokens are lost then (connect the accounts again), and so are older "
+            "copies; posts, media and API keys stay.",
         ) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not URL-safe base64"
         raise OperatorError(f"{path} cannot be read: {reason}.", "Put the original secret.key there.") from None
-    if len(key) < 32:
+    if len(key) < KEY_BYTES:
         raise OperatorError(
             f"{path} is too short: 32 bytes in URL-safe base64 are needed.", "Put the original secret.key there."
         )
     return Secrets(key)
+
+
+def new_key() -> bytes:
+    """The content of a new `secret.key`."""
+    return base64.urlsafe_b64encode(secrets.token_bytes(KEY_BYTES)) + b"\n"
 
 
 def new_api_secret() -> str:

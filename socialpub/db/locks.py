@@ -132,6 +132,10 @@ class ProcessLock:
         """Say what this process is, for others who look at who lives."""
         self._lock.write(_RUNNING + text.encode())
 
+    def others(self) -> list[str]:
+        """The names of all other processes that have not ended in order, whether or not they live."""
+        return [path.stem for path in sorted(self.folder.glob("*.lock")) if path.stem != self.name]
+
     def descriptions(self) -> dict[str, str]:
         """What the processes that live have said of themselves, by name; those that are stopping count no more."""
         found = {}

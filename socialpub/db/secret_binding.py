@@ -5,7 +5,11 @@ import sqlite3
 from socialpub.core.crypto import Secrets
 from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state
-from socialpub.db.transaction import Reader
+from socialpub.db.transaction import Reader, Tx
+
+IF_LOST = (
+    "Only if that is lost for good: move this one away and run `socialpub init --new-secret`, which says what it costs."
+)
 
 
 def check(connection: sqlite3.Connection, secrets: Secrets) -> None:
@@ -19,7 +23,7 @@ def check(connection: sqlite3.Connection, secrets: Secrets) -> None:
     if known not in (None, secrets.check_value):
         raise OperatorError(
             "The database belongs to another secret.key.",
-            "Put back the secret.key that belongs to this database; without it no stored token can be read.",
+            f"Put back the one that belongs to it. {IF_LOST}",
         )
 
 
@@ -27,3 +31,8 @@ def remember(connection: sqlite3.Connection, secrets: Secrets) -> None:
     """Bind a new database to the key."""
     if appliance_state.get(Reader(connection), appliance_state.SECRET_KEY) is None:
         appliance_state.put_if_absent(connection, appliance_state.SECRET_KEY, secrets.check_value)
+
+
+def forget(tx: Tx) -> None:
+    """Let the next key that comes be the one of this database."""
+    appliance_state.remove(tx, appliance_state.SECRET_KEY)

@@ -15,6 +15,7 @@ from socialpub.core import crypto
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, migrate
+from socialpub.db.secret_binding import IF_LOST
 from socialpub.db.transaction import Reader
 from socialpub.media import inspect
 from socialpub.ops import file_owners, web_address
@@ -138,7 +139,7 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
     elif belongs_to is not None and not _is_key(settings, belongs_to):
         message = f"{path} belongs to another secret.key than the one beside it."
         yield problem(
-            "secret.key", message, "Put the original secret.key back: no stored token can be read without it."
+            "secret.key", message, f"Put the original back: no stored token can be read without it. {IF_LOST}"
         )
     elif missing := migrate.missing(applied):
         message = f"{path} was made by an older socialpub; the next start updates it ({', '.join(missing)})."

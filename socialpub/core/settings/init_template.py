@@ -4,15 +4,11 @@ All of it or nothing: what already exists is never changed, and what was created
 fails. A second `secret.key` beside the first one's data would make every stored token unreadable.
 """
 
-import base64
-import secrets
 from contextlib import ExitStack
 from pathlib import Path
 
-from socialpub.core import durable_files
+from socialpub.core import crypto, durable_files
 from socialpub.core.errors import OperatorError
-
-KEY_BYTES = 32
 
 CONFIG = """\
 # socialpub's configuration. Every key, its default and what it is for: socialpub config --example
@@ -58,7 +54,7 @@ def create(folder: Path) -> list[Path]:
         try:
             _make_folder(folder, 0o777, undo)
             _make_folder(data, 0o700, undo)
-            _write(key, base64.urlsafe_b64encode(secrets.token_bytes(KEY_BYTES)) + b"\n", undo)
+            _write(key, crypto.new_key(), undo)
             _write(config, CONFIG.encode(), undo)
             data.chmod(0o700)
         except FileExistsError as error:  # created by somebody else meanwhile, or a file where a folder belongs

@@ -1,0 +1,72 @@
+"""A new `secret.key` in place of one that is lost for good, and what is lost with the old one.
+
+The database is made free of the old key first, and the new file comes last: whatever fails in between can be begun
+again.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+from socialpub.core import crypto, durable_files
+from socialpub.core.clock import Clock
+from socialpub.core.errors import OperatorError
+from socialpub.core.settings.loader import Settings
+from socialpub.db import profile_rows, secret_binding
+from socialpub.db.locks import FileLock, ProcessLock
+from socialpub.db.transaction import Tx
+
+REASON = "Its tokens were sealed with a secret.key that is lost."
+
+
+def make(settings: Settings, clock: Clock) -> list[str]:
+    """Write a new key, and have every connected profile ask for its owner; their names.
+
+    Raises OperatorError when there is a key, or while socialpub runs.
+    """
+    key_file = settings.secret_key_file
+    if os.path.lexists(key_file):
+        raise OperatorError(
+            f"{key_file} exists, and nothing is overwritten.",
+            "If it is not the one that belongs to this database, and that one is lost for good, move it away first.",
+        )
+    lost = []
+    try:
+        settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if settings.database_file.exists():
+            with _alone(settings):
+                lost = _part_from_old_key(settings, clock)
+        with durable_files.create(key_file) as file:
+            file.write(crypto.new_key())
+            durable_files.flush(file)
+        durable_files.flush_folder(settings.data_dir)
+    except OSError as error:
+        message = f"{error.filename or key_file} cannot be written: {error.strerror}."
+        raise OperatorError(message, "Check the disk and who owns the folder.") from error
+    return lost
+
+
+@contextmanager
+def _alone(settings: Settings) -> Iterator[None]:
+    """No process of this installation may run: it would go on with the old key."""
+    settings.run_dir.mkdir(exist_ok=True, mode=0o700)
+    web, ours = FileLock(settings.run_dir / "web.lock"), ProcessLock(settings.run_dir / "owners", f"init-{os.getpid()}")
+    try:
+        if not web.try_acquire() or any(ours.is_alive(name) for name in ours.others()):
+            raise OperatorError(
+                f"socialpub runs with {settings.data_dir}, and still has the old key in its memory.",
+                "Stop it first, if the key is lost for good.",
+            )
+        yield
+    finally:
+        web.release()
+        ours.close()
+
+
+def _part_from_old_key(settings: Settings, clock: Clock) -> list[str]:
+    with closing(sqlite3.connect(settings.database_file)) as connection, connection:
+        connection.row_factory = sqlite3.Row
+        tx = Tx(connection, clock.now())
+        secret_binding.forget(tx)
+        return profile_rows.lose_tokens(tx, REASON)

@@ -1,0 +1,87 @@
+"""A `secret.key` that is lost: the message says how to get it back, and the way to a new one works."""
+
+import pytest
+
+from socialpub.accounts import api_keys
+from tests.integration.cli.conftest import Terminal
+from tests.support.appliance import accept, state_of
+from tests.support.drain import drain
+
+
+@pytest.fixture
+def profile(terminal: Terminal) -> str:
+    return terminal.connect("ada")
+
+
+def lose_key(terminal: Terminal) -> None:
+    (terminal.folder / "data" / "secret.key").rename(terminal.folder / "lost.key")
+
+
+@pytest.mark.parametrize("command", [("admin", "list-keys"), ("serve",), ("doctor",)])
+def test_a_missing_key_is_to_be_brought_back_first(terminal: Terminal, profile: str, command: tuple[str, ...]) -> None:
+    lose_key(terminal)
+    refused = terminal(*command)
+    assert refused.exit_code == 1
+    words = " ".join(refused.output.split())
+    assert words.index("Bring the original back first") < words.index("socialpub init --new-secret")
+
+
+def test_a_new_key_costs_the_tokens_and_nothing_else(terminal: Terminal, profile: str) -> None:
+    key = terminal("admin", "create-key", "laptop").stdout.strip()
+    with terminal.open() as rt:
+        post = accept(rt, profile, body="Before the loss")
+    lose_key(terminal)
+    made = terminal("init", "--new-secret")
+    assert made.exit_code == 0, made.output
+    assert "tokens of “ada”" in made.stderr
+    assert (terminal.folder / "data" / "secret.key").stat().st_mode & 0o777 == 0o600
+    assert "reauthRequired" in terminal("admin", "list-profiles").stdout
+    with terminal.open() as rt:
+        drain(rt, terminal.clock, within=60)
+        assert not state_of(rt, post).final, "it waits for its account"
+        assert rt.reader.value("SELECT count(*) FROM api_key") == 1 and api_keys.list_all(rt.reader)[0].name == "laptop"
+    assert key.startswith("spk_")
+    assert terminal.connect("ada") == profile, "the same profile has new tokens"
+    with terminal.open() as rt:
+        drain(rt, terminal.clock)
+        assert state_of(rt, post) == "published"
+
+
+def test_it_takes_the_place_of_no_key_that_is_there(terminal: Terminal, profile: str) -> None:
+    before = (terminal.folder / "data" / "secret.key").read_bytes()
+    refused = terminal("init", "--new-secret")
+    assert refused.exit_code == 1
+    assert "nothing is overwritten" in refused.stderr
+    assert (terminal.folder / "data" / "secret.key").read_bytes() == before
+
+
+def test_it_is_not_made_while_socialpub_runs(terminal: Terminal, profile: str) -> None:
+    with terminal.open("worker") as rt:
+        lose_key(terminal)
+        refused = terminal("init", "--new-secret")
+        assert refused.exit_code == 1
+        assert "Stop it first" in refused.stderr
+        assert not (terminal.folder / "data" / "secret.key").exists()
+        assert rt.reader.value("SELECT count(*) FROM profile WHERE status = 'active'") == 1
+
+
+def test_a_configuration_that_was_written_by_hand_gets_its_first_key_so(terminal: Terminal) -> None:
+    terminal.config.write_text('data_dir = "elsewhere"\n')
+    assert "socialpub init --new-secret" in terminal("admin", "list-keys").stderr
+    assert terminal("init", "--new-secret").exit_code == 0
+    assert terminal("admin", "list-keys").exit_code == 0
+
+
+def test_what_was_begun_and_not_finished_can_be_begun_again(
+    terminal: Terminal, profile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lose_key(terminal)
+    with monkeypatch.context() as patch:
+
+        def full(*_: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        patch.setattr("socialpub.core.durable_files.create", full)
+        assert "No space left" in terminal("init", "--new-secret").stderr
+    assert terminal("init", "--new-secret").exit_code == 0
+    assert terminal("admin", "list-profiles").exit_code == 0

@@ -136,6 +136,12 @@ class RateLimited(SocialpubError):
     code, status, slug, title = "rateLimited", 429, "rate-limited", "Too many requests"
 
 
+class HeadersTooLarge(SocialpubError):
+    """Met before there is a request: the connection ends with it (contract 1.19)."""
+
+    code, status, slug, title = "headersTooLarge", 431, "headers-too-large", "Request header fields too large"
+
+
 class InternalError(SocialpubError):
     pass
 
@@ -159,6 +165,7 @@ ALL: tuple[type[SocialpubError], ...] = (
     PayloadTooLarge,
     UnsupportedMediaType,
     RateLimited,
+    HeadersTooLarge,
     InternalError,
     Unavailable,
 )

@@ -22,6 +22,9 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
+TRANSPORT = "socialpub.transport"
+"""Under this name the server puts a connection's transport into the scope of its requests."""
+
 MOST_BODY_BYTES = 1 << 20
 """A JSON body larger than this is a 413 (contract 1.7)."""
 
@@ -36,7 +39,7 @@ def new_id() -> bytes:
 
 
 class ClientGone(Exception):
-    """The caller closed the connection before its request was whole. Nobody is left to be answered."""
+    """The connection has ended before the request was whole, or the answer. Nobody is left to be answered."""
 
 
 class Request:
@@ -173,7 +176,10 @@ class Request:
         )
 
     async def send(self, piece: bytes, more: bool) -> None:
-        """A piece of the body; waits while the connection is full."""
+        """A piece of the body; waits while the connection is full. Raises ClientGone."""
+        transport = self.scope.get(TRANSPORT)
+        if transport is not None and transport.is_closing():
+            raise ClientGone  # uvicorn would take the rest and throw it away
         await self._send({"type": "http.response.body", "body": piece, "more_body": more})
 
 

@@ -11,19 +11,19 @@ import errno
 import signal
 import socket
 from collections.abc import Iterator
-from typing import Any, cast
+from functools import partial
+from typing import cast
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from socialpub.core import logging
-from socialpub.core.errors import InvalidRequest, OperatorError
+from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.runtime import Runtime
-from socialpub.web import problems
 from socialpub.web.answer import CLOSE
 from socialpub.web.app import App, create_app
-from socialpub.web.request import new_id
+from socialpub.web.connection_limits import ConnectionLimits, ConnectionWatch, connections_within, raise_descriptors
+from socialpub.web.http_protocol import HttpProtocol
 
 log = logging.get_logger("socialpub.web.server")
 
@@ -42,7 +42,8 @@ def run(rt: Runtime) -> int:
     """Serve until SIGTERM or SIGINT; the exit code. Raises OperatorError when the address cannot be used."""
     sockets = listen(rt.settings)
     app = create_app(rt)
-    server = Server(app)
+    descriptors = raise_descriptors()
+    server = Server(app, ConnectionLimits(connections=connections_within(descriptors)))
     log.info("listening", address=rt.settings.listen, base_url=rt.settings.base_url)
     server.run(sockets=sockets)
     log.info("stopped")
@@ -89,34 +90,18 @@ def _cannot_listen(address: str, error: OSError) -> OperatorError:
     )
 
 
-class _HttpProtocol(HttpToolsProtocol):
-    def send_400_response(self, msg: str) -> None:
-        """Something that is not HTTP gets a problem like every other failure."""
-        app = cast("App", self.config.app)
-        problem = problems.render(InvalidRequest.at(message=msg), app.state.rt.settings.base_url)
-        headers = [
-            *(header for header in self.server_state.default_headers if header != CLOSE),
-            (b"content-type", problem.content_type),
-            (b"content-length", b"%d" % len(problem.body)),
-            (b"x-request-id", new_id()),
-            CLOSE,
-        ]
-        lines = [b"HTTP/1.1 400 Bad Request", *(name + b": " + value for name, value in headers), b"", problem.body]
-        self.transport.write(b"\r\n".join(lines))
-        self.transport.close()
-
-
 class Server(uvicorn.Server):
-    """uvicorn, with a stop that drains."""
+    """uvicorn, with limits for each connection and a stop that drains."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, limits: ConnectionLimits | None = None) -> None:
         self.app = app
+        self.watch = ConnectionWatch(limits or ConnectionLimits())
         self._draining: asyncio.Task[None] | None = None
         super().__init__(
             uvicorn.Config(
                 app,
                 loop="uvloop",
-                http=_HttpProtocol,
+                http=cast("type[HttpProtocol]", partial(HttpProtocol, self.watch)),
                 ws="none",
                 lifespan="on",
                 log_config=None,
@@ -141,6 +126,12 @@ class Server(uvicorn.Server):
         finally:
             for signum in (signal.SIGTERM, signal.SIGINT):
                 loop.remove_signal_handler(signum)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second."""
+        if counter % 10 == 0:
+            self.watch.sweep(self._connections(), asyncio.get_running_loop().time())
+        return await super().on_tick(counter)
 
     def stop(self) -> None:
         """Begin to drain; called again, end now."""
@@ -171,7 +162,9 @@ class Server(uvicorn.Server):
             await asyncio.sleep(_POLL_SECONDS)
         self.should_exit = True
 
-    def _busy(self) -> list[Any]:
+    def _busy(self) -> list[HttpProtocol]:
         """The connections over which a request is being answered."""
-        connections: list[Any] = list(self.server_state.connections)
-        return [each for each in connections if each.cycle is not None and not each.cycle.response_complete]
+        return [each for each in self._connections() if each.cycle is not None and not each.cycle.response_complete]
+
+    def _connections(self) -> list[HttpProtocol]:
+        return cast("list[HttpProtocol]", list(self.server_state.connections))

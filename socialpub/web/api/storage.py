@@ -21,8 +21,9 @@ from socialpub.web.endpoint import endpoint
 from socialpub.web.request import Request
 from socialpub.web.stream import RequestStream
 
-PIECE_BYTES = 256 * 1024
-"""Sent at once: large enough to be quick, small enough that other requests get their turn."""
+PIECE_BYTES = 64 * 1024
+"""Sent at once: other requests get their turn, and a reader who takes nothing holds no more than this. Larger pieces
+were measured to be no quicker."""
 
 
 class RangeNotSatisfiable(InvalidRequest):

@@ -56,6 +56,11 @@ PAGES: dict[str, ProblemPage] = {
         "Too many requests came with this key in one minute, or too many wrong keys from one address.",
         "Wait as many seconds as `Retry-After` says. `GET /api/v1/posts/{postId}?wait=30` needs no polling loop.",
     ),
+    "headers-too-large": ProblemPage(
+        "The request line and the headers have more than 32 KiB together.",
+        "Send less in the address and in headers, and what is long in the body. Look for a cookie or a token that a "
+        "proxy adds.",
+    ),
     "internal-error": ProblemPage(
         "The appliance failed unexpectedly. Nothing of the request was kept unless `detail` says so.",
         "Look for the request's id (`X-Request-Id`) in the log; the line says what happened.",

@@ -3,91 +3,16 @@
 import asyncio
 import json
 import socket
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
-from socialpub.accounts import api_keys
 from socialpub.core.errors import OperatorError
 from socialpub.runtime import Runtime
 from socialpub.web import server
-from socialpub.web.app import create_app
 from socialpub.web.server import Server
+from tests.integration.web.wire import Line, serve
 from tests.support.appliance import accept, add_profile
-from tests.support.scripted_network import ScriptedNetwork
-
-HANG_SECONDS = 60.0
-"""Nothing takes that long unless it is broken."""
-
-Story = Callable[[Server, str, int], Awaitable[None]]
-
-
-@pytest.fixture
-def appliance_options(network: ScriptedNetwork) -> dict[str, Any]:
-    return {"providers": {"x": network}, "listen": f"127.0.0.1:{free_port()}"}
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
-@pytest.fixture(autouse=True)
-def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "ADMIT_SECONDS", 0.02)
-    monkeypatch.setattr(server, "IDLE_GRACE_SECONDS", HANG_SECONDS)
-    monkeypatch.setattr(server, "BUSY_GRACE_SECONDS", HANG_SECONDS)
-    monkeypatch.setattr(server, "_POLL_SECONDS", 0.005)
-
-
-def serve(rt: Runtime, story: Story) -> None:
-    """Run `story(server, key, port)` against the listening server; it ends with the server stopped."""
-    key = rt.write(api_keys.create, "test")
-    serving = Server(create_app(rt))
-    sockets = server.listen(rt.settings)
-
-    async def both() -> None:
-        running = asyncio.create_task(serving.serve(sockets=sockets))
-        while not serving.started:
-            await asyncio.sleep(0)
-        await story(serving, key, rt.settings.listen_port)
-        if serving._draining is None:
-            serving.stop()
-        async with asyncio.timeout(HANG_SECONDS):
-            await running
-
-    asyncio.run(both())
-
-
-class Line:
-    """One kept connection."""
-
-    def __init__(self, key: str, port: int) -> None:
-        self.key, self.port = key, port
-
-    async def __aenter__(self) -> "Line":
-        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self.writer.close()
-
-    def ask(self, path: str, length: int = 0, method: str = "GET") -> None:
-        head = f"{method} {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {self.key}\r\n"
-        if length:
-            head += f"content-type: application/json\r\ncontent-length: {length}\r\n"
-        self.writer.write(head.encode() + b"\r\n")
-
-    async def answer(self) -> tuple[int, dict[str, str], bytes]:
-        head = (await self.reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-        headers = dict(line.lower().split(": ", 1) for line in head[1:-2])
-        return int(head[0].split()[1]), headers, await self.reader.readexactly(int(headers["content-length"]))
-
-    async def ended(self) -> bool:
-        return await self.reader.read(1) == b""
 
 
 def test_it_answers_and_keeps_connections(rt: Runtime) -> None:

@@ -1,0 +1,168 @@
+"""One connection: uvicorn's, within limits, and honest about what is no HTTP.
+
+What cannot be read is refused by a problem, and only where nothing else was or will be answered: a request that is
+being worked on gets its own answer, and then the connection ends.
+"""
+
+import asyncio
+from typing import Any, cast
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from socialpub.core.errors import HeadersTooLarge, InvalidRequest, SocialpubError
+from socialpub.web import problems
+from socialpub.web.answer import CLOSE
+from socialpub.web.app import App
+from socialpub.web.connection_limits import ConnectionWatch, Limit
+from socialpub.web.request import TRANSPORT, new_id
+
+
+class _Refused(Exception):
+    """Raised inside the parser's callbacks, to make it stop."""
+
+
+class HttpProtocol(HttpToolsProtocol):
+    def __init__(self, watch: ConnectionWatch, **parts: Any) -> None:
+        super().__init__(**parts)
+        self._watch = watch
+        self._limits = watch.limits
+        self._closed_for_input = False
+        """Nothing that still arrives is read: the connection ends with the answers that are owed."""
+        self._in_body = False
+        self._in_head = False
+        """A head has begun. Between requests neither of the two holds."""
+        self._barren_bytes = 0
+        """Received since a head was complete or a body went on: part of a head, trailers, what chunks carry besides."""
+        self._since = 0.0
+        """When the caller last did something that brought its request forward."""
+        self._untaken_bytes = 0
+        self._untaken_since = 0.0
+        self._reading_bytes = 0
+        self._refusal: SocialpubError | None = None
+
+    # --- what comes in -----------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._since = self.loop.time()
+        if len(self.connections) > self._limits.connections:
+            self._closed_for_input = True
+            transport.abort()
+            self._watch.tell(Limit.CONNECTIONS, self._since)
+
+    def data_received(self, data: bytes) -> None:
+        room = self._limits.head_bytes - self._barren_bytes
+        if len(data) > room and not self._in_body:
+            # Cut where the head has to be complete, so that one that is a little too long is not read either.
+            self._read(data[:room])
+            data = data[room:]
+        if data:
+            self._read(data)
+
+    def _read(self, data: bytes) -> None:
+        if self._closed_for_input:
+            return
+        is_first = self._barren_bytes == 0
+        self._barren_bytes += len(data)
+        self._reading_bytes = len(data)
+        super().data_received(data)
+        if is_first or self._barren_bytes == 0:
+            self._since = self.loop.time()
+        if self._barren_bytes >= self._limits.head_bytes and not self._closed_for_input:
+            self._refuse(self._too_large())
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._in_head = True
+
+    def on_headers_complete(self) -> None:
+        if self._reading_bytes > self._limits.head_bytes and self._head_bytes() > self._limits.head_bytes:
+            self._refusal = self._too_large()
+            raise _Refused
+        if len(self.pipeline) >= self._limits.pipelined:
+            self._watch.tell(Limit.PIPELINED, self.loop.time())
+            raise _Refused
+        self._in_head, self._in_body, self._barren_bytes = False, True, 0
+        self.scope[TRANSPORT] = self.transport  # type: ignore[literal-required]
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._barren_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._in_body, self._barren_bytes = False, 0
+        super().on_message_complete()
+
+    def _head_bytes(self) -> int:
+        request_line = len(self.parser.get_method()) + len(self.url) + len("  HTTP/1.1\r\n")
+        return request_line + sum(len(name) + len(value) + 4 for name, value in self.headers) + 2
+
+    # --- what is refused ---------------------------------------------------------------------------------------------
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(self._refusal or InvalidRequest.at(message=msg))
+
+    def _too_large(self) -> SocialpubError:
+        self._watch.tell(Limit.HEAD_BYTES, self.loop.time())
+        most_bytes = self._limits.head_bytes
+        return HeadersTooLarge(f"The request line and the headers may have at most {most_bytes} bytes together.")
+
+    def _refuse(self, error: SocialpubError) -> None:
+        """Read no further. Whoever sent this is told by a problem, unless another answer is on its way or was given."""
+        self._closed_for_input = True
+        cycle = self.cycle
+        if not self._in_body and cycle is not None and not cycle.response_complete:
+            cycle.keep_alive = False  # the requests before this one are whole, and are answered
+        elif self._in_body and (self.pipeline or cycle.response_started):
+            self.transport.close()
+        else:
+            if self._in_body:
+                # Its handler waits for the rest of the body: it has done nothing yet, and never will.
+                cycle.disconnected = True
+                cycle.message_event.set()
+            self._write_problem(error)
+            self.transport.close()
+
+    def _write_problem(self, error: SocialpubError) -> None:
+        app = cast("App", self.config.app)
+        problem = problems.render(error, app.state.rt.settings.base_url)
+        headers = [
+            *(header for header in self.server_state.default_headers if header != CLOSE),
+            (b"content-type", problem.content_type),
+            (b"content-length", b"%d" % len(problem.body)),
+            (b"x-request-id", new_id()),
+            CLOSE,
+        ]
+        status_line = b"HTTP/1.1 %d %b" % (problem.status, error.title.encode())
+        lines = [status_line, *(name + b": " + value for name, value in headers), b"", problem.body]
+        self.transport.write(b"\r\n".join(lines))
+
+    # --- what takes too long -----------------------------------------------------------------------------------------
+
+    def overdue(self, now: float) -> Limit | None:
+        """The limit of time that this connection has reached."""
+        untaken_bytes = self.transport.get_write_buffer_size()
+        if untaken_bytes != self._untaken_bytes:
+            self._untaken_bytes, self._untaken_since = untaken_bytes, now
+        if untaken_bytes and now - self._untaken_since >= self._limits.reader_seconds:
+            return Limit.READER_SECONDS
+        if self.flow.read_paused:
+            self._since = now  # it is we who do not read
+        waited = now - self._since
+        if self._in_body:
+            return Limit.BODY_SECONDS if waited >= self._limits.body_seconds else None
+        # An idle connection that is kept has uvicorn's own timer, until something arrives that begins no request.
+        is_owed = self.cycle is None or (self.cycle.response_complete and self.timeout_keep_alive_task is None)
+        if (self._in_head or is_owed) and waited >= self._limits.head_seconds:
+            return Limit.HEAD_SECONDS
+        return None
+
+    def give_up(self, reached: Limit) -> None:
+        """End the connection; answers that are owed to somebody who still reads are given."""
+        cycle = self.cycle
+        if reached is Limit.HEAD_SECONDS and cycle is not None and not cycle.response_complete:
+            self._closed_for_input, self._in_head = True, False
+            cycle.keep_alive = False
+        else:
+            self.transport.abort()

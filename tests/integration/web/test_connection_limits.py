@@ -1,0 +1,383 @@
+"""Whoever connects needs no key: what a connection, and all of them together, may take is bounded (contract 1.19)."""
+
+import asyncio
+import json
+import logging
+import os
+import resource
+import socket
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from socialpub.accounts import api_keys
+from socialpub.runtime import Runtime
+from socialpub.web import connection_limits
+from socialpub.web.app import create_app
+from socialpub.web.connection_limits import ConnectionLimits, ConnectionWatch, Limit
+from socialpub.web.server import Server
+from tests.integration.uploads.caller import Caller
+from tests.integration.web.wire import HANG_SECONDS, Line, serve
+from tests.samples import media
+from tests.support.appliance import accept, add_profile
+
+MOST = 32 * 1024
+START = b"GET /healthz HTTP/1.1\r\nhost: x\r\n"
+
+
+def head_of(size: int, *, in_lines: int = 1) -> bytes:
+    """A whole head of so many bytes."""
+    line = (size - len(START) - 2) // in_lines
+    lines = [b"x-%04d: %b\r\n" % (number, b"v" * (line - 10)) for number in range(in_lines)]
+    rest = size - len(START) - 2 - line * in_lines
+    return START + b"".join(lines[:-1]) + lines[-1][:-2] + b"v" * rest + b"\r\n\r\n"
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.message for record in caplog.records if record.message in set(Limit)]
+
+
+async def until(condition: object) -> None:
+    async with asyncio.timeout(HANG_SECONDS):
+        while not condition():  # type: ignore[operator]
+            await asyncio.sleep(0)
+
+
+def sweep(serving: Server, seconds: float) -> None:
+    """Look at the connections as if so much time had passed."""
+    serving.watch.sweep(serving._connections(), asyncio.get_running_loop().time() + seconds)
+
+
+# --- how large a head may be -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("in_lines", [1, 200])
+def test_a_head_of_32_kib_is_read_and_one_byte_more_is_not(rt: Runtime, in_lines: int) -> None:
+    async def story(_: Server, key: str, port: int) -> None:
+        for size, status in ((MOST, 200), (MOST + 1, 431)):
+            async with Line(key, port) as line:
+                line.writer.write(head_of(size, in_lines=in_lines))
+                assert (await line.answer())[0] == status
+
+    serve(rt, story)
+
+
+@pytest.mark.parametrize("piece", [100, 5000, 200_000])
+@pytest.mark.parametrize("begin", [START + b"x: ", b"GET /"])
+def test_a_head_that_never_ends_is_refused_by_a_problem_as_soon_as_it_is_too_large(
+    rt: Runtime, begin: bytes, piece: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(_: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line:
+            line.writer.write(begin)
+            for _ in range(0, MOST + 1, piece):
+                line.writer.write(b"v" * piece)
+            status, headers, body = await line.answer()
+            assert (status, headers["connection"]) == (431, "close")
+            assert headers["x-request-id"]
+            assert json.loads(body)["code"] == "headersTooLarge"
+
+    serve(rt, story)
+    assert told(caplog) == [Limit.HEAD_BYTES]
+
+
+def test_a_large_head_behind_another_request_is_not_read_either(rt: Runtime) -> None:
+    async def story(_: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line:
+            line.writer.write(START + b"\r\n" + head_of(100_000))
+            status, headers, _ = await line.answer()
+            assert (status, headers["connection"]) == (200, "close")
+            assert await line.ended()
+
+    serve(rt, story)
+
+
+@pytest.mark.parametrize("rest", [b"0\r\nx: %b" % (b"v" * 100_000), b"1;%b" % (b"v" * 100_000)])
+def test_trailers_and_what_chunks_carry_besides_are_bounded_as_well(rt: Runtime, rest: bytes) -> None:
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line:
+            line.writer.write(
+                b"POST /api/v1/posts HTTP/1.1\r\nhost: x\r\nauthorization: Bearer %b\r\n"
+                b"content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n" % key.encode()
+            )
+            line.writer.write(rest)
+            assert (await line.answer())[0] == 431
+        await until(lambda: not serving.server_state.tasks)
+
+    serve(rt, story)
+
+
+def test_a_body_may_be_larger_than_any_head(rt: Runtime) -> None:
+    async def story(_: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line:
+            for _ in range(2):
+                line.ask("/api/v1/posts", 500_000, "POST")
+                line.writer.write(b" " * 500_000)
+                assert (await line.answer())[0] == 400
+            line.ask("/healthz")
+            assert (await line.answer())[0] == 200
+
+    serve(rt, story)
+
+
+# --- how long it may take --------------------------------------------------------------------------------------------
+
+
+def test_who_says_nothing_is_let_go(rt: Runtime, caplog: pytest.LogCaptureFixture) -> None:
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line:
+            await until(serving._connections)
+            sweep(serving, 19)
+            line.ask("/healthz")
+            assert (await line.answer())[0] == 200
+        async with Line(key, port) as silent:
+            await until(serving._connections)
+            sweep(serving, 21)
+            assert await silent.ended()
+
+    serve(rt, story)
+    assert told(caplog) == [Limit.HEAD_SECONDS]
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+@pytest.mark.parametrize("piece", [b"v", b"\r\nx: y"])
+def test_a_head_has_to_be_complete_in_time_however_it_trickles(rt: Runtime, is_kept: bool, piece: bytes) -> None:
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line:
+            if is_kept:
+                line.ask("/healthz")
+                await line.answer()
+            line.writer.write(START + b"x: ")
+            await until(lambda: [one for one in serving._connections() if one._in_head])
+            (connection,) = serving._connections()
+            for _ in range(5):
+                before = connection._barren_bytes
+                line.writer.write(piece)
+                await until(lambda before=before: connection._barren_bytes > before)
+            sweep(serving, 19)
+            assert serving._connections()
+            sweep(serving, 21)
+            with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+                await line.answer()
+
+    serve(rt, story)
+
+
+def test_line_breaks_are_no_request(rt: Runtime) -> None:
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line:
+            line.ask("/healthz")
+            await line.answer()
+            (connection,) = serving._connections()
+            for _ in range(3):
+                before = connection._barren_bytes
+                line.writer.write(b"\r\n")
+                await until(lambda before=before: connection._barren_bytes > before)
+            sweep(serving, 21)
+            assert await line.ended()
+
+    serve(rt, story)
+
+
+def test_the_time_between_two_requests_and_that_of_an_answer_do_not_count(rt: Runtime) -> None:
+    post = accept(rt, add_profile(rt), at=rt.now() + timedelta(hours=1))
+
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line(key, port) as idle, Line(key, port) as waiting:
+            idle.ask("/healthz")
+            await idle.answer()
+            waiting.ask(f"/api/v1/posts/{post}?wait=60")
+            await until(lambda: serving.app.state.long_poll._poller)
+            sweep(serving, 74)
+            serving.app.state.long_poll.stop()
+            assert (await waiting.answer())[0] == 200
+            idle.ask("/healthz")
+            assert (await idle.answer())[0] == 200
+
+    serve(rt, story)
+
+
+def test_a_body_may_take_its_time_and_one_that_stops_may_not(rt: Runtime) -> None:
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line:
+            line.ask("/api/v1/posts", 10, "POST")
+            await until(lambda: serving.server_state.tasks)
+            sweep(serving, 70)
+            assert serving._connections()
+            sweep(serving, 76)
+            assert await line.ended()
+            await until(lambda: not serving.server_state.tasks)
+
+    serve(rt, story)
+
+
+def test_the_server_looks_by_itself(rt: Runtime) -> None:
+    async def story(_: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line, asyncio.timeout(HANG_SECONDS):
+            assert await line.ended()
+
+    serve(rt, story, ConnectionLimits(head_seconds=0.001))
+
+
+# --- who does not read -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def large_file(rt: Runtime, tmp_path: Path) -> Iterator[str]:
+    """The address of a file that no buffer between two sockets holds."""
+    png = media.png(tmp_path / "a.png", 64, 48).read_bytes()
+    with Caller(create_app(rt), rt.write(api_keys.create, "uploads")) as caller:
+        artifact = caller.upload(png)
+    os.truncate(rt.files.path(artifact["storageKey"]), 1 << 30)
+    parts = urlsplit(artifact["url"])
+    return f"{parts.path}?{parts.query}"
+
+
+def test_an_answer_of_which_nothing_is_taken_is_broken_off(
+    rt: Runtime, large_file: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line:
+            line.ask(large_file)
+            await until(lambda: [one for one in serving._connections() if one.flow.write_paused])
+            await line.reader.readuntil(b"\r\n\r\n")
+            sweep(serving, 0)
+            sweep(serving, 29)
+            assert serving.server_state.tasks
+            sweep(serving, 31)
+            # The file is not read to its end for nobody.
+            await until(lambda: not serving.server_state.tasks)
+            assert serving.app.state.answers["GET", 200] == 0
+
+    serve(rt, story)
+    assert told(caplog) == [Limit.READER_SECONDS]
+
+
+def test_somebody_who_reads_slowly_gets_everything(rt: Runtime, large_file: str) -> None:
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line:
+            line.ask(large_file)
+            now = 0.0
+            for _ in range(5):
+                await until(lambda: [one for one in serving._connections() if one.flow.write_paused])
+                (connection,) = serving._connections()
+                now += 29
+                sweep(serving, now)
+                before = connection.transport.get_write_buffer_size()
+                while connection.transport.get_write_buffer_size() == before:
+                    await line.reader.read(1 << 20)
+            sweep(serving, now + 29)
+            assert serving._connections()
+
+    serve(rt, story)
+
+
+# --- how many --------------------------------------------------------------------------------------------------------
+
+
+def test_more_connections_than_fit_are_closed_at_once_and_the_others_go_on(
+    rt: Runtime, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line(key, port) as first, Line(key, port) as second:
+            await until(lambda: len(serving._connections()) == 2)
+            for _ in range(3):
+                async with Line(key, port) as line:
+                    with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+                        await line.answer()
+            for line in (first, second):
+                line.ask("/healthz")
+                assert (await line.answer())[0] == 200
+        await until(lambda: not serving._connections())
+        async with Line(key, port) as line:
+            line.ask("/healthz")
+            assert (await line.answer())[0] == 200
+
+    serve(rt, story, ConnectionLimits(connections=2))
+    assert told(caplog) == [Limit.CONNECTIONS]
+
+
+def test_requests_sent_far_ahead_of_their_answers_end_the_connection(
+    rt: Runtime, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line:
+            line.writer.write((START + b"\r\n") * 5000)
+            answers = [await line.answer() for _ in range(33)]
+            assert {status for status, _, _ in answers} == {200}
+            assert answers[-1][1]["connection"] == "close"
+            assert await line.ended()
+
+    serve(rt, story)
+    assert told(caplog) == [Limit.PIPELINED]
+
+
+@pytest.mark.parametrize(
+    ("limits", "soft"),
+    [((1024, 524288), 524288), ((1024, 1024), 1024), ((1024, resource.RLIM_INFINITY), 1 << 20)],
+)
+def test_descriptors_are_raised_to_the_hard_limit_and_no_further_than_a_kernel_goes(
+    limits: tuple[int, int], soft: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [limits]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: now[0])
+    monkeypatch.setattr(resource, "setrlimit", lambda _, wanted: now.__setitem__(0, wanted))
+    assert connection_limits.raise_descriptors() == soft
+    assert now[0] == (soft, limits[1])
+
+
+def test_a_system_that_refuses_leaves_it_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: object) -> None:
+        raise ValueError("not allowed to raise maximum limit")
+
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 4096))
+    monkeypatch.setattr(resource, "setrlimit", refuse)
+    assert connection_limits.raise_descriptors() == 256
+    assert "could not be raised" in caplog.text
+
+
+@pytest.mark.parametrize(("descriptors", "connections"), [(524288, 4096), (1024, 412), (100, 1)])
+def test_connections_leave_room_for_files_and_the_database(descriptors: int, connections: int) -> None:
+    assert connection_limits.connections_within(descriptors) == connections
+
+
+def test_the_log_says_so_at_once_and_then_once_a_minute_how_often(caplog: pytest.LogCaptureFixture) -> None:
+    watch = ConnectionWatch(ConnectionLimits())
+
+    def times() -> list[int]:
+        found = [record.__dict__["fields"]["times"] for record in caplog.records]
+        caplog.clear()
+        return found
+
+    with caplog.at_level(logging.WARNING):
+        watch.tell(Limit.CONNECTIONS, 0.0)
+        assert times() == [1]
+        for second in range(1, 50):
+            watch.tell(Limit.CONNECTIONS, second)
+        assert times() == []
+        watch.sweep((), 61.0)
+        assert times() == [49]
+        watch.sweep((), 200.0)
+        assert times() == []
+
+
+def test_a_small_buffer_is_enough_for_an_answer(rt: Runtime) -> None:
+    """Whoever takes little at a time, but takes it, is no slow reader."""
+
+    async def story(serving: Server, key: str, port: int) -> None:
+        with socket.create_connection(("127.0.0.1", port)) as wire:
+            wire.setblocking(False)
+            loop = asyncio.get_running_loop()
+            await loop.sock_sendall(wire, START + b"\r\n")
+            answer = b""
+            while not answer.endswith(b"}"):
+                answer += await loop.sock_recv(wire, 1)
+                sweep(serving, 0)
+            assert answer.startswith(b"HTTP/1.1 200")
+
+    serve(rt, story)

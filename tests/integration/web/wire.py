@@ -1,0 +1,78 @@
+"""A server that listens on a port of this machine, and connections to it."""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+
+import uvloop
+
+from socialpub.accounts import api_keys
+from socialpub.runtime import Runtime
+from socialpub.web import server
+from socialpub.web.app import create_app
+from socialpub.web.connection_limits import ConnectionLimits
+from socialpub.web.server import Server
+
+HANG_SECONDS = 60.0
+"""Nothing takes that long unless it is broken."""
+
+Story = Callable[[Server, str, int], Awaitable[None]]
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def serve(rt: Runtime, story: Story, limits: ConnectionLimits | None = None) -> None:
+    """Run `story(server, key, port)` against the listening server; it ends with the server stopped."""
+    key = rt.write(api_keys.create, "test")
+    serving = Server(create_app(rt), limits)
+    sockets = server.listen(rt.settings)
+
+    async def both() -> None:
+        running = asyncio.create_task(serving.serve(sockets=sockets))
+        while not serving.started:
+            await asyncio.sleep(0)
+        try:
+            await story(serving, key, rt.settings.listen_port)
+            if serving._draining is None:
+                serving.stop()
+        except BaseException:
+            serving.should_exit = True  # the loop cannot be closed under a server that still runs
+            raise
+        finally:
+            async with asyncio.timeout(HANG_SECONDS):
+                await running
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:  # the loop that the server has
+        runner.run(both())
+
+
+class Line:
+    """One kept connection."""
+
+    def __init__(self, key: str, port: int) -> None:
+        self.key, self.port = key, port
+
+    async def __aenter__(self) -> "Line":
+        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.writer.close()
+
+    def ask(self, path: str, length: int = 0, method: str = "GET") -> None:
+        head = f"{method} {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {self.key}\r\n"
+        if length:
+            head += f"content-type: application/json\r\ncontent-length: {length}\r\n"
+        self.writer.write(head.encode() + b"\r\n")
+
+    async def answer(self) -> tuple[int, dict[str, str], bytes]:
+        head = (await self.reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        headers = dict(line.lower().split(": ", 1) for line in head[1:-2])
+        return int(head[0].split()[1]), headers, await self.reader.readexactly(int(headers["content-length"]))
+
+    async def ended(self) -> bool:
+        return await self.reader.read(1) == b""

@@ -59,7 +59,7 @@ class Shell:
         return self._process.wait(300)
 
     def end(self) -> None:
-        """With everything that it left in the background."""
+        """With everything that it has in the background."""
         if not self.ended:
             os.killpg(self._process.pid, signal.SIGTERM)
             self._process.wait(60)
@@ -84,7 +84,8 @@ def shell(tmp_path: Path, ports: dict[str, str]) -> Iterator[Shell]:
     for usual, here in own.items():
         assert usual in lines
         lines = lines.replace(usual, here)
-    typed = Shell(f"{lines}\nwait", tmp_path)
+    # Where a line fails nothing stays behind.
+    typed = Shell(f"trap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n{lines}\nwait", tmp_path)
     yield typed
     typed.end()
 

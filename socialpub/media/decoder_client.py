@@ -20,18 +20,24 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from socialpub.core import machine_memory
+from socialpub.core.fair_turns import FairTurns
 from socialpub.core.memory_turns import MemoryTurn, MemoryTurns, TurnNotFree
-from socialpub.media import memory_needs
+from socialpub.media import memory_needs, signatures
 from socialpub.media.decoder_process import READY
-from socialpub.media.types import CannotFit, Facts, FitLimits, MediaLimits, MediaRejected
+from socialpub.media.types import CannotFit, Facts, FitLimits, MediaLimits, MediaRejected, kind_of
 
 MEMORY_BYTES = 2048 * 1024 * 1024
 """Address space of the child. Measured: 100 megapixels need up to 0.75 GiB as PNG, GIF or baseline JPEG, 1.25 GiB as
 progressive JPEG, 1.75 GiB as WebP, whose decoder keeps three copies. It is a bound: a photo takes 0.1 GiB."""
 
-CPU_SECONDS = 60.0
-"""Processor time of one inspection. The clock on the wall says nothing about a file: a child that is suspended, or has
-to share the machine, takes long over any. There is no file that takes long without using the processor."""
+VIDEO_CPU_SECONDS = 60.0
+"""Processor time of one film's inspection. The clock on the wall says nothing about a file: a child that is suspended,
+or has to share the machine, takes long over any. There is no file that takes long without using the processor."""
+
+IMAGE_CPU_SECONDS = 30.0
+"""The same for a picture. Measured: 100 megapixels take 0.3 to 0.7 s as PNG, GIF or baseline JPEG, 1.6 s as progressive
+JPEG, 2.6 s as WebP, and 5.1 s with as many scans as a JPEG may have; 500 megapixels of an animated WebP take 7.3 s. An
+old machine is four times as slow."""
 
 FIT_CPU_SECONDS = 240.0
 """The same for fitting. Measured: 96 megapixels can take 35 s, and an old machine is several times as slow."""
@@ -55,7 +61,7 @@ _CRASHES = {-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT, -signal.SIGFPE, -s
 appliance, and SIGKILL from the kernel when the machine is out of memory. The child's own limits never kill: too much
 address space is an error inside the child, and too much processor time is SIGXCPU."""
 
-_cores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+_fair: WeakKeyDictionary[asyncio.AbstractEventLoop, FairTurns] = WeakKeyDictionary()
 _turns: MemoryTurns | None = None
 
 
@@ -77,7 +83,7 @@ def inspect_file(
     declared: str | None,
     limits: MediaLimits,
     *,
-    seconds: float = CPU_SECONDS,
+    seconds: float | None = None,
     memory_bytes: int = MEMORY_BYTES,
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> Facts:
@@ -85,7 +91,8 @@ def inspect_file(
 
     Raises `MediaRejected` (the file's fault), `DecoderFailed` (ours), FileNotFoundError.
 
-    `seconds` is processor time. Blocks, in turn with others; in the event loop use `inspect_file_async`.
+    `seconds` is processor time, by default what its kind may take. Blocks, in turn with others; in the event loop use
+    `inspect_file_async`.
     """
     request = _inspection(path, declared, limits, seconds, memory_bytes)
     return Facts(**_run(path, request, patience_seconds))
@@ -96,13 +103,15 @@ async def inspect_file_async(
     declared: str | None,
     limits: MediaLimits,
     *,
-    seconds: float = CPU_SECONDS,
+    key_id: str = "",
+    seconds: float | None = None,
     memory_bytes: int = MEMORY_BYTES,
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> Facts:
-    """The same for the event loop. At most one child per core runs at a time. Canceled, it kills its child."""
+    """The same for the event loop. About one child per core runs at a time, in turn by the keys of those who ask.
+    Canceled, it kills its child."""
     request = _inspection(path, declared, limits, seconds, memory_bytes)
-    return Facts(**await _run_async(path, request, patience_seconds))
+    return Facts(**await _run_async(path, request, patience_seconds, key_id))
 
 
 def fit(
@@ -133,9 +142,12 @@ def fit(
 
 
 def _inspection(
-    path: Path, declared: str | None, limits: MediaLimits, seconds: float, memory_bytes: int
+    path: Path, declared: str | None, limits: MediaLimits, seconds: float | None, memory_bytes: int
 ) -> dict[str, Any]:
     path.stat()
+    if seconds is None:
+        kind = signatures.kind_of_file(path) if declared is None else kind_of(declared)
+        seconds = VIDEO_CPU_SECONDS if kind == "video" else IMAGE_CPU_SECONDS
     request = {"do": "inspect", "path": str(path.absolute()), "declared": declared, "limits": asdict(limits)}
     return request | _allowance(seconds, memory_bytes)
 
@@ -165,18 +177,18 @@ def _run(path: Path, request: dict[str, Any], patience_seconds: float) -> dict[s
     return _result(child.returncode, output, errors)
 
 
-async def _run_async(path: Path, request: dict[str, Any], patience_seconds: float) -> dict[str, Any]:
-    need = memory_needs.estimate(path, request["memory_bytes"])
-    with _our_own_faults():
-        turn = None if _turns is None else await _turns.take_async(need, patience_seconds)
-    try:
-        async with _core():
-            with _our_own_faults():
-                child = await _start(turn)
+async def _run_async(path: Path, request: dict[str, Any], patience_seconds: float, key_id: str) -> dict[str, Any]:
+    async with contextlib.AsyncExitStack() as held:
+        with _our_own_faults():
+            await held.enter_async_context(_fair_turns().turn(key_id, patience_seconds))
+        # Only now: who has a turn for memory and waits would keep others from it.
+        need = memory_needs.estimate(path, request["memory_bytes"])
+        with _our_own_faults():
+            turn = None if _turns is None else await _turns.take_async(need, patience_seconds)
+            held.callback(_leave, turn)
+            child = await _start(turn)
             _leave(turn)
-            return await _answer_of(child, request, patience_seconds)
-    finally:
-        _leave(turn)
+        return await _answer_of(child, request, patience_seconds)
 
 
 async def _start(turn: MemoryTurn | None) -> asyncio.subprocess.Process:
@@ -236,11 +248,11 @@ def _kill(child: asyncio.subprocess.Process) -> None:
         child.kill()
 
 
-def _core() -> asyncio.Semaphore:
+def _fair_turns() -> FairTurns:
     loop = asyncio.get_running_loop()
-    if loop not in _cores:
-        _cores[loop] = asyncio.Semaphore(os.cpu_count() or 1)
-    return _cores[loop]
+    if loop not in _fair:
+        _fair[loop] = FairTurns(os.cpu_count() or 1)
+    return _fair[loop]
 
 
 def _result(code: int, output: bytes, errors: bytes) -> dict[str, Any]:

@@ -52,11 +52,15 @@ _AFTER_A_COMMENT = re.compile(rb"\*/[\t\n\r -~]{6}")
 _HEAD_BYTES = 1024
 """PDF readers look for their header this far into a file (PDF 1.7, appendix H)."""
 
+MOST_SCANS = 100
+"""Each scan of a JPEG has the decoder go over the whole picture, however little it adds: a small file could take hours.
+Programs write about ten."""
+
 _JPEG_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
 
 
 class Broken(Exception):
-    """The file ends too early or its parts do not add up; the message is half a sentence."""
+    """The file ends too early, or its parts do not add up or are far too many; the message is half a sentence."""
 
 
 def hidden_in_image(data: bytes, mime_type: str) -> str | None:
@@ -104,7 +108,7 @@ def _archive(file: BinaryIO) -> str | None:
 
 def _end_of_jpeg(data: bytes) -> int:
     """Behind the first picture's end marker: thumbnails lie in segments, later pictures (MPF) behind it."""
-    at = 2
+    at, scans = 2, 0
     while True:
         match = _JPEG_MARKER.search(data, at)
         if match is None:
@@ -112,6 +116,9 @@ def _end_of_jpeg(data: bytes) -> int:
         marker, at = data[match.end() - 1], match.end()
         if marker == 0xD9:
             return at
+        scans += marker == 0xDA
+        if scans > MOST_SCANS:
+            raise Broken(f"has more than {MOST_SCANS} scans, far more than any camera or program writes; save it anew")
         if marker not in (0x01, 0xD8):
             # Entropy-coded data follow a scan's header without a length; the search above runs over them.
             at += int.from_bytes(data[at : at + 2])

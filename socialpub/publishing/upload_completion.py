@@ -36,8 +36,8 @@ class VerifiedArtifact:
     size_bytes: int
 
 
-async def complete(rt: Runtime, artifact_id: str) -> VerifiedArtifact:
-    """Examine what arrived and settle what it is.
+async def complete(rt: Runtime, artifact_id: str, key_id: str) -> VerifiedArtifact:
+    """Examine what arrived and settle what it is, in turn with what other keys want examined.
 
     Raises InvalidRequest when there is nothing to examine or it was rejected, Unavailable when it cannot be examined
     now. No transaction is open while the child looks; a verdict on bytes that were replaced meanwhile is dropped.
@@ -53,7 +53,7 @@ async def complete(rt: Runtime, artifact_id: str) -> VerifiedArtifact:
         if row["storage_key"] is None:
             raise _failing("has no bytes yet; send them with one PUT to uploadUrl first")
         try:
-            facts = await _examine(rt, row)
+            facts = await _examine(rt, row, key_id)
         except MediaRejected as rejected:
             if await rt.write_soon(_reject, artifact_id, row["stored_generation"], rejected.reason):
                 await asyncio.to_thread(rt.files.remove, row["storage_key"])
@@ -70,11 +70,12 @@ async def complete(rt: Runtime, artifact_id: str) -> VerifiedArtifact:
     raise Conflict("Other bytes keep arriving for this upload. Complete it when the last PUT has been answered.")
 
 
-async def _examine(rt: Runtime, row: Row) -> Facts:
+async def _examine(rt: Runtime, row: Row, key_id: str) -> Facts:
     path = rt.files.path(row["storage_key"])
     if path.stat().st_size != row["declared_bytes"]:
         raise MediaRejected(f"The file has {path.stat().st_size} bytes; {row['declared_bytes']} were declared.")
-    return await decoder_client.inspect_file_async(path, row["declared_type"], uploads.limits(rt.settings))
+    limits = uploads.limits(rt.settings)
+    return await decoder_client.inspect_file_async(path, row["declared_type"], limits, key_id=key_id)
 
 
 def _verify(rt: Runtime, tx: Tx, artifact_id: str, generation: int, facts: Facts) -> None:

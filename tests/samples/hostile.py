@@ -55,6 +55,15 @@ def jpeg_with_comment(path: Path, comment: bytes) -> Path:
     return path
 
 
+def jpeg_scans(path: Path, scans: int, width: int = 320, height: int = 240) -> Path:
+    """A progressive JPEG of one colour with so many scans: each makes a decoder go over the whole picture once more."""
+    whole = media.jpeg_flat(path, width, height).read_bytes()
+    first = whole.index(b"\xff\xda")
+    stop = whole.index(b"\xff", first + 2 + int.from_bytes(whole[first + 2 : first + 4]))
+    path.write_bytes(whole[:first] + whole[first:stop] * scans + b"\xff\xd9")
+    return path
+
+
 def gif_script(path: Path) -> Path:
     """A GIF whose width spells `/*`: to a browser that reads it as a script, it is one."""
     frame = b",\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0"

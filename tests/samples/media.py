@@ -71,6 +71,12 @@ def jpeg_progressive(path: Path, width: int = 320, height: int = 240) -> Path:
     return jpeg(path, width, height, progressive=True)
 
 
+def jpeg_flat(path: Path, width: int = 320, height: int = 240) -> Path:
+    """Progressive, of one grey."""
+    Image.new("L", (width, height), 128).save(path, "JPEG", progressive=True)
+    return path
+
+
 def jpeg_cmyk(path: Path, width: int = 320, height: int = 240) -> Path:
     picture(width, height).convert("CMYK").save(path, "JPEG", quality=90)
     return path

@@ -13,7 +13,7 @@ from socialpub.runtime import Runtime
 from socialpub.web.api.multipart import FormPart, MultipartForm
 
 
-async def verify(rt: Runtime, form: MultipartForm, fields: Sequence[str | None]) -> dict[str, Examined]:
+async def verify(rt: Runtime, form: MultipartForm, fields: Sequence[str | None], key_id: str) -> dict[str, Examined]:
     """Match the parts with the media items, examine them, and have them on the disk under their own names.
 
     `fields` holds the `fileField` of each media item, None for one that has an `artifactId`. Returns the files by
@@ -29,7 +29,7 @@ async def verify(rt: Runtime, form: MultipartForm, fields: Sequence[str | None])
     if errors:
         raise _unacceptable(errors)
     # Every one is waited for, also when one of them fails: a child process may not outlive the file it reads.
-    results = await asyncio.gather(*(_examine(rt, part) for part in form.parts))
+    results = await asyncio.gather(*(_examine(rt, part, key_id) for part in form.parts))
     for result in results:
         if isinstance(result, Unavailable):
             raise result
@@ -83,11 +83,11 @@ def _match(form: MultipartForm, fields: Sequence[str | None]) -> dict[str, tuple
     return paths
 
 
-async def _examine(rt: Runtime, part: FormPart) -> Facts | MediaRejected | Unavailable:
+async def _examine(rt: Runtime, part: FormPart, key_id: str) -> Facts | MediaRejected | Unavailable:
     assert part.incoming is not None
     try:
         limits = uploads.limits(rt.settings)
-        return await decoder_client.inspect_file_async(part.incoming.path, part.declared, limits)
+        return await decoder_client.inspect_file_async(part.incoming.path, part.declared, limits, key_id=key_id)
     except MediaRejected as refused:
         return refused
     except decoder_client.DecoderFailed as error:

@@ -21,7 +21,8 @@ from socialpub.web.request import Request
 async def create(rt: Runtime, caller: Caller, request: Request, form: MultipartForm) -> Answer:
     """Accept a post together with its files."""
     body: FormDraft = request.body
-    files = await multipart_files.verify(rt, form, [item.file_field for item in body.media or ()])
+    fields = [item.file_field for item in body.media or ()]
+    files = await multipart_files.verify(rt, form, fields, caller.key_id)
     return await accept(rt, request, _create, list(files.values()), _draft_of(body, files), caller)
 
 

@@ -36,10 +36,10 @@ async def reserve(rt: Runtime, caller: Caller, request: Request) -> Answer:  # n
 
 
 @endpoint(scope="write", body=CompleteRequest)
-async def complete(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
+async def complete(rt: Runtime, caller: Caller, request: Request) -> Answer:
     """Examine the bytes that arrived; from then on the artifact can be used."""
     body: CompleteRequest = request.body
-    return ok(_artifact(rt, await upload_completion.complete(rt, body.artifact_id)))
+    return ok(_artifact(rt, await upload_completion.complete(rt, body.artifact_id, caller.key_id)))
 
 
 def _reservation(rt: Runtime, artifact_id: str, mime_type: str) -> bytes:

@@ -73,6 +73,25 @@ def test_the_frames_of_an_animation_are_limited_together(tmp_path: Path) -> None
     assert "at most 9215" in rejection(path, "image/gif", MediaLimits(image_total_pixels=64 * 48 * 3 - 1))
 
 
+def test_a_jpeg_may_have_a_hundred_scans_and_not_one_more(tmp_path: Path) -> None:
+    assert inspected(hostile.jpeg_scans(tmp_path / "a.jpg", 100), "image/jpeg").facts["width"] == 320
+    assert "more than 100 scans" in rejection(hostile.jpeg_scans(tmp_path / "b.jpg", 101), "image/jpeg")
+
+
+def test_a_bomb_of_scans_is_refused_before_it_is_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from PIL import Image
+
+    monkeypatch.setattr(Image, "open", lambda *_, **__: pytest.fail("it was decoded"))
+    path = hostile.jpeg_scans(tmp_path / "a.jpg", 5000)
+    assert "more than 100 scans" in rejection(path, "image/jpeg")
+
+
+def test_scans_of_a_picture_within_or_behind_the_picture_do_not_count(tmp_path: Path) -> None:
+    path = media.jpeg(tmp_path / "a.jpg")
+    hostile.with_tail(path, hostile.jpeg_scans(tmp_path / "b.jpg", 150).read_bytes())
+    assert inspected(path, "image/jpeg").facts["frames"] == 1
+
+
 def test_the_limits_leave_the_decoder_as_it_was(tmp_path: Path) -> None:
     from PIL import Image
 

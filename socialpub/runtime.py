@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
-from socialpub.core import crypto, signed_urls
+from socialpub.core import crypto, held_secrets, signed_urls
 from socialpub.core.clock import Clock, SystemClock, stamp
 from socialpub.core.crypto import Secrets
 from socialpub.core.settings.loader import Settings
@@ -117,6 +117,7 @@ def build(
 ) -> Runtime:
     """Open everything. Raises OperatorError when something that only the operator can put right stands in the way."""
     clock = clock or SystemClock()
+    held_secrets.hold_configured(*settings.secret_values())
     secrets = crypto.load(settings.secret_key_file)
 
     @lru_cache(maxsize=4096)

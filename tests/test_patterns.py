@@ -18,6 +18,7 @@ from starlette.routing import compile_path
 
 from socialpub.core import durations
 from socialpub.core.redaction import redact
+from socialpub.core.visible_text import visible
 from socialpub.providers import comparison
 from socialpub.providers.x import emoji, links
 from socialpub.providers.x.text import weigh
@@ -53,6 +54,13 @@ FOREIGN: dict[str, list[Worst]] = {
     "core.durations:_FORM": [("", "1", "x")],
     "core.redaction:_API_KEY": [("", "spk_", ""), ("spk_", "a", " ")],
     "core.redaction:_BEARER": [("", "bearer ", ""), ("bearer", " ", "!"), ("", "basic a", "")],
+    "core.redaction:_COOKIE": [
+        ("", "cookie: ", ""),
+        ("", 'cookie:"\\', ""),
+        ("cookie", " ", ""),
+        ("", "cookie:\n", ""),
+        ("", "set-", ""),
+    ],
     "core.redaction:_NAMED": [
         ("", "access_token: ", ""),
         ("", 'password:"\\', ""),
@@ -61,14 +69,30 @@ FOREIGN: dict[str, list[Worst]] = {
         ("code_verifier", " ", ""),
         ("", "token_", ""),
     ],
+    "core.redaction:_PERHAPS": [
+        ("", "code=", ""),
+        ("", "code= ", ""),
+        ("", "state: a_", ""),
+        ("code", "\\", ""),
+        ("", "code=aA1bB2cC3dD4eE5fF6 ", ""),
+        ("code=", "a_", " "),
+    ],
+    "core.redaction:_PERHAPS_SECRET_NAME": [("", "code", "")],
     "core.redaction:_QUERY": [("a?", "a", ""), ("", "a?a", ""), ("", "?=", "")],
     "core.redaction:_SECRET_NAME": [("", "access_", "")],
     "core.redaction:_URL_QUERY": [("", "http://", ""), ("http://", "a", ""), ("", "http://a?", " ")],
     "core.redaction:_USER_INFO": [("", "://a", ""), ("://", "a", "")],
+    "core.redaction:_WORDY": [("", "a_", "!"), ("", "aB", "!"), ("", "aAa", "!"), ("", "1.", "!"), ("", "A", "a!")],
     "core.settings.env:_typed": [("", "1", "x")],
     "core.settings.loader:_check_listen": [("[", ":", ""), ("", "a.", ""), ("a:", "1", "")],
     "core.settings.networks:_UPLOAD_HOST": [("", "a", "!"), ("", "a-", "!"), ("", "a.", "!"), ("", "*.", "!")],
     "core.settings.networks:_check_file_name": [("", "a", "!"), ("", "a.", "")],
+    "core.visible_text:_INVISIBLE": [("", "\x1b", ""), ("", "\u200d", "")],
+    "core.visible_text:_JOINED_PICTURES": [
+        ("", "\U0001f468\u200d", ""),
+        ("", "\U0001f468\ufe0f", ""),
+        ("", "\ufe0f", ""),
+    ],
     "media.polyglots:_AFTER_A_COMMENT": [("", "*/", ""), ("", "*/aaaaa\0", "")],
     "media.polyglots:_AT_THE_START_BEHIND_THE_END": [("#!", " ", "")],
     "media.polyglots:_BEHIND_THE_END": [("", "<?=aaaa\0", ""), ("", "<svg ", ""), ("", "PK\3\4", ""), ("", "\0", "")],
@@ -150,6 +174,10 @@ OUR_OWN = {
 READERS: dict[str, tuple[Callable[[str], Any], list[Worst]]] = {
     "durations.parse": (lambda one: quietly(durations.parse, one), [("", "1", "s")]),
     "redact": (redact, [w for name, worst in FOREIGN.items() if name.startswith("core.redaction") for w in worst]),
+    "visible": (
+        visible,
+        [w for name, worst in FOREIGN.items() if name.startswith("core.visible_text") for w in worst],
+    ),
     "comparison.readings": (
         comparison.readings,
         [("", "&#", ""), ("&#", "1", ";"), ("", "&amp", ""), ("", "\u0301", "")],

@@ -2,6 +2,7 @@
 
 from socialpub.accounts import remedies, token_answer
 from socialpub.accounts.credentials import Credentials
+from socialpub.core import held_secrets
 from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state
 from socialpub.providers.errors import AuthExpired, ProviderError
@@ -26,24 +27,30 @@ def identify(rt: Runtime, provider: Provider, credentials: Credentials) -> tuple
 
     Asks the network, so not from the event loop. Raises OperatorError.
     """
-    scopes = credentials.scopes or frozenset()
     renewed = False
+    held_secrets.hold(credentials.access_token, credentials.refresh_token)
     try:
         ended = credentials.expires_at is not None and credentials.expires_at <= rt.now()
         if ended and credentials.refresh_token:
             credentials, renewed = _renew(rt, provider, credentials), True
         try:
-            return provider.oauth.identify(rt.http_of(provider.name), credentials.access_token, scopes), credentials
+            return _whose(rt, provider, credentials), credentials
         except AuthExpired:
             if renewed or not credentials.refresh_token:
                 raise
             credentials, renewed = _renew(rt, provider, credentials), True
-            return provider.oauth.identify(rt.http_of(provider.name), credentials.access_token, scopes), credentials
+            return _whose(rt, provider, credentials), credentials
     except ProviderError as error:
         hint = remedies.after_failure(provider, error)
         if renewed:
             hint += " The refresh token has been used in this attempt: import a newer one."
         raise OperatorError(f"{provider.label} did not say whose tokens these are: {error.message}", hint) from error
+
+
+def _whose(rt: Runtime, provider: Provider, credentials: Credentials) -> Identity:
+    scopes = credentials.scopes or frozenset()
+    http = rt.http_of(provider.name)
+    return held_secrets.masked(provider.oauth.identify(http, credentials.access_token, scopes))
 
 
 def _renew(rt: Runtime, provider: Provider, credentials: Credentials) -> Credentials:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TypeVar
 
 from socialpub.accounts import profiles, remedies, renewal
+from socialpub.core import held_secrets
 from socialpub.core.errors import OperatorError
 from socialpub.providers.errors import AuthExpired, ProviderError
 from socialpub.providers.job import Withdrawn
@@ -56,6 +57,6 @@ def _asking(rt: Runtime, profile_id: str, ask: Callable[[str], T]) -> T:
     """What the network answers, with another token when it does not take the first one."""
     token = renewal.fresh(rt, profile_id)
     try:
-        return ask(token)
+        return held_secrets.masked(ask(token))
     except AuthExpired:
-        return ask(renewal.refresh(rt, profile_id, spent=token))
+        return held_secrets.masked(ask(renewal.refresh(rt, profile_id, spent=token)))

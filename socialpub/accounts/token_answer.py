@@ -3,11 +3,13 @@
 What the network left out keeps its former value; an empty token never overwrites a stored one.
 """
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from socialpub.accounts.credentials import Credentials
-from socialpub.core import clock
+from socialpub.core import clock, held_secrets
 from socialpub.core.crypto import Secrets
+from socialpub.core.errors import OperatorError
 from socialpub.db.models import Profile
 from socialpub.db.transaction import Value
 from socialpub.providers.oauth import Tokens
@@ -15,6 +17,7 @@ from socialpub.providers.oauth import Tokens
 
 def credentials(answer: Tokens, asked_at: datetime, previous: Credentials | None = None) -> Credentials:
     """The grant after this answer. The network counts from when it was asked, so its seconds end a little early."""
+    held_secrets.hold(answer.access_token, answer.refresh_token)
     previous = previous or Credentials("")
     return Credentials(
         answer.access_token,
@@ -26,8 +29,11 @@ def credentials(answer: Tokens, asked_at: datetime, previous: Credentials | None
 
 
 def access_token(secrets: Secrets, profile: Profile) -> str:
-    """Raises OperatorError when it cannot be unsealed."""
+    """With it the refresh token is in hand, too, which a network may know and quote. Raises OperatorError when it
+    cannot be unsealed."""
     assert profile.access_token is not None
+    with suppress(OperatorError):
+        refresh_token(secrets, profile)
     return secrets.open(profile.access_token, "profile", profile.id, "access_token")
 
 

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from socialpub.core import held_secrets
 from socialpub.core.errors import OperatorError
 
 _FORM = b"2."
@@ -41,6 +42,7 @@ class Secrets:
 
     def seal(self, text: str, table: str, row_id: str, column: str) -> bytes:
         """Encrypt a token for this place in the database. ASCII."""
+        held_secrets.hold(text)
         nonce = os.urandom(_NONCE_BYTES)
         sealed = self._sealing.encrypt(nonce, text.encode(), _place(table, row_id, column))
         return _FORM + base64.urlsafe_b64encode(nonce + sealed)
@@ -53,12 +55,14 @@ class Secrets:
                 raise ValueError
             content = base64.b64decode(sealed[len(_FORM) :], altchars=b"-_", validate=True)
             nonce, content = content[:_NONCE_BYTES], content[_NONCE_BYTES:]
-            return self._sealing.decrypt(nonce, content, _place(table, row_id, column)).decode()
+            text = self._sealing.decrypt(nonce, content, _place(table, row_id, column)).decode()
         except (InvalidTag, ValueError):
             raise OperatorError(
                 "A stored token cannot be read with this secret.key.",
                 "Put back the secret.key that belongs to this database, or connect the account again.",
             ) from None
+        held_secrets.hold(text)
+        return text
 
     def reseal(self, sealed: bytes, table: str, row_id: str, column: str) -> bytes:
         """What a former version sealed, for no place, sealed for the one where it lies; all else as it is."""

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from socialpub.core.held_secrets import mask
+
 MOST_ERRORS = 100
 """So many failing fields are named in one answer; the others are counted."""
 
@@ -41,9 +43,9 @@ class OperatorError(Exception):
     """Something that only the operator can put right. `hint` says how."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = mask(message)
+        self.hint = mask(hint) if hint else hint
+        super().__init__(self.message)
 
 
 class SocialpubError(Exception):

@@ -15,7 +15,8 @@ from datetime import UTC, datetime
 from typing import Any, Literal, TextIO
 
 from socialpub.core import clock
-from socialpub.core.redaction import MASK, is_secret_name, redact
+from socialpub.core.held_secrets import MASK
+from socialpub.core.redaction import is_secret, redact
 from socialpub.core.settings.sections import LoggingSection
 from socialpub.core.visible_text import visible
 
@@ -131,7 +132,7 @@ class _Formatter(logging.Formatter):
         """Bound fields, then the line's own, cleaned."""
         own = getattr(record, "fields", None)
         return {
-            str(name): MASK if is_secret_name(str(name)) else _clean(value)
+            str(name): MASK if is_secret(str(name), value) else _clean(value)
             for name, value in {**_bound.get(), **(own if isinstance(own, Mapping) else {})}.items()
         }
 
@@ -206,9 +207,8 @@ def _clean(value: Any, depth: int = 0) -> Any:
     if isinstance(value, datetime) and value.tzinfo:
         return clock.stamp(value)
     if depth < _MAX_DEPTH and isinstance(value, Mapping):
-        return {
-            str(name): MASK if is_secret_name(str(name)) else _clean(inner, depth + 1) for name, inner in value.items()
-        }
+        named = ((str(name), inner) for name, inner in value.items())
+        return {name: MASK if is_secret(name, inner) else _clean(inner, depth + 1) for name, inner in named}
     if depth < _MAX_DEPTH and isinstance(value, list | tuple | set | frozenset):
         return [_clean(inner, depth + 1) for inner in value]
     return _clean_text(value if isinstance(value, str) else str(value))

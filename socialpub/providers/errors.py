@@ -9,18 +9,20 @@
       AppRefused       answered and refused for the whole app: no post of this network would fare better
 
 They speak about the call; outcomes (`outcomes.py`) speak about the post. Messages are safe to show: no token, no query
-string, no body.
+string, no body. Whatever a network quoted, the secrets in hand are taken out of it here.
 """
+
+from socialpub.core.held_secrets import masked
 
 
 class ProviderError(Exception):
     """`message` may be shown to the owner; `code` is the network's own, `request_id` what its support asks for."""
 
     def __init__(self, message: str, *, code: str | None = None, request_id: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.code = code
-        self.request_id = request_id
+        self.message = masked(message)
+        self.code = masked(code)
+        self.request_id = masked(request_id)
+        super().__init__(self.message)
 
 
 class NotSent(ProviderError):

@@ -15,6 +15,8 @@ from typing import Any
 
 import httpx2
 
+from socialpub.core import held_secrets
+from socialpub.core.redaction import is_secret_name
 from socialpub.providers.bodies import Body, BodyStream, FileBody, Multipart, build
 from socialpub.providers.errors import NoAnswer, NotSent, ProviderError
 from socialpub.providers.http_failures import BROKEN, NOTHING_LEFT, reason
@@ -91,6 +93,7 @@ class Http:
         Raises `NotSent` (nothing left), `NoAnswer` (no usable answer, it may have happened), FileNotFoundError (a
         file of the body is gone; nothing left). An answer of any status is returned.
         """
+        _hold(token, auth, form)
         body = build(json=json, form=form, multipart=multipart, content=content)
         try:
             if gate is not None:
@@ -99,7 +102,7 @@ class Http:
             if token is not None:
                 sent["authorization"] = f"Bearer {token}"
             if auth is not None:
-                sent["authorization"] = "Basic " + base64.b64encode(":".join(auth).encode()).decode()
+                sent["authorization"] = f"Basic {_basic(auth)}"
             future = self._submit(
                 lambda client: self._exchange(
                     client, method, url, sent, params, body, min(deadline_seconds, MAX_DEADLINE_SECONDS)
@@ -206,6 +209,20 @@ class Http:
             raise NoAnswer(f"{host} did not answer in time.") from error
         except BROKEN as error:
             raise NoAnswer(f"The connection to {host} broke: {reason(error)}.") from error
+
+
+def _basic(auth: tuple[str, str]) -> str:
+    return base64.b64encode(":".join(auth).encode()).decode()
+
+
+def _hold(
+    token: str | None, auth: tuple[str, str] | None, form: Mapping[str, str] | Sequence[tuple[str, str]] | None
+) -> None:
+    """The secrets that are sent: whoever answers may quote them."""
+    fields = form.items() if isinstance(form, Mapping) else form or ()
+    held_secrets.hold(token, *(value for name, value in fields if name == "code" or is_secret_name(name)))
+    if auth is not None:
+        held_secrets.hold(auth[1], _basic(auth))
 
 
 class _SendProgress:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from socialpub.core.redaction import redact
 from socialpub.providers.errors import NoAnswer
 
 SHOWN_CHARACTERS = 200
@@ -89,6 +90,7 @@ def retry_after_seconds(response: HttpResponse, now: datetime | None = None) -> 
 
 
 def shortened(message: str | None, most: int = SHOWN_CHARACTERS) -> str:
-    """The network's own words, on one line and short enough for a message of ours."""
-    words = " ".join((message or "").split())
+    """The network's own words, on one line, without secrets, and short enough for a message of ours."""
+    # Redacted before it is cut: what is left of a secret would not be recognized.
+    words = redact(" ".join((message or "").split()))
     return words if len(words) <= most else words[: most - 1] + "…"

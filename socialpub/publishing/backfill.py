@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from socialpub.accounts import profiles, renewal
+from socialpub.core import held_secrets
 from socialpub.core.clock import after
 from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.db import appliance_state, clock_jumps, delivery_rows, post_rows
@@ -71,7 +72,7 @@ def _ask(rt: Runtime, row: Row) -> bool:
             slice_over=lambda: False,
             open=lambda sealed: rt.secrets.open(sealed.encode(), "delivery", row["id"], "memo"),
         )
-        published = provider.fill_in(job)
+        published = held_secrets.masked(provider.fill_in(job))
     except (ProviderError, Withdrawn, SocialpubError, OperatorError):
         return False  # nothing depends on it; the next age asks again
     if published is None or published.post_id is None:

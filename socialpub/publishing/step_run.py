@@ -1,7 +1,7 @@
 """One run of one step: the conversation with the network. No transaction is open here."""
 
 from socialpub.accounts import profiles, renewal
-from socialpub.core import logging
+from socialpub.core import held_secrets, logging
 from socialpub.core.errors import OperatorError, Unavailable
 from socialpub.db import delivery_rows
 from socialpub.db.models import Delivery, Profile
@@ -17,7 +17,13 @@ log = logging.get_logger("socialpub.publisher")
 
 def run(rt: Runtime, delivery: Delivery, trace: CallTrace) -> Result:
     """Run the next step, or look at the account when the outcome of the commit is unknown. `trace` takes what the calls
-    showed. Whatever a network does becomes a result."""
+    showed. Whatever a network does becomes a result, and whatever it quotes, none of the account's tokens is in it."""
+    result = held_secrets.masked(_run(rt, delivery, trace))
+    trace.code, trace.message, trace.request_id = held_secrets.masked((trace.code, trace.message, trace.request_id))
+    return result
+
+
+def _run(rt: Runtime, delivery: Delivery, trace: CallTrace) -> Result:
     profile = _profile(rt, delivery)
     unusable = call_results.of_unusable(delivery, profile)
     if unusable is not None:

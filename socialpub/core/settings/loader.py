@@ -13,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, SecretStr, ValidationError, ValidationInfo
 
 from socialpub.core import durations
 from socialpub.core.errors import OperatorError
@@ -120,6 +120,17 @@ class Settings(Section):
     def run_dir(self) -> Path:
         """Lock files and sockets of the running processes."""
         return self.data_dir / "run"
+
+    def secret_values(self) -> list[str]:
+        """Every configured secret that is not empty."""
+        found = []
+        for key, field in KEYS.items():
+            if field.annotation is SecretStr:
+                value: Any = self
+                for name in key:
+                    value = getattr(value, name)
+                found.append(value.get_secret_value())
+        return list(filter(None, found))
 
     def notes(self) -> list[str]:
         """What is allowed but probably not meant, as sentences that name the key and what to change."""

@@ -14,7 +14,8 @@ from pydantic_core import ErrorDetails
 
 from socialpub.core import durations, validation
 from socialpub.core.errors import FieldError
-from socialpub.core.redaction import MASK, redact
+from socialpub.core.held_secrets import MASK
+from socialpub.core.redaction import redact
 from socialpub.core.spelling import nearest, unknown
 
 Key = tuple[str, ...]

@@ -8,6 +8,7 @@ import math
 import re
 from datetime import datetime
 
+from socialpub.core.redaction import redact
 from socialpub.providers.error_table import NOT_4XX, Action, ErrorBody, ErrorRow, ErrorTable, Reason
 from socialpub.providers.responses import HttpResponse, json_object, retry_after_seconds, shortened, text_at
 
@@ -98,7 +99,7 @@ def _is_name(code: object) -> bool:
 
 def _safe(message: str) -> str:
     """The words without what could be a token or the bytes of a picture: Pinterest quotes requests."""
-    return shortened(re.sub(r"[\w\-+/=%.]{48,}", "****", message[:10_000]))
+    return shortened(re.sub(r"[\w\-+/=%.]{48,}", "****", redact(message)[:10_000]))
 
 
 def _wait_seconds(response: HttpResponse, _: ErrorBody, now: datetime | None) -> float | None:

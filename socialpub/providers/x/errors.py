@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from socialpub.core.redaction import redact
 from socialpub.providers.error_table import NOT_4XX, Action, ErrorBody, ErrorRow, ErrorTable, Reason, Rejection
 from socialpub.providers.responses import HttpResponse, shortened
 from socialpub.providers.x.rate_limits import reset_in
@@ -186,7 +187,7 @@ def _one_word(title: Any) -> str | None:
 
 def _safe(text: str) -> str:
     """One line without anything that could be a token."""
-    return shortened(re.sub(r"[\w\-+/=%.]{48,}", "****", " ".join(text.split())), LONGEST_MESSAGE)
+    return shortened(re.sub(r"[\w\-+/=%.]{48,}", "****", redact(" ".join(text.split()))), LONGEST_MESSAGE)
 
 
 def _wait_seconds(response: HttpResponse, body: ErrorBody, now: datetime | None) -> float | None:

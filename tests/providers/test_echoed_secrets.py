@@ -1,0 +1,237 @@
+"""A network that quotes every secret that it was sent, wherever it can put a word: nothing of it is kept or shown."""
+
+import contextvars
+import io
+import json
+import logging as std_logging
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, quote
+
+import httpx2
+import pytest
+from click.testing import CliRunner
+
+from socialpub.accounts import connect, consents, idle_tokens, pinterest_boards, profiles, renewal, revocation
+from socialpub.accounts.credentials import Credentials
+from socialpub.cli import main
+from socialpub.cli.context import CommandContext
+from socialpub.core import held_secrets, logging
+from socialpub.core.errors import OperatorError
+from socialpub.core.settings.sections import LoggingSection
+from socialpub.providers.errors import ProviderError
+from socialpub.publishing.drafts import DraftMedia
+from socialpub.runtime import Runtime
+from tests.samples import media
+from tests.support.appliance import accept, add_profile, open_appliance
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import artifact, http_over, providers_of_the_sandbox
+
+ACCESS = 'act.hush"Acc/ess+1!5678=='
+REFRESH = "rft.hush-Refresh/token+2!9876"
+CODE, SECRET = "hushCode1/2+3*v!4567.e1", "hush-client-secret-0123456789"
+METRICS = "hush-metrics"
+OPTIONS = {
+    "x": {},
+    "tiktok": {"tiktok": {"privacyLevel": "SELF_ONLY"}},
+    "pinterest": {"pinterest": {"boardId": "5001"}},
+}
+FORMS: dict[str, Callable[[str], str]] = {
+    "plain": str,
+    "in a URL": lambda text: quote(text, safe=""),
+    "in a URL, lower case": lambda text: re.sub("%..", lambda found: found[0].lower(), quote(text, safe="")),
+    "in JSON": lambda text: json.dumps({"got": text}),
+    "in JSON, slashes escaped": lambda text: json.dumps({"got": text}).replace("/", "\\/"),
+    "in JSON in JSON": lambda text: json.dumps(json.dumps({"got": text})),
+    "behind many words": lambda text: "word " * 35 + text,
+}
+
+
+class EchoTransport(httpx2.AsyncBaseTransport):
+    """Answers with `status`, and quotes in `form` what it knows of the caller, in every field that it has."""
+
+    def __init__(self) -> None:
+        self.status, self.form, self.code, self.trace = 403, FORMS["plain"], "x", ""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        body = b"".join([piece async for piece in request.stream])  # type: ignore[union-attr]
+        sent = [value for _, value in parse_qsl(body.decode("latin-1")) if "hush" in value]
+        scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
+        if scheme == "Bearer":
+            sent += [credentials, REFRESH]  # which it knows as well
+        elif scheme == "Basic":
+            sent += [credentials, SECRET]
+        words = " ".join(self.form(text) for text in dict.fromkeys(sent))
+        self.trace = sent[0] if sent else "trace-1"
+        if self.status == 200:
+            answer = self._agrees(request.url.path, words)
+        else:
+            answer = self._refuses(request.url.path, words)
+        # What a header can hold.
+        headers = dict.fromkeys(("x-request-id", "x-transaction-id", "x-pinterest-rid"), self.trace)
+        return httpx2.Response(self.status, json=answer, headers=headers)
+
+    def _refuses(self, path: str, words: str) -> dict[str, Any]:
+        if "oauth" in path:
+            return {"error": self.code, "error_description": words, "log_id": self.trace, "code": 3, "message": words}
+        if "/tiktok/" in path:
+            return {"error": {"code": f"code {self.trace}", "message": words, "log_id": self.trace}, "data": {}}
+        if "/pinterest/" in path:
+            return {"code": 29, "message": words}
+        return {"title": words, "detail": words, "type": "about:blank", "status": self.status}
+
+    def _agrees(self, path: str, words: str) -> dict[str, Any]:
+        """Whose account it is, in every network's words."""
+        account = {"id": "7", "open_id": "7", "username": words[:60], "name": words[:60], "display_name": words[:60]}
+        error = {"error": {"code": "ok", "message": words, "log_id": self.trace}}
+        board = {"id": "5001", "name": words, "privacy": "PUBLIC"}
+        pictures = {"profile_image_url": f"https://p.test/{words}", "avatar_url": f"https://p.test/{words}"}
+        user = {**account, **pictures, "profile_image": f"https://p.test/{words}", "account_type": "BUSINESS"}
+        return {**user, **error, "data": {**user, "user": user}, "items": [board], "bookmark": None}
+
+
+@pytest.fixture
+def echo() -> EchoTransport:
+    return EchoTransport()
+
+
+@pytest.fixture
+def appliance_options(echo: EchoTransport) -> dict[str, Any]:
+    networks = providers_of_the_sandbox()
+    for _, section in networks:
+        section.__dict__["client_secret"] = type(section.client_secret)(SECRET)
+    return {"http": http_over(echo), "networks": networks, "metrics": {"token": METRICS}}
+
+
+@pytest.fixture
+def rt(tmp_path: Path, clock: HandClock, appliance_options: dict[str, Any]) -> Iterator[Runtime]:
+    rt = open_appliance(tmp_path, clock, **appliance_options)
+    yield rt
+    rt.close()
+
+
+@pytest.fixture
+def lines() -> Iterator[io.StringIO]:
+    """Everything that is logged."""
+    loggers = [std_logging.getLogger(name) for name in ("", logging.LOGGER)]
+    before = [(one, one.level, one.handlers[:]) for one in loggers]
+    stream = io.StringIO()
+    logging.configure(LoggingSection(level="debug"), stream)
+    yield stream
+    for one, level, handlers in before:
+        one.setLevel(level)
+        one.handlers[:] = handlers
+
+
+def quoted(text: str) -> list[str]:
+    """The parts of secrets in a text, however they are written."""
+    return re.findall(r".{0,20}hush.{0,20}", text)
+
+
+def kept(rt: Runtime) -> str:
+    """The whole database, as somebody reads it."""
+    with closing(sqlite3.connect(rt.settings.database_file)) as database:
+        return "\n".join(database.iterdump())
+
+
+def apart(work: Callable[..., object], *arguments: object, **more: object) -> Any:
+    """As in a process of its own, which has no secret in hand yet."""
+    return contextvars.Context().run(work, *arguments, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("status", "form"), [*((403, form) for form in FORMS), *((status, "plain") for status in (400, 401, 404, 429, 500))]
+)
+@pytest.mark.parametrize("provider", ["x", "tiktok", "pinterest"])
+def test_a_post(
+    rt: Runtime, echo: EchoTransport, clock: HandClock, lines: io.StringIO, tmp_path: Path, provider: str,
+    status: int, form: str,
+) -> None:  # fmt: skip
+    echo.status, echo.form = status, FORMS[form]
+    profile = add_profile(rt, provider, tokens=(ACCESS, REFRESH))
+    items: tuple[DraftMedia, ...] = ()
+    if provider != "x":
+        items = (DraftMedia(artifact(rt, media.png(tmp_path / "a.png"), "image/png")),)
+    post = accept(rt, profile, media=items, options=OPTIONS[provider])
+    apart(drain, rt, clock, within=3600.0)
+    assert rt.reader.value("SELECT count(*) FROM attempt") > 0
+    assert quoted(kept(rt)) == []
+    assert quoted(lines.getvalue()) == []
+    context = CommandContext(config=tmp_path / "none.toml")
+    context.settings = lambda: rt.settings  # type: ignore[method-assign]
+    for arguments in (["admin", "show-post", post], ["admin", "show-post", post, "--json"], ["admin", "list-profiles"]):
+        shown = CliRunner().invoke(main, arguments, obj=context, catch_exceptions=False)
+        assert shown.exit_code == 0
+        assert quoted(shown.output) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "form"),
+    [
+        *(("unheard_of", form) for form in FORMS),
+        *((code, "plain") for code in ("invalid_grant", "invalid_client", "server_error")),
+    ],
+)
+@pytest.mark.parametrize("provider", ["x", "tiktok", "pinterest"])
+def test_tokens_that_are_asked_for_renewed_and_given_back(
+    rt: Runtime, echo: EchoTransport, clock: HandClock, lines: io.StringIO, provider: str, code: str, form: str
+) -> None:
+    echo.status, echo.form, echo.code = 400, FORMS[form], code
+    profile = add_profile(rt, provider, tokens=(ACCESS, REFRESH))
+    begun = connect.begin(rt, provider)
+    state = dict(parse_qsl(begun.url.partition("?")[2]))["state"]
+    said = [
+        apart(_failure, connect.finish, rt, provider, {"state": state, "code": CODE}),
+        apart(_failure, connect.import_account, rt, provider, Credentials(ACCESS, REFRESH)),
+        apart(_failure, renewal.renew, rt, profile),
+        repr(consents.outcome(rt, begun.id)),
+    ]
+    clock.forward(100 * 86400)
+    apart(idle_tokens.keep_alive, rt, ())
+    idle_tokens.warn(rt)
+    rt.write(profiles.disconnect, profile)
+    apart(revocation.revoke_disconnected, rt)
+    assert quoted(" ".join(said)) == []
+    assert quoted(lines.getvalue()) == []
+    assert quoted(kept(rt)) == []
+
+
+def _failure(work: Callable[..., object], *arguments: object) -> str:
+    with pytest.raises((OperatorError, ProviderError)) as failure:
+        work(*arguments)
+    return f"{failure.value} {vars(failure.value)}"
+
+
+@pytest.mark.parametrize("provider", ["x", "tiktok", "pinterest"])
+def test_an_account_and_its_boards(rt: Runtime, echo: EchoTransport, lines: io.StringIO, provider: str) -> None:
+    echo.status = 200
+    made = apart(connect.import_account, rt, provider, Credentials(ACCESS, REFRESH))
+    if provider == "pinterest":
+        assert quoted(repr(apart(pinterest_boards.list_all, rt, made.profile_id))) == []
+    assert quoted(kept(rt)) == []
+    assert quoted(lines.getvalue()) == []
+
+
+def test_the_apps_own_secrets_are_in_hand_of_the_whole_process(rt: Runtime, lines: io.StringIO) -> None:
+    apart(logging.get_logger(logging.LOGGER).warning, f"a library says {SECRET} and {METRICS}", said=[METRICS])
+    assert quoted(lines.getvalue()) == []
+    assert lines.getvalue().count("****") == 3
+
+
+def test_what_is_in_hand_is_forgotten_after_others() -> None:
+    def many() -> None:
+        held_secrets.hold("the-first-one")
+        assert held_secrets.mask("it is the-first-one") == "it is ****"
+        for number in range(100):
+            held_secrets.hold(f"another-one-{number}")
+        assert held_secrets.mask("it is the-first-one, another-one-99") == "it is the-first-one, ****"
+        assert len(held_secrets._held.get()) < 20
+        held_secrets.hold("short", None)
+        assert held_secrets.mask("a short text") == "a short text"
+
+    apart(many)

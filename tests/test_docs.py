@@ -101,6 +101,14 @@ def test_every_make_target_that_the_readme_shows_exists() -> None:
         assert f"\n{target}:" in makefile, target
 
 
+def test_every_link_within_the_readme_leads_to_a_heading() -> None:
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"^ *```.*?^ *```$", "", README, flags=re.M | re.S), re.M)
+    anchors = {re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    links = set(re.findall(r"\]\(#([^)]+)\)", README))
+    assert len(links) > 10
+    assert links <= anchors
+
+
 def test_the_map_shows_the_rooms_from_the_top_floor_down() -> None:
     house = README.split("## The house")[1].split("```")[1]
     shown = [line.split()[0].strip("/") for line in house.strip().splitlines()[1:]]

@@ -18,7 +18,16 @@ def _safe_usage() -> Iterator[None]:
     except (WrongUsage, click.exceptions.NoArgsIsHelpError):
         raise
     except click.UsageError as error:
-        raise WrongUsage(error) from error
+        raise WrongUsage(_of_misplaced_config(error) or error) from error
+
+
+def _of_misplaced_config(error: click.UsageError) -> click.UsageError | None:
+    """`--config` belongs to socialpub itself; behind a command it is a natural mistake."""
+    if not isinstance(error, click.NoSuchOption) or error.option_name != "--config" or error.ctx is None:
+        return None
+    program, _, command = error.ctx.command_path.partition(" ")
+    message = f"--config stands before the command: {program} --config FILE {command}"
+    return click.UsageError(message, error.ctx)
 
 
 class LazyGroup(click.Group):

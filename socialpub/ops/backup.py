@@ -7,6 +7,7 @@ that were lost before.
 
 import json
 import os
+import shlex
 import sqlite3
 import tempfile
 from contextlib import closing
@@ -55,6 +56,11 @@ def write(rt: Runtime, target: Path, *, with_secret: bool = False) -> BackupSumm
     """
     if os.path.lexists(target):
         raise _exists(target)
+    folder = target.absolute().parent
+    if not folder.is_dir():
+        raise OperatorError(
+            f"The folder {folder} does not exist.", f"Make it first: mkdir -p {shlex.quote(str(folder))}"
+        )
     now = rt.now()  # before the instant of the database: what is read back after a restore begins there
     info = BackupInfo(stamp(now), rt.secrets.check_value, with_secret)
     try:

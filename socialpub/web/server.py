@@ -39,7 +39,7 @@ _POLL_SECONDS = 0.05
 
 
 def run(rt: Runtime) -> int:
-    """Serve until SIGTERM or SIGINT; the exit code. Raises OperatorError when the address cannot be used."""
+    """Serve until SIGTERM, SIGINT or SIGHUP; the exit code. Raises OperatorError when the address cannot be used."""
     sockets = listen(rt.settings)
     app = create_app(rt)
     descriptors = raise_descriptors()
@@ -97,6 +97,7 @@ class Server(uvicorn.Server):
         self.app = app
         self.watch = ConnectionWatch(limits or ConnectionLimits())
         self._draining: asyncio.Task[None] | None = None
+        self._hung_up = False
         super().__init__(
             uvicorn.Config(
                 app,
@@ -119,13 +120,19 @@ class Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Ours instead of uvicorn's, which would end the process by the signal once more after a clean stop."""
         loop = asyncio.get_running_loop()
-        for signum in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(signum, self.stop)
+        handlers = {signal.SIGTERM: self.stop, signal.SIGINT: self.stop}
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nobody ran this with nohup
+            handlers[signal.SIGHUP] = self.hang_up
+        for signum, handler in handlers.items():
+            loop.add_signal_handler(signum, handler)
         try:
             yield
         finally:
-            for signum in (signal.SIGTERM, signal.SIGINT):
+            for signum in handlers:
                 loop.remove_signal_handler(signum)
+            if self._hung_up:
+                # The worker of a `serve` may still have to end, and another one tells nothing new.
+                signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     async def on_tick(self, counter: int) -> bool:
         """Ten times a second."""
@@ -140,6 +147,12 @@ class Server(uvicorn.Server):
             self._draining = asyncio.get_running_loop().create_task(self.drain())
         else:
             self.should_exit = self.force_exit = True
+
+    def hang_up(self) -> None:
+        """The terminal was closed: begin to drain. Shell and kernel may both tell of it, which is one request."""
+        if not self._hung_up:
+            self._hung_up = True
+            self.stop()
 
     async def drain(self) -> None:
         """Let every request that has begun end, then end the server."""

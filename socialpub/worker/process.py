@@ -2,6 +2,7 @@
 
 import signal
 import time
+from types import FrameType
 
 from huey.consumer import Consumer
 
@@ -36,8 +37,21 @@ class _Consumer(Consumer):  # type: ignore[misc]
             graceful_signal="TERM",
             shutdown_timeout=SHUTDOWN_SECONDS,
         )
-        # Huey would start itself anew, by a path that is not ours; a terminal that hangs up means to end it.
-        self._signal_actions[signal.SIGHUP] = self._signal_actions[signal.SIGTERM]
+        # Huey would start itself anew, by a path that is not ours; a terminal that hangs up means to end it, but for
+        # somebody who ran this with nohup.
+        del self._signal_actions[signal.SIGHUP]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            self._signal_actions[signal.SIGHUP] = self._signal_actions[signal.SIGTERM]
+
+    def start(self) -> None:
+        super().start()  # from here on signals are heeded
+        log.info("the worker is up", threads_per_network=self._rt.settings.publishing.workers)
+
+    def _handle_signal(self, signum: int, frame: FrameType | None) -> None:
+        super()._handle_signal(signum, frame)
+        if signum == signal.SIGHUP:
+            # Shell and kernel both tell of one hang-up; only somebody who asks twice means to cut the stop short.
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     def stop(self, graceful: bool = False) -> None:
         self._rt.stopping.set()
@@ -48,7 +62,7 @@ class _Consumer(Consumer):  # type: ignore[misc]
 
 
 def run(rt: Runtime) -> int:
-    """Deliver until told to stop (SIGTERM, SIGINT); the exit code. Wants the main thread."""
+    """Deliver until told to stop (SIGTERM, SIGINT, SIGHUP); the exit code. Wants the main thread."""
     assert isinstance(rt.wakeup, HueyWakeup)
     reconciler, housekeeping = Reconciler(rt), Housekeeping(rt)
     rt.write(lambda _, tx: holds.probe_all(tx))  # the configuration may have been mended
@@ -73,7 +87,6 @@ def run(rt: Runtime) -> int:
     rt.wakeup.socket.listen()
     reconciler.start()
     housekeeping.start()
-    log.info("the worker is up", threads_per_network=rt.settings.publishing.workers)
     _Consumer(rt, rt.wakeup).run()
     rt.stopping.set()
     for own in threads.values():

@@ -179,9 +179,9 @@ class Installation:
         self.wait_until_up(process, role)
         return process
 
-    def begin(self, role: str, within: Sequence[str] = ()) -> Process:
+    def begin(self, role: str, within: Sequence[str] = (), terminal: int | None = None) -> Process:
         """The same without waiting for it. `within` is a command that becomes the process."""
-        return self._begin(role, "--config", str(self.config), role, within=within)
+        return self._begin(role, "--config", str(self.config), role, within=within, terminal=terminal)
 
     def wait_until_up(self, process: Process, role: str) -> None:
         if role in ("web", "serve"):
@@ -225,8 +225,9 @@ class Installation:
         for control in (self.x, self.tiktok, self.pinterest):
             control.close()
 
-    def _begin(self, name: str, *arguments: str, within: Sequence[str] = ()) -> Process:
-        process = Process(*arguments, log=self.folder / f"{name}.log", env=self.env, within=within)
+    def _begin(self, name: str, *arguments: str, within: Sequence[str] = (), terminal: int | None = None) -> Process:
+        log = self.folder / f"{name}.log"
+        process = Process(*arguments, log=log, env=self.env, within=within, terminal=terminal)
         self._processes.append(process)
         return process
 

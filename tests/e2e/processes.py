@@ -22,7 +22,7 @@ PROGRAM = (sys.executable, "-m", "socialpub")
 class Process:
     """`socialpub ARGUMENTS`, in a session of its own. What it says goes to `log`.
 
-    `within` is a command that becomes it; `program` is another installation's.
+    `within` is a command that becomes it; `program` is another installation's. With `terminal`, it is run in that one.
     """
 
     def __init__(
@@ -33,15 +33,16 @@ class Process:
         within: Sequence[str] = (),
         program: Sequence[str] = PROGRAM,
         cwd: Path | None = None,
+        terminal: int | None = None,
     ) -> None:
         self.log = log
         self._begins_at = log.stat().st_size if log.exists() else 0
         with log.open("ab") as output:
             self._process = subprocess.Popen(
                 [*within, *program, *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
+                stdin=subprocess.DEVNULL if terminal is None else terminal,
+                stdout=output if terminal is None else terminal,
+                stderr=output if terminal is None else terminal,
                 env=dict(env),
                 cwd=cwd,
                 start_new_session=True,

@@ -2,10 +2,16 @@
 
 import http.client
 import json
+import os
+import pty
+import signal
+import sys
 import threading
 from collections import Counter
 from contextlib import closing
 from urllib.parse import urlsplit
+
+import pytest
 
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import MakeInstallation
@@ -135,3 +141,35 @@ def test_a_worker_ends_with_a_serve_that_was_killed(installation: Installation) 
     (worker,) = serve.children()
     serve.kill()
     until(lambda: not lives(worker), "the orphan has ended")
+
+
+TAKES_THE_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+)
+
+
+@pytest.mark.parametrize("role", ["serve", "web", "worker"])
+def test_a_terminal_that_is_closed_is_a_clean_stop(installation: Installation, role: str) -> None:
+    ours, its = pty.openpty()
+    within = [sys.executable, "-c", TAKES_THE_TERMINAL]
+    process = installation.begin(role, within=within, terminal=its)
+    os.close(its)
+    seen = b""
+    while (b"the worker is up" if role in ("serve", "worker") else b"listening") not in seen:
+        seen += os.read(ours, 4096)
+    if role != "worker":
+        until(lambda: installation.caller().ask("GET", "/healthz").status_code == 200, "the web server is up")
+    (*children,) = process.children()
+    os.close(ours)
+    # The shell may say so, too: that does not cut the stop short.
+    os.kill(process.pid, signal.SIGHUP)
+    assert process.wait(45) == 0
+    assert not any(lives(child) for child in children)
+
+
+def test_nohup_is_heeded(installation: Installation) -> None:
+    serve = installation.begin("serve", within=["/usr/bin/env", "--ignore-signal=HUP"])
+    installation.wait_until_up(serve, "serve")
+    os.kill(serve.pid, signal.SIGHUP)
+    assert installation.fresh_caller().ask("GET", "/healthz").status_code == 200
+    assert serve.stop() == 0

@@ -101,16 +101,20 @@ def disconnect_profile(context: CommandContext, profile_id: str) -> None:
 
 @click.command()
 @click.argument("profile_id", metavar="ID", type=ID)
-@click.argument("pairs", metavar="KEY=VALUE...", nargs=-1, required=True)
+@click.argument("pairs", metavar="[KEY=VALUE...]", nargs=-1)
 @pass_command_context
 def set_options(context: CommandContext, profile_id: str, pairs: tuple[str, ...]) -> None:
     """Store options for every post to this profile that does not set them itself. `KEY=` removes one.
 
-    Prints the stored options as JSON. They apply to posts that are accepted from now on.
+    Prints the stored options as JSON; without KEY=VALUE it changes nothing. They apply to posts that are accepted from
+    now on.
     """
     given = profile_options.read_pairs(pairs)
     with context.open() as rt:
-        stored = rt.write(profile_options.set_options, profile_id, given)
+        if given:
+            stored = rt.write(profile_options.set_options, profile_id, given)
+        else:
+            stored = profiles.get(rt.reader, profile_id).options
     print_json(stored, indent=None)
 
 

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, Secret
 
 from socialpub.core import durations
 from socialpub.core.errors import OperatorError
-from socialpub.core.settings import env, messages
+from socialpub.core.settings import env, messages, toml_errors
 from socialpub.core.settings.sections import (
     DatabaseSection,
     HealthSection,
@@ -167,9 +167,8 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> S
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError(
-            f"{file} is not valid TOML: {error}.", 'Text values stand in quotes: key = "value".'
-        ) from None
+        mistake, remedy = toml_errors.explain(text, error)
+        raise SettingsError(f"{file} {mistake}.", remedy) from None
     mistakes, variables = env.merge_environment(values, environ, KEYS)
     mistakes += env.read_secret_files(values, file.parent, environ.get("CREDENTIALS_DIRECTORY"), KEYS)
     try:

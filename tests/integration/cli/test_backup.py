@@ -126,3 +126,11 @@ def test_a_data_dir_that_does_not_exist_yet_is_made(terminal: Terminal) -> None:
     assert restored.exit_code == 0, restored.output
     assert load_settings(other.config, {}).secret_key_file.is_file()
     assert other("doctor").exit_code == 1, "no worker has run there"
+
+
+def test_a_folder_that_does_not_exist_is_told_with_the_command_that_makes_it(terminal: Terminal) -> None:
+    target = terminal.folder / "my copies" / "today" / "copy.tar"
+    refused = terminal("backup", str(target))
+    assert refused.exit_code == 1
+    assert f"The folder {target.parent} does not exist." in refused.stderr
+    assert f"mkdir -p '{target.parent}'" in refused.stderr

@@ -69,6 +69,21 @@ def test_unknown_commands_are_wrong_usage() -> None:
     assert CliRunner().invoke(main, ["admin", "publish"]).exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("arguments", "right"),
+    [
+        (["serve", "--config", "F"], "socialpub --config FILE serve"),
+        (["admin", "list-keys", "--config=F"], "socialpub --config FILE admin list-keys"),
+        (["admin", "--config", "F", "list-keys"], "socialpub --config FILE admin"),
+    ],
+)
+def test_config_behind_a_command_is_led_to_its_place(arguments: list[str], right: str) -> None:
+    refused = CliRunner().invoke(main, arguments, prog_name="socialpub")
+    assert refused.exit_code == 2
+    assert f"--config stands before the command: {right}\n" in refused.stderr
+    assert "Did you mean" not in refused.stderr
+
+
 def loaded_by(module: str) -> set[str]:
     listing = f"import json, sys, {module}; print(json.dumps(sorted({{name.split('.')[0] for name in sys.modules}})))"
     done = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, check=True)

@@ -17,10 +17,14 @@ from socialpub.core.redaction import redact
 from socialpub.core.visible_text import visible, visible_json
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.text import Text
 
-FILE_WIDTH = 500
+FILE_WIDTH = 1_000_000
 """Columns of a table that goes into a file or a pipe: nothing is wrapped or cut there."""
+
+WHOLE = ("ID", "Time", "Post")
+"""Columns that are copied from: they are never broken, whatever the terminal's width."""
 
 Part = str | tuple[str, str]
 """A text, or a text and rich's name of its style."""
@@ -69,15 +73,56 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str | None]], em
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold", no_wrap=column in ("ID", "Time"))
-    for row in rows:
-        table.add_row(*(_text(cell or "") for cell in row))
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=FILE_WIDTH, soft_wrap=True)
+    widths = _widths(columns, rows, console.width)
+    if widths is None:
+        _print_records(console, columns, rows)
+        return
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    for column, width in zip(columns, widths, strict=True):
+        table.add_column(column, overflow="fold", no_wrap=column in WHOLE, width=width)
+    for row in rows:
+        table.add_row(*(_text(cell or "") for cell in row))
     console.print(table)
+
+
+def _widths(columns: Sequence[str], rows: Sequence[Sequence[str | None]], most: int) -> list[int] | None:
+    """The columns' widths in a table that is at most so wide and breaks between words alone; None: there is none."""
+    from rich.cells import cell_len
+
+    least, wanted = [], []
+    for index, column in enumerate(columns):
+        cells = [column, *(visible(row[index] or "") for row in rows)]
+        wanted.append(max(map(cell_len, cells)))
+        words = cells if column in WHOLE else [word for cell in cells for word in cell.split()]
+        least.append(max(map(cell_len, words)))
+    room = most - 3 * (len(columns) - 1) - sum(least)
+    if room < 0:
+        return None
+    more = [wish - need for wish, need in zip(wanted, least, strict=True)]
+    share = min(1.0, room / (sum(more) or 1))
+    return [need + int(share * wish) for need, wish in zip(least, more, strict=True)]
+
+
+def _print_records(console: "Console", columns: Sequence[str], rows: Sequence[Sequence[str | None]]) -> None:
+    """What is too wide for a table: a line for each value, and an empty one between two rows."""
+    from rich.padding import Padding
+
+    indent = max(map(len, columns)) + 2
+    for number, row in enumerate(rows):
+        if number:
+            console.print()
+        for column, cell in zip(columns, row, strict=True):
+            if not cell:
+                continue
+            shown = visible(cell)
+            if column in WHOLE or len(shown) <= console.width - indent:
+                console.print(_text((f"{column:<{indent}}", "bold"), shown), soft_wrap=True)
+            else:
+                console.print(_text((column, "bold")), soft_wrap=True)
+                console.print(Padding(_text(shown), (0, 0, 0, 2)))
 
 
 def print_styled(*parts: Part, file: IO[str] | None = None) -> None:

@@ -21,6 +21,11 @@ POLL_SECONDS = 0.02
 """A blocking flock could not be given up. Work that is worth a turn takes a hundred times as long."""
 
 
+def in_slots(needed_bytes: int) -> int:
+    """The memory that a turn for so much covers."""
+    return max(1, math.ceil(needed_bytes / SLOT_BYTES)) * SLOT_BYTES
+
+
 class TurnNotFree(Exception):
     """No turn became free in time."""
 
@@ -121,7 +126,7 @@ class MemoryTurns:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         express = range(self.kept_for_small if needed_bytes <= SLOT_BYTES else 0)
         slots = range(self.kept_for_small, self.slots)
-        return MemoryTurn(self.folder, express, slots, min(max(1, math.ceil(needed_bytes / SLOT_BYTES)), len(slots)))
+        return MemoryTurn(self.folder, express, slots, min(in_slots(needed_bytes) // SLOT_BYTES, len(slots)))
 
 
 def _check(give_up_at: float) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from socialpub.core import machine_memory
+from socialpub.core import machine_memory, memory_turns
 from socialpub.core.fair_turns import FairTurns
 from socialpub.core.memory_turns import MemoryTurn, MemoryTurns, TurnNotFree
 from socialpub.media import memory_needs, signatures
@@ -67,6 +67,10 @@ _turns: MemoryTurns | None = None
 
 class DecoderFailed(Exception):
     """The child could not do its work, through no fault of the file. The message is for the log."""
+
+
+class _MoreMemory(Exception):
+    """The file may need more memory than the child's turn covered."""
 
 
 def take_turns_in(folder: Path) -> None:
@@ -156,8 +160,25 @@ def _allowance(seconds: float, memory_bytes: int) -> dict[str, Any]:
     return {"cpu_seconds": math.ceil(seconds), "memory_bytes": memory_bytes}
 
 
+def _tries(path: Path, request: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """How much memory a turn has to cover, and what to ask of a child that has it. Where more may be needed than can be
+    told beforehand, the child gets no more than its turn, and is followed by one that gets all it may."""
+    most = request["memory_bytes"]
+    need = memory_needs.estimate(path, most)
+    if need < most and memory_needs.may_be_too_low(path):
+        yield need, request | {"turn_bytes": memory_turns.in_slots(need)}
+        need = most
+    yield need, request
+
+
 def _run(path: Path, request: dict[str, Any], patience_seconds: float) -> dict[str, Any]:
-    need = memory_needs.estimate(path, request["memory_bytes"])
+    for need, asked in _tries(path, request):
+        with contextlib.suppress(_MoreMemory):
+            return _run_once(need, asked, patience_seconds)
+    raise DecoderFailed("The decoder process asked for more memory than it may have.")
+
+
+def _run_once(need: int, request: dict[str, Any], patience_seconds: float) -> dict[str, Any]:
     with _our_own_faults():
         turn = None if _turns is None else _turns.take(need, patience_seconds)
         try:
@@ -174,21 +195,28 @@ def _run(path: Path, request: dict[str, Any], patience_seconds: float) -> dict[s
         except BaseException:
             child.kill()
             raise
-    return _result(child.returncode, output, errors)
+    return _result(child.returncode, output, errors, request)
 
 
 async def _run_async(path: Path, request: dict[str, Any], patience_seconds: float, key_id: str) -> dict[str, Any]:
     async with contextlib.AsyncExitStack() as held:
         with _our_own_faults():
             await held.enter_async_context(_fair_turns().turn(key_id, patience_seconds))
-        # Only now: who has a turn for memory and waits would keep others from it.
-        need = memory_needs.estimate(path, request["memory_bytes"])
-        with _our_own_faults():
-            turn = None if _turns is None else await _turns.take_async(need, patience_seconds)
-            held.callback(_leave, turn)
+        # Memory comes after: who has a turn for it and waits would keep others from it.
+        for need, asked in _tries(path, request):
+            with contextlib.suppress(_MoreMemory):
+                return await _run_once_async(need, asked, patience_seconds)
+    raise DecoderFailed("The decoder process asked for more memory than it may have.")
+
+
+async def _run_once_async(need: int, request: dict[str, Any], patience_seconds: float) -> dict[str, Any]:
+    with _our_own_faults():
+        turn = None if _turns is None else await _turns.take_async(need, patience_seconds)
+        try:
             child = await _start(turn)
+        finally:
             _leave(turn)
-        return await _answer_of(child, request, patience_seconds)
+    return await _answer_of(child, request, patience_seconds)
 
 
 async def _start(turn: MemoryTurn | None) -> asyncio.subprocess.Process:
@@ -221,7 +249,7 @@ async def _answer_of(
     if not done:
         _kill(child)
     output, errors = await answering
-    return _result(child.returncode or 0, output, errors)
+    return _result(child.returncode or 0, output, errors, request)
 
 
 @contextlib.contextmanager
@@ -255,23 +283,28 @@ def _fair_turns() -> FairTurns:
     return _fair[loop]
 
 
-def _result(code: int, output: bytes, errors: bytes) -> dict[str, Any]:
-    """The child's response, or what the way it ended means. Raises as `inspect_file` does."""
+def _result(code: int, output: bytes, errors: bytes, request: Mapping[str, Any]) -> dict[str, Any]:
+    """The child's response, or what the way it ended means. Raises as `inspect_file` does, and `_MoreMemory`."""
     if not output.startswith(READY):
         last = errors.decode(errors="replace").strip()[-500:]
         raise DecoderFailed(f"The decoder process ended with {code} before it could begin. {last}".rstrip())
     if code == -signal.SIGXCPU:
         raise MediaRejected("The file takes more processor time to decode than one upload may take.")
     if code in _CRASHES:
-        raise MediaRejected("Decoding the file crashed the decoder.")
+        raise _refusal("Decoding the file crashed the decoder.", request)
     if code < 0:
         raise DecoderFailed(f"The decoder process was ended by signal {-code}.")
     try:
         response = json.loads(output[len(READY) :])
     except ValueError:
-        raise MediaRejected("Decoding the file crashed the decoder.") from None
+        raise _refusal("Decoding the file crashed the decoder.", request) from None
     if "rejected" in response:
-        raise MediaRejected(str(response["rejected"]))
+        raise _refusal(str(response["rejected"]), request)
     if "failed" in response:
         raise DecoderFailed(str(response["failed"]))
     return dict(response["result"])
+
+
+def _refusal(reason: str, request: Mapping[str, Any]) -> Exception:
+    # A decoder that is refused memory may say anything about the file.
+    return _MoreMemory() if "turn_bytes" in request else MediaRejected(reason)

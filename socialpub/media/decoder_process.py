@@ -33,6 +33,8 @@ def main() -> None:
     request = json.load(sys.stdin)
     _confine(int(request["memory_bytes"]), int(request["cpu_seconds"]))
     _load_decoders(request)
+    if "turn_bytes" in request:
+        _confine_to_turn(int(request["turn_bytes"]))
     # From here on what happens is the file's doing. The last limit comes late, as finding libmagic may write.
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(request.get("max_output_bytes", 0)),) * 2)
     os.write(output, READY)
@@ -48,6 +50,19 @@ def _confine(memory_bytes: int, cpu_seconds: int) -> None:
     # Should the machine run out of memory, this is the process to end; elsewhere than on Linux nobody asks.
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+def _confine_to_turn(turn_bytes: int) -> None:
+    """No more than that on top of what is loaded by now."""
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (min(_address_space() + turn_bytes, hard), hard))
+
+
+def _address_space() -> int:
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
+    except OSError:
+        return 0
 
 
 def _load_decoders(request: dict[str, Any]) -> None:
@@ -86,7 +101,7 @@ def _respond(request: dict[str, Any]) -> dict[str, Any]:
     # than it has, or has less altogether than was asked for in one piece. It is asked for all that our limit leaves:
     # that it gives this much shows that it would have given the file less. Where it never promises too much, a decoder
     # that was refused memory may have called the file broken instead.
-    if (out_of_memory or _promises_are_kept()) and _memory_is_short(int(request["memory_bytes"])):
+    if (out_of_memory or _promises_are_kept()) and _memory_is_short():
         return {"failed": "The machine has too little memory at the moment."}
     return {"rejected": _TOO_LARGE[request["do"]] if out_of_memory else reason}
 
@@ -105,11 +120,10 @@ def _promises_are_kept() -> bool:
         return False
 
 
-def _memory_is_short(limit_bytes: int) -> bool:
+def _memory_is_short() -> bool:
     """Whether the machine refuses memory that our own limit would leave us."""
     try:
-        taken = int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
-        left = limit_bytes - taken - _SPARE_BYTES
+        left = resource.getrlimit(resource.RLIMIT_AS)[0] - _address_space() - _SPARE_BYTES
         if left > 0:
             mmap.mmap(-1, left, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
     except OSError:

@@ -1,7 +1,7 @@
 """How much memory decoding a file may take, estimated from its first bytes before any decoder sees it.
 
-An estimate decides only how many children run beside each other. What a child can take at most is a limit of its own,
-so a header that lies wins nothing.
+An estimate decides how many children run beside each other. What a child can take at most is a limit of its own; where
+a header may lie, that is what was estimated (`may_be_too_low`). So one that lies wins nothing.
 """
 
 import struct
@@ -40,6 +40,14 @@ def estimate(path: Path, most_bytes: int) -> int:
     if mime_type is None or sides is None:
         return most_bytes
     return min(_CHILD_BYTES + sides[0] * sides[1] * _BYTES_PER_PIXEL[mime_type], most_bytes)
+
+
+def may_be_too_low(path: Path) -> bool:
+    """Whether decoding may take more than estimated: frames of a GIF, and of a film, need not be as large as its header
+    says. Raises OSError. The decoders of the other types compare the two before they take memory."""
+    with path.open("rb") as file:
+        head = file.read(12)
+    return signatures.is_video(head) or signatures.image_type(head) == "image/gif"
 
 
 def _sides(file: IO[bytes], head: bytes, mime_type: str) -> tuple[int, int] | None:

@@ -105,6 +105,16 @@ def gif_bomb(path: Path, side: int = 5_000, frames: int = 60) -> Path:
     return path
 
 
+def gif_understated(path: Path, side: int = 3_000) -> Path:
+    """A GIF whose header speaks of one pixel; each of its frames is far larger, and has colours of its own."""
+    frames = [Image.new("RGB", (side, side), colour) for colour in (media.RED, media.GREEN, media.BLUE)]
+    frames[0].save(path, "GIF", save_all=True, append_images=frames[1:])
+    whole = bytearray(path.read_bytes())
+    whole[6:10] = struct.pack("<HH", 1, 1)
+    path.write_bytes(bytes(whole))
+    return path
+
+
 def webp_bomb(path: Path) -> Path:
     """A WebP whose header speaks of 16,384 × 16,384 pixels."""
     whole = bytearray(media.webp_animated(path).read_bytes())

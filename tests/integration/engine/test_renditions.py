@@ -146,7 +146,7 @@ def test_a_child_that_was_killed_is_no_verdict_on_the_picture(
 ) -> None:
     real = decoder_client._result
     with monkeypatch.context() as patched:
-        patched.setattr(decoder_client, "_result", lambda _code, output, errors: real(-signal.SIGKILL, output, errors))
+        patched.setattr(decoder_client, "_result", lambda _code, *rest: real(-signal.SIGKILL, *rest))
         with pytest.raises(Unavailable):
             renditions.fitted(rt, "d1", photo, SMALLER)
     assert not list((rt.files.root / FITTED).rglob("*.part"))

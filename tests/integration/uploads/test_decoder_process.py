@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 import uvloop
 
+from socialpub.core import memory_turns
 from socialpub.core.memory_turns import SLOT_BYTES, MemoryTurns, TurnNotFree
-from socialpub.media import decoder_client
+from socialpub.media import decoder_client, memory_needs
 from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaRejected
 from tests.samples import hostile, media
 
@@ -294,6 +295,42 @@ def test_whoever_has_no_turn_in_time_learns_nothing_about_the_file(tmp_path: Pat
         with pytest.raises(decoder_client.DecoderFailed, match="memory"):
             asyncio.run(decoder_client.inspect_file_async(path, "image/png", MediaLimits(), patience_seconds=0))
     assert decoder_client.fit(path, tmp_path / "b", limits)["changed"]
+
+
+def test_a_file_that_understates_its_size_gets_no_more_memory_than_its_turn_and_then_another_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = hostile.gif_understated(tmp_path / "a.gif")
+    found = decoder_client.inspect_file(path, "image/gif", MediaLimits())
+    needs, run_once, run_once_async = [], decoder_client._run_once, decoder_client._run_once_async
+
+    def noted(need: int, request: dict[str, Any], patience_seconds: float) -> Any:
+        needs.append(need)
+        return run_once(need, request, patience_seconds)
+
+    async def noted_async(need: int, request: dict[str, Any], patience_seconds: float) -> Any:
+        needs.append(need)
+        return await run_once_async(need, request, patience_seconds)
+
+    monkeypatch.setattr(decoder_client, "_run_once", noted)
+    monkeypatch.setattr(decoder_client, "_run_once_async", noted_async)
+    monkeypatch.setattr(memory_turns, "in_slots", lambda _: 16 * 2**20)
+    assert decoder_client.inspect_file(path, "image/gif", MediaLimits()) == found
+    assert asyncio.run(decoder_client.inspect_file_async(path, "image/gif", MediaLimits())) == found
+    estimated = memory_needs.estimate(path, decoder_client.MEMORY_BYTES)
+    assert needs == [estimated, decoder_client.MEMORY_BYTES] * 2
+    assert estimated <= SLOT_BYTES
+    needs.clear()
+    assert decoder_client.inspect_file(media.gif(tmp_path / "b.gif"), "image/gif", MediaLimits())
+    assert len(needs) == 1, "its turn was enough"
+
+
+def test_a_film_keeps_to_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = media.video_mp4(tmp_path / "a.mp4", 0.25, width=1920, height=1080)
+    monkeypatch.setattr(memory_turns, "in_slots", lambda _: 2 * 2**20)
+    tries = list(decoder_client._tries(path, {"memory_bytes": decoder_client.MEMORY_BYTES}))
+    assert [need for need, _ in tries] == [240 * 2**20, decoder_client.MEMORY_BYTES]
+    assert decoder_client.inspect_file(path, "video/mp4", MediaLimits()).facts["width"] == 1920
 
 
 def test_a_file_that_is_not_there_is_no_verdict(tmp_path: Path) -> None:

@@ -1,0 +1,138 @@
+"""An appliance for fuzzing: it listens on a port, has rows of every kind, and the document shows its ids."""
+
+import copy
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import uvicorn
+from schemathesis.checks import CHECKS
+from schemathesis.specs.openapi import checks
+
+from socialpub.accounts import api_keys
+from socialpub.core.settings.sections import RateLimitSection
+from socialpub.db.models import State
+from socialpub.media.types import ACCEPTED_TYPES
+from socialpub.providers.outcomes import Refused
+from socialpub.runtime import Runtime
+from socialpub.web.app import create_app
+from tests.integration.api import said_in_words
+from tests.integration.api.client import BASE_URL, document
+from tests.support.appliance import accept, add_profile, open_appliance, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.rows import artifact
+from tests.support.scripted_network import ScriptedNetwork
+
+PROFILE = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
+POST = "019ac5d3-1f00-7c42-8a11-7d0f2a1b3c04"
+ARTIFACT = "019ac5d2-f0f0-7b20-9c4d-2e1a0b9c8d04"
+SCHEDULED = 12
+"""Enough that not all of them are canceled on the way."""
+PLENTY = 10**6
+
+
+@dataclass(frozen=True)
+class FuzzedAppliance:
+    url: str
+    key: str
+    rt: Runtime
+
+    def call(self) -> dict[str, Any]:
+        """What every call of schemathesis is given."""
+        return {"base_url": self.url, "headers": {"Authorization": f"Bearer {self.key}"}, "timeout": 60}
+
+    def put(self, reservation: dict[str, Any], content: bytes) -> None:
+        """The second step of an upload; a reservation that was answered again may have had it before."""
+        # The host is no part of what was signed, and this appliance listens on another port than it says.
+        url = self.url + reservation["uploadUrl"].removeprefix(BASE_URL)
+        headers = reservation["requiredHeaders"]
+        assert httpx2.put(url, content=content, headers=headers, trust_env=False).status_code in (200, 409)
+
+    def reconnect(self) -> None:
+        """A profile that was disconnected for good is back, so that what follows still has where to go."""
+        self.rt.write(lambda rt, tx: tx.execute("UPDATE profile SET status = 'active' WHERE id = ?", (PROFILE,)))
+
+
+@cache
+def known_document() -> dict[str, Any]:
+    """The document with ids that are known to this appliance. Nobody waits here, so `wait` is left out."""
+    known: dict[str, Any] = copy.deepcopy(document())
+    for path, methods in known["paths"].items():
+        for operation in methods.values():
+            operation["parameters"] = [one for one in operation["parameters"] if one["name"] != "wait"]
+            for parameter in operation["parameters"]:
+                if parameter["in"] == "path":
+                    parameter["example"] = PROFILE if path.startswith("/api/v1/profiles") else POST
+            body = operation.get("requestBody", {"content": {}})["content"].get("application/json", {})
+            if "profiles" in body.get("example", {}):
+                body["example"] = {"post": {"body": "First frost."}, "profiles": [PROFILE]}
+    # Ids that nobody has would be all that is ever tried: what is refused comes from elsewhere.
+    shapes = known["components"]["schemas"]
+    for draft in ("PostDraft", "FormDraft"):
+        shapes[draft]["properties"]["profiles"]["items"] = {"type": "string", "enum": [PROFILE]}
+    for item in ("MediaReference", "FormMediaItem"):
+        shapes[item]["properties"]["artifactId"] = {"type": "string", "enum": [ARTIFACT]}
+    shapes["ProviderOptions"]["properties"] = {"x": shapes["ProviderOptions"]["properties"]["x"]}
+    shapes["UploadRequest"]["properties"]["mimeType"]["enum"] = list(ACCEPTED_TYPES)
+    return known
+
+
+# Their own room of the library brings those of OpenAPI; what the document says in words alone no schema tells.
+CHECKS_OF_ALL = [getattr(said_in_words, check.__name__, check) for check in CHECKS.get_all()]
+assert checks.negative_data_rejection.__name__ in {check.__name__ for check in CHECKS_OF_ALL}
+
+
+@contextmanager
+def fuzzed_appliance(folder: Path) -> Iterator[FuzzedAppliance]:
+    rt = open_appliance(
+        folder, HandClock(), rate_limit=RateLimitSection(requests_per_minute=PLENTY, failed_keys_per_minute=PLENTY)
+    )
+    _furnish(rt)
+    key = rt.write(api_keys.create, "schemathesis")
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(create_app(rt), log_config=None, access_log=False))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        yield FuzzedAppliance(f"http://127.0.0.1:{listening.getsockname()[1]}", key, rt)
+    finally:
+        server.should_exit = True
+        thread.join()
+        listening.close()
+        rt.close()
+
+
+def _furnish(rt: Runtime) -> None:
+    """A post that went out, one that was refused, and those that wait for their time: `POST` is one of them."""
+    own = dict(rt.providers)
+    x = ScriptedNetwork()
+    rt.providers.update(x=x)
+    tokens = {name: rt.secrets.seal(name, "profile", PROFILE, name) for name in ("access_token", "refresh_token")}
+    add_profile(rt, id=PROFILE, **tokens)
+    for network in ("tiktok", "pinterest"):
+        add_profile(rt, network)
+    artifact(rt, id=ARTIFACT)
+    published = accept(rt, PROFILE)
+    drain(rt)
+    x.results["create_post"] = [Refused("X has such a post already.", "187")]
+    failed = accept(rt, PROFILE, options={"x": {"replySettings": "following"}})
+    drain(rt)
+    assert [state_of(rt, post) for post in (published, failed)] == [State.PUBLISHED, State.FAILED]
+    scheduled = [accept(rt, PROFILE, at=rt.now() + timedelta(days=3650)) for _ in range(SCHEDULED)]
+    rt.write(lambda rt, tx: _rename(tx, scheduled[0]))
+    rt.providers.update(own)
+
+
+def _rename(tx: Any, post: str) -> None:
+    """Give the post the id that the document names."""
+    tx.execute("PRAGMA defer_foreign_keys = ON")
+    tx.execute("UPDATE delivery SET post_id = ? WHERE post_id = ?", (POST, post))
+    tx.execute("UPDATE post SET id = ? WHERE id = ?", (POST, post))

@@ -90,12 +90,14 @@ class Endpoint:
         check_rows: RowCheck | None,
         replay: Replay | None,
         body_optional: bool,
+        streams: bool,
     ) -> None:
         self.handler = handler
         self.scope = scope
         self.resource = resource
         self.body = body
         self.body_optional = body_optional
+        self.streams = streams
         self.form = form
         self.query = query
         self.check_rows = check_rows
@@ -106,6 +108,8 @@ class Endpoint:
     async def __call__(self, request: Request) -> Answer | None:
         rt = request.state.rt
         if self.scope is None:
+            if not self.streams:
+                await request.finish()
             return await self.handler(rt, None, request)
         caller = request.caller = authenticate(request)
         if self.scope == "write" and caller.scope != "write":
@@ -118,6 +122,7 @@ class Endpoint:
         if self.query is not None or request.query_string:
             request.query = read_query(self.query or Query, request.query_string)
         if self.body is None:
+            await request.finish()
             return await self.handler(rt, caller, request)
         if is_form:
             return await self._handle_form(rt, caller, request)
@@ -211,16 +216,18 @@ def endpoint(
     check_rows: RowCheck | None = None,
     replay: Replay | None = None,
     body_optional: bool = False,
+    streams: bool = False,
 ) -> Callable[[Handler], Endpoint]:
     """Make `async def name(rt, caller, request) -> Answer` an endpoint.
 
-    `scope`: `read`, `write`, or None where no key is needed (`caller` is None then, and the body is left unread).
+    `scope`: `read`, `write`, or None where no key is needed (`caller` is None then).
     `resource(rt, caller, path_params)` returns whether what the path names is there for this caller. `body` and `query`
-    are shapes; the handler finds them in `request.body` and `request.query`. Without `query` no parameter is known.
-    With `body_optional` an empty body is that of an empty object. `form` takes the body when it comes as a form. When
-    the shape of a body fails, `check_rows(rt, caller, value, errors)` returns what the rows and the clock refuse about
-    the rest of it. `replay` makes the endpoint obey an Idempotency-Key: it answers again with what was kept. A handler
-    that returns None has answered itself (`request.start`).
+    are shapes; the handler finds them in `request.body` and `request.query`. Without `query` no parameter is known. A
+    body that no shape describes is taken to its end before the handler runs, unless that `streams` it itself. With
+    `body_optional` an empty body is that of an empty object. `form` takes the body when it comes as a form. When the
+    shape of a body fails, `check_rows(rt, caller, value, errors)` returns what the rows and the clock refuse about the
+    rest of it. `replay` makes the endpoint obey an Idempotency-Key: it answers again with what was kept. A handler that
+    returns None has answered itself (`request.start`).
     """
 
     def make(handler: Handler) -> Endpoint:
@@ -234,6 +241,7 @@ def endpoint(
             check_rows=check_rows,
             replay=replay,
             body_optional=body_optional,
+            streams=streams,
         )
 
     return make

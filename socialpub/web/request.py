@@ -151,6 +151,12 @@ class Request:
                 raise _too_large(most_bytes)
         return bytes(whole)
 
+    async def finish(self) -> None:
+        """Take a body that nobody wants to its end: a request that turns out to be malformed has then done nothing.
+        Raises as `read`."""
+        if self.content_length or b"transfer-encoding" in self.headers:
+            await self.read()
+
     # --- what goes out -----------------------------------------------------------------------------------------------
 
     async def answer(self, answer: Answer) -> None:

@@ -33,7 +33,7 @@ class RangeNotSatisfiable(InvalidRequest):
 # --- in --------------------------------------------------------------------------------------------------------------
 
 
-@endpoint(scope=None)
+@endpoint(scope=None, streams=True)
 async def put(rt: Runtime, caller: None, request: Request) -> Answer | None:  # noqa: ARG001
     """Take the bytes of a reservation. The last PUT that arrived whole counts."""
     stream = RequestStream(request)

@@ -1,0 +1,182 @@
+"""A body that turns out to be malformed: what was asked for is not done, whoever is told so (contract 1.7)."""
+
+import asyncio
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+
+from socialpub.accounts import api_keys
+from socialpub.runtime import Runtime
+from socialpub.web.app import create_app
+from socialpub.web.endpoint import Methods
+from socialpub.web.routes import routes
+from socialpub.web.server import Server
+from tests.integration.uploads.caller import Caller
+from tests.integration.web.wire import Line, serve
+from tests.samples import media
+from tests.support.appliance import accept, add_profile, status_of
+
+
+class Asked(NamedTuple):
+    """A change that would be made if its body ended well."""
+
+    url: str
+    body: bytes
+    content_type: str = "application/json"
+
+
+BROKEN = b"ZZ not a size\r\n"
+CHUNKED = b"transfer-encoding: chunked\r\n\r\n0\r\n\r\n"
+FORM = "multipart/form-data; boundary=b"
+
+
+@pytest.fixture
+def changes(rt: Runtime, tmp_path: Path) -> dict[str, Asked]:
+    """By method and route."""
+    png = media.png(tmp_path / "a.png", 64, 48).read_bytes()
+    profile = add_profile(rt)
+    post = accept(rt, profile, at=rt.now() + timedelta(hours=1))
+    draft = json.dumps({"post": {"body": "Hello"}, "profiles": [profile]}).encode()
+    with Caller(create_app(rt), rt.write(api_keys.create, "uploads")) as caller:
+        arriving, arrived = caller.reserve(png), caller.reserve(png)
+        caller.put(arrived, png)
+    upload = urlsplit(arriving["uploadUrl"])
+    return {
+        "POST /api/v1/posts": Asked("/api/v1/posts", draft),
+        "POST /api/v1/posts/validate": Asked("/api/v1/posts/validate", draft),
+        "PATCH /api/v1/posts/{postId}": Asked(f"/api/v1/posts/{post}", b'{"post": {"body": "Changed"}}'),
+        "POST /api/v1/posts/{postId}/cancel": Asked(f"/api/v1/posts/{post}/cancel", b"{}"),
+        "POST /api/v1/posts/{postId}/retry": Asked(f"/api/v1/posts/{post}/retry", b"{}"),
+        "POST /api/v1/profiles/{id}/disconnect": Asked(f"/api/v1/profiles/{profile}/disconnect", b"{}"),
+        "POST /api/v1/uploads": Asked(
+            "/api/v1/uploads", b'{"fileName": "a.png", "mimeType": "image/png", "fileSize": 9}'
+        ),
+        "POST /api/v1/uploads/complete": Asked(
+            "/api/v1/uploads/complete", json.dumps({"artifactId": arrived["artifactId"]}).encode()
+        ),
+        "PUT /storage/uploads/{artifactId}": Asked(f"{upload.path}?{upload.query}", png, "image/png"),
+        "POST form": Asked(
+            "/api/v1/posts",
+            b'--b\r\nContent-Disposition: form-data; name="payload"\r\n\r\n' + draft + b"\r\n--b--\r\n",
+            FORM,
+        ),
+    }
+
+
+def all_changes() -> list[str]:
+    """Every method that changes something, of every route."""
+    found = [
+        f"{method} {route.path}"
+        for route in routes()
+        if isinstance(route.endpoint, Methods)
+        for method in route.endpoint.by_method
+        if method != "GET"
+    ]
+    return [*found, "POST form"]
+
+
+def content_of(rt: Runtime) -> tuple[list[str], list[str]]:
+    """Everything that is stored: rows and files."""
+    files = sorted(str(path) for path in rt.settings.media_dir.rglob("*") if path.is_file())
+    return list(rt.reader.connection.iterdump()), files
+
+
+async def told(line: Line) -> int:
+    """The status of the answer, and then nothing more; 0 when the connection only ends."""
+    data = await line.reader.read()
+    assert data.count(b"HTTP/1.1") <= 1
+    return int(data.split()[1]) if data else 0
+
+
+@pytest.mark.parametrize("is_split", [False, True], ids=["at once", "later"])
+@pytest.mark.parametrize("change", all_changes())
+def test_a_change_whose_body_is_malformed_is_not_made(
+    rt: Runtime, changes: dict[str, Asked], change: str, is_split: bool
+) -> None:
+    asked = changes[change]
+    method = change.partition(" ")[0]
+
+    async def story(serving: Server, key: str, port: int) -> None:
+        before = content_of(rt)
+        async with Line(key, port) as line:
+            authorization = "" if method == "PUT" else f"authorization: Bearer {key}\r\n"
+            line.writer.write(
+                f"{method} {asked.url} HTTP/1.1\r\nhost: x\r\n{authorization}"
+                f"content-type: {asked.content_type}\r\ntransfer-encoding: chunked\r\n\r\n".encode()
+            )
+            line.writer.write(b"%x\r\n%b\r\n" % (len(asked.body), asked.body))
+            if is_split:
+                while not any(one.cycle and not one.cycle.body for one in serving._connections()):
+                    await asyncio.sleep(0)
+            line.writer.write(BROKEN)
+            assert await told(line) in (0, 400)
+        while serving.server_state.tasks:
+            await asyncio.sleep(0)
+        assert content_of(rt) == before
+
+    serve(rt, story)
+
+
+@pytest.fixture
+def post(rt: Runtime) -> str:
+    return accept(rt, add_profile(rt), at=rt.now() + timedelta(hours=1))
+
+
+@pytest.mark.parametrize(
+    "body", [b"content-length: 2\r\n\r\n{}", b"\r\n", b"transfer-encoding: chunked\r\n\r\n0\r\n\r\n"]
+)
+def test_a_change_behind_which_nonsense_follows_is_made_and_answered_so(rt: Runtime, post: str, body: bytes) -> None:
+    async def story(_: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line:
+            head = f"POST /api/v1/posts/{post}/cancel HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\n"
+            line.writer.write(head.encode() + body + b"nonsense\r\n\r\n")
+            assert await told(line) == 200
+
+    serve(rt, story)
+    assert status_of(rt, post) == "canceled"
+
+
+def test_nonsense_in_a_body_that_was_refused_already_gets_no_second_answer(rt: Runtime, post: str) -> None:
+    async def story(_: Server, key: str, port: int) -> None:
+        async with Line("wrong", port) as line:
+            head = f"POST /api/v1/posts/{post}/cancel HTTP/1.1\r\nhost: x\r\nauthorization: Bearer wrong\r\n"
+            line.writer.write(head.encode() + b"transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n")
+            assert (await line.answer())[0] == 401
+            line.writer.write(BROKEN)
+            assert await line.ended()
+
+    serve(rt, story)
+
+
+def test_nonsense_behind_a_request_that_waits_ends_it_with_its_own_answer(rt: Runtime, post: str) -> None:
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line:
+            line.ask(f"/api/v1/posts/{post}?wait=60")
+            while serving.app.state.long_poll._poller is None:
+                await asyncio.sleep(0)
+            line.writer.write(b"nonsense\r\n\r\n" * 10)
+            while not all(one._closed_for_input for one in serving._connections()):
+                await asyncio.sleep(0)
+            serving.app.state.long_poll.stop()
+            assert await told(line) == 200
+
+    serve(rt, story)
+
+
+def test_every_body_is_taken_to_its_end_before_anything_happens(rt: Runtime, post: str) -> None:
+    """A caller that goes away in the middle of a body has asked for nothing."""
+
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line:
+            line.ask(f"/api/v1/posts/{post}/cancel", 10, "POST")
+            while not serving.server_state.tasks:
+                await asyncio.sleep(0)
+        while serving._connections() or serving.server_state.tasks:
+            await asyncio.sleep(0)
+
+    serve(rt, story)
+    assert status_of(rt, post) == "scheduled"

@@ -152,6 +152,11 @@ def storage_keys(reader: Reader) -> Iterator[str]:
         yield row[0]
 
 
+def stored_bytes(reader: Reader) -> int:
+    """How large all bytes that rows name are together, as they were declared."""
+    return int(reader.value("SELECT coalesce(sum(declared_bytes), 0) FROM artifact WHERE storage_key IS NOT NULL") or 0)
+
+
 def named_among(reader: Reader, keys: Sequence[str]) -> list[str]:
     """Those of these storage keys that a row names."""
     rows = reader.all(f"SELECT storage_key FROM artifact WHERE storage_key IN ({placeholders(keys)})", keys)

@@ -10,15 +10,16 @@ import os
 import shlex
 import sqlite3
 import tempfile
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from socialpub.core import durable_files
 from socialpub.core.clock import stamp
-from socialpub.core.errors import OperatorError
+from socialpub.core.errors import OperatorError, Unavailable
 from socialpub.db import artifact_rows, post_rows
 from socialpub.db.transaction import Reader, Tx
+from socialpub.media.disk_promises import DiskPromise
 from socialpub.ops import archive
 from socialpub.ops.archive import ArchiveWriter
 from socialpub.runtime import Runtime
@@ -64,20 +65,29 @@ def write(rt: Runtime, target: Path, *, with_secret: bool = False) -> BackupSumm
     now = rt.now()  # before the instant of the database: what is read back after a restore begins there
     info = BackupInfo(stamp(now), rt.secrets.check_value, with_secret)
     try:
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".socialpub-backup-") as scratch:
+        with (
+            _room(rt, folder) as room,
+            tempfile.TemporaryDirectory(dir=target.parent, prefix=".socialpub-backup-") as scratch,
+        ):
             database, unfinished = Path(scratch, DATABASE), Path(scratch, "copy")
             _copy_database(rt, database)
             with archive.create(unfinished) as copy, closing(sqlite3.connect(database)) as copied:
                 copy.add(archive.FIRST, json.dumps({"format": FORMAT, **asdict(info)}).encode())
                 if with_secret:
                     copy.add_file(SECRET, rt.settings.secret_key_file)
-                written, lost = _add_media(rt, copy, copied, Tx(copied, now))
+                written, lost = _add_media(rt, copy, copied, Tx(copied, now), room)
                 count = post_rows.count(Reader(copied))
                 copied.close()
                 copy.add_file(DATABASE, database)
             durable_files.move(unfinished, target)
     except FileExistsError:
         raise _exists(target) from None
+    except Unavailable as full:
+        raise OperatorError(
+            f"The copy could not be written to {target}: the disk of {rt.settings.data_dir} would not keep "
+            "health.disk_floor_bytes free.",
+            "Write it to another disk, or make room.",
+        ) from full
     except (OSError, sqlite3.Error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         message = f"The copy could not be written to {target}: {reason}."
@@ -97,13 +107,29 @@ def _copy_database(rt: Runtime, target: Path) -> None:
         copied.execute("PRAGMA journal_mode = delete")
 
 
-def _add_media(rt: Runtime, copy: ArchiveWriter, copied: sqlite3.Connection, tx: Tx) -> tuple[int, int]:
+def _room(rt: Runtime, folder: Path) -> AbstractContextManager[DiskPromise | None]:
+    """Room for a copy in this folder beside uploads and rows; None on another disk than theirs. Raises Unavailable."""
+    if folder.stat().st_dev != rt.files.root.stat().st_dev:
+        return nullcontext()
+    database = rt.settings.database_file
+    journal = database.with_name(f"{database.name}-wal")
+    rows_bytes = sum(path.stat().st_size for path in (database, journal) if path.exists())
+    # The rows are there twice while the copy is made.
+    return rt.files.promises.make(artifact_rows.stored_bytes(rt.reader) + 2 * rows_bytes)
+
+
+def _add_media(
+    rt: Runtime, copy: ArchiveWriter, copied: sqlite3.Connection, tx: Tx, room: DiskPromise | None
+) -> tuple[int, int]:
     """Every file that the copied database names; how many were written, and how many were lost before."""
     written = lost = 0
     removed = []
     for key in artifact_rows.storage_keys(Reader(copied)):
         try:
-            copy.add_file(MEDIA + key, rt.files.path(key))
+            path = rt.files.path(key)
+            if room is not None:
+                room.spend(min(path.stat().st_size, room.left_bytes))
+            copy.add_file(MEDIA + key, path)
             written += 1
         except FileNotFoundError:
             if artifact_rows.named_among(rt.reader, [key]):

@@ -7,7 +7,7 @@ import subprocess
 import tarfile
 import threading
 import tracemalloc
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
@@ -208,6 +208,25 @@ def test_a_full_disk_leaves_nothing_behind(rt: Runtime, tmp_path: Path, monkeypa
         backup.write(rt, tmp_path / "appliance.copy")
     assert failure.value.hint
     assert files_in(tmp_path) == before
+
+
+def test_a_copy_on_the_same_disk_leaves_rows_their_room(
+    rt: Runtime, picture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    floor = int(rt.settings.health.disk_floor_bytes)
+    needed = file_of(rt, picture).stat().st_size + rt.settings.database_file.stat().st_size
+    free = floor + needed
+    monkeypatch.setattr(type(rt.files), "free_bytes", lambda _: free)
+    before = files_in(tmp_path)
+    with pytest.raises(OperatorError, match="disk_floor_bytes") as refused:
+        backup.write(rt, tmp_path / "copy")
+    assert "another disk" in (refused.value.hint or "")
+    assert files_in(tmp_path) == before
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(backup, "_room", lambda *_: nullcontext())
+        assert backup.write(rt, tmp_path / "on another disk").media_files == 1
+    free += 100_000_000
+    assert backup.write(rt, tmp_path / "copy").media_files == 1
 
 
 def test_a_folder_that_does_not_exist_is_told(rt: Runtime, tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def of(base_url: str, target: Endpoint, operation: Operation) -> dict[str, Any]:
 
 
 def _usual_problems(target: Endpoint) -> set[int]:
-    found = {400, 401, 405, 429, 500, 503}
+    found = {400, 401, 405, 429, 431, 500, 503}
     if target.scope == "write":
         found.add(403)
     if target.resource is not None:
@@ -69,8 +69,9 @@ def _problem(base_url: str, status: int, target: Endpoint, operation: Operation)
 
 def _failing_field(target: Endpoint) -> tuple[str, str]:
     """A field of the request that can fail, and what would be said about it."""
-    if target.body is not None:
-        return next(iter(target.body.model_fields.values())).alias or "", "is required"
+    needed = [field for field in target.body.model_fields.values() if field.is_required()] if target.body else []
+    if needed:
+        return needed[0].alias or "", "is required"
     if target.query is not None:
         return list(target.query.model_fields.values())[-1].alias or "", "must be a whole number"
     return "color", "is not known; leave it out"

@@ -109,4 +109,4 @@ def _request_body(target: Endpoint, operation: Operation) -> dict[str, Any]:
             "encoding": {"payload": {"contentType": "application/json"}},
             "example": {"payload": operation.payload, "frost": "(the bytes of the file)"},
         }
-    return {"requestBody": {"required": True, "description": description, "content": contents}}
+    return {"requestBody": {"required": not target.body_optional, "description": description, "content": contents}}

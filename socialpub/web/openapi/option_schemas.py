@@ -8,6 +8,7 @@ from typing import Any
 
 from socialpub.providers.options import Option, OptionType, Table
 from socialpub.providers.registry import LABELS, OPTIONS
+from socialpub.web.openapi.operations import EXAMPLES
 
 
 def component(provider: str) -> str:
@@ -17,7 +18,10 @@ def component(provider: str) -> str:
 
 def option_schemas() -> dict[str, dict[str, Any]]:
     """Every network's options, by component."""
-    return {component(provider): _schema(LABELS[provider], table) for provider, table in OPTIONS.items()}
+    return {
+        component(provider): {**_schema(LABELS[provider], table), "examples": [EXAMPLES["options"][provider]]}
+        for provider, table in OPTIONS.items()
+    }
 
 
 def _schema(label: str, table: Table) -> dict[str, Any]:

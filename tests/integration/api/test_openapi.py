@@ -98,22 +98,22 @@ def test_nothing_is_left_undescribed() -> None:
     assert list(undescribed()) == []
 
 
+def enumerations(value: Any, around: str = "") -> Iterator[tuple[list[Any], str]]:
+    """Every enumeration, and the words about it: its own, or those of the list or header that it stands in."""
+    if isinstance(value, dict):
+        words = value.get("description", around)
+        if isinstance(value.get("enum"), list):
+            yield value["enum"], words
+        around = words if isinstance(words, str) else around
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from enumerations(inner, around)
+
+
 def test_every_value_of_an_enumeration_is_explained() -> None:
-    found = 0
-    for path, schema in walk(DOCUMENT):
-        if isinstance(schema, dict) and isinstance(schema.get("enum"), list):
-            found += 1
-            # A list's items are explained where the list is.
-            words = schema.get("description") or at(path.rpartition("/")[0]).get("description", "")
-            assert [value for value in schema["enum"] if f"`{value}`" not in words] == [], path
-    assert found > 10
-
-
-def at(path: str) -> Any:
-    found: Any = DOCUMENT
-    for part in path.strip("/").replace("/api/v1/", "~api~v1~").split("/"):
-        found = found[part]
-    return found
+    found = list(enumerations(DOCUMENT))
+    assert len(found) > 10
+    for values, words in found:
+        assert [value for value in values if f"`{value}`" not in words] == []
 
 
 def test_what_empty_means_in_a_query_is_said_in_words() -> None:

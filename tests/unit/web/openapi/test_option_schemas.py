@@ -54,6 +54,15 @@ def test_every_option_of_the_adapter_is_described_and_no_other(network: str) -> 
     assert "`null`" in schema["description"]
 
 
+@pytest.mark.parametrize("network", OPTIONS)
+def test_the_example_is_taken_by_the_adapter(network: str) -> None:
+    schema = SCHEMAS[component(network)]
+    (example,) = schema["examples"]
+    assert len(example) > 1
+    assert ADAPTERS[network].read_options(example) == (example, [])
+    Draft202012Validator(schema).validate(example)
+
+
 @pytest.mark.parametrize(("network", "option"), EVERY_OPTION)
 def test_a_default_stands_in_words_and_is_sent_by_no_generated_client(network: str, option: Option) -> None:
     schema = SCHEMAS[component(network)]["properties"][option.name]

@@ -1,0 +1,26 @@
+"""The words that the document explains are those that the rows hold."""
+
+from typing import Any, get_args
+
+import pytest
+
+from socialpub.db.models import ArtifactStatus, PostStatus, ProfileStatus, State
+from socialpub.media.types import ACCEPTED_TYPES
+from socialpub.publishing.attempts import AttemptOutcome
+from socialpub.web import enumerations
+
+
+@pytest.mark.parametrize(
+    ("shown", "known"),
+    [
+        (enumerations.ProfileStatus, set(ProfileStatus)),
+        (enumerations.PostStatus, set(PostStatus)),
+        (enumerations.DeliveryStatus, {state.outside for state in State}),
+        (enumerations.ArtifactStatus, set(ArtifactStatus)),
+        (enumerations.MediaKind, set(ACCEPTED_TYPES.values())),
+        (enumerations.AttemptOutcome, set(AttemptOutcome)),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_every_state_and_kind_has_its_word(shown: Any, known: set[str]) -> None:
+    assert set(get_args(get_args(shown.__value__)[0])) == known

@@ -85,6 +85,10 @@ FOREIGN: dict[str, list[Worst]] = {
     "core.redaction:_WORDY": [("", "a_", "!"), ("", "aB", "!"), ("", "aAa", "!"), ("", "1.", "!"), ("", "A", "a!")],
     "core.settings.env:_typed": [("", "1", "x")],
     "core.settings.loader:_check_listen": [("[", ":", ""), ("", "a.", ""), ("a:", "1", "")],
+    "core.settings.toml_errors:_AT": [("", " (at line 1", ""), ("", " ", "("), (" (at line 1", "1", "")],
+    "core.settings.toml_errors:_TWICE": [("Cannot declare (", ")", "x"), ("Cannot declare (", ") twice", "x")],
+    "core.settings.toml_errors:_head": [("", " ", "x")],
+    "core.settings.toml_errors:_section_twice": [("'", "a", ""), ("", "'", "")],
     "core.settings.networks:_UPLOAD_HOST": [("", "a", "!"), ("", "a-", "!"), ("", "a.", "!"), ("", "*.", "!")],
     "core.settings.networks:_check_file_name": [("", "a", "!"), ("", "a.", "")],
     "core.visible_text:_INVISIBLE": [("", "\x1b", ""), ("", "\u200d", "")],
@@ -103,13 +107,13 @@ FOREIGN: dict[str, list[Worst]] = {
     "media.storage_keys:_KEY": [("00/", "0", "."), ("", "0-", "")],
     "providers.comparison:_JOINED_MARKS": [("", "\u034f", ""), ("", "\ufe0f", "")],
     "providers.comparison:plain_link": [("", "a+", ":")],
-    "providers.options:_wrong": [("", "0", "x")],
+    "providers.options:_wrong_colour": [("#", "0", "")],
+    "providers.options:_wrong_digits": [("", "0", "x")],
+    "providers.options:_wrong_link": [("", "a", " ")],
     "providers.pinterest.client:id_of": [("", "0", "x")],
     "providers.pinterest.errors:_is_name": [("", "AA_", "!"), ("A", "A", "!")],
     "providers.pinterest.errors:_wait_seconds": [("", " ", "x"), (" ", "9", "")],
     "providers.pinterest.errors:_safe": [("", "a" * 47 + " ", ""), ("", "a", " ")],
-    "providers.pinterest.options:_check_colour": [("#", "0", "")],
-    "providers.pinterest.options:_check_link": [("", "a", " ")],
     "providers.pinterest.upload:_storage_code": [("", "<Code>", ""), ("", "<Code>A", ""), ("<Code>", "A", "")],
     "providers.pinterest.upload:may_receive": [("", "a", "\x7f")],
     "providers.responses:retry_after_seconds": [("-", "9", "x")],
@@ -158,6 +162,7 @@ FOREIGN: dict[str, list[Worst]] = {
     "publishing.equal_content:_LINK": [("", "a.", ""), ("", ":/", "")],
     "publishing.idempotency:_FORM": [("", "a", "\x7f")],
     "web.accept:_WEIGHT": [("q=0.", "1", "x")],
+    "web.client_address:_WITH_PORT": [("[", "a", ""), ("", "1", ":"), ("a:", "1", "")],
     "web.endpoint:_ID": [("", "0-", ""), ("", "0", "-")],
     "web.json_body:_LONE_SURROGATE": [("", "\ud7ff", "")],
     "web.ranges:_ONE_RANGE": [("bytes=", " ", "x"), ("bytes=1", " ", "x"), ("bytes", " ", ""), ("bytes=", "1", "-")],
@@ -167,7 +172,10 @@ FOREIGN: dict[str, list[Worst]] = {
 }
 
 OUR_OWN = {
-    "providers.options:__post_init__": "the names of options, written in this house",
+    "cli.config:_for_this_installation": "the units that come with this house",
+    "providers.options:snake_name": "the names of options, written in this house",
+    "web.openapi.code_samples:of": "the addresses of the API, written in this house",
+    "web.pages.pages:_BOLD": "what the reference says, written in this house",
     "web.pages.pages:_BACKTICKS": "what problems and the reference say, written in this house",
 }
 

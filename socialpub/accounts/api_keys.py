@@ -6,7 +6,7 @@ and never again. Whether it still holds is asked of the database at every reques
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ from socialpub.core import crypto, ids
 from socialpub.core.clock import stamp
 from socialpub.core.errors import OperatorError
 from socialpub.db import profile_rows
-from socialpub.db.transaction import Reader, Row, Tx
+from socialpub.db.transaction import Reader, Row, Tx, placeholders
 from socialpub.providers.registry import PROVIDERS
 from socialpub.runtime import Runtime
 
@@ -123,9 +123,29 @@ def authenticate(reader: Reader, token: str, now: datetime) -> Caller | None:
     if prefix != "spk" or not secret or not secret.isascii():
         return None
     row = reader.one(_FIND, (key_id,))
-    if row is None or not crypto.matches(secret, row[1]) or row[5] is not None:
+    if row is None or not crypto.matches(secret, row[1]):
         return None
-    if row[4] is not None and row[4] <= stamp(now):
+    return _caller(key_id, row, now)
+
+
+def find_caller(reader: Reader, key_id: str, now: datetime) -> Caller | None:
+    """Who has this key, as long as it has neither expired nor been revoked."""
+    row = reader.one(_FIND, (key_id,))
+    return None if row is None else _caller(key_id, row, now)
+
+
+def ended_among(reader: Reader, key_ids: Collection[str], now: datetime) -> set[str]:
+    """Those that are expired or revoked."""
+    rows = reader.all(
+        f"""SELECT id FROM api_key WHERE id IN ({placeholders(key_ids)}) AND revoked_at IS NULL
+             AND (expires_at IS NULL OR expires_at > ?)""",
+        (*key_ids, stamp(now)),
+    )
+    return set(key_ids) - {row[0] for row in rows}
+
+
+def _caller(key_id: str, row: Row, now: datetime) -> Caller | None:
+    if row[5] is not None or (row[4] is not None and row[4] <= stamp(now)):
         return None
     if row[2] is None and row[3] is None:
         return Caller(key_id, row[0])

@@ -5,24 +5,41 @@ from socialpub.accounts.api_keys import Caller
 from socialpub.core.errors import Unauthorized
 from socialpub.web.request import Request
 
+UNKNOWN = "This API key is not known, has expired or was revoked."
+
 
 def authenticate(request: Request) -> Caller:
     """Returns who calls. Raises Unauthorized and RateLimited."""
     state = request.state
     header = request.headers.get(b"authorization")
     if header is None:
-        raise _unauthorized("Send an API key: Authorization: Bearer <API_KEY>.")
+        raise unauthorized("Send an API key: Authorization: Bearer <API_KEY>.")
     scheme, _, token = header.partition(b" ")
     caller = None
     if scheme.lower() == b"bearer":
         caller = api_keys.authenticate(state.rt.reader, token.strip().decode("latin-1"), state.rt.clock.now())
     if caller is None:
-        state.rate_limits.count_failure(request.client_address)
-        raise _unauthorized("This API key is not known, has expired or was revoked.")
+        raise wrong(request, UNKNOWN)
     state.last_uses.note(caller.key_id)
     request.rate_headers = state.rate_limits.count(caller.key_id)
     return caller
 
 
-def _unauthorized(detail: str) -> Unauthorized:
+def authenticate_again(request: Request) -> Caller:
+    """Who calls, after a wait in which the key may have ended. Raises Unauthorized."""
+    rt = request.state.rt
+    assert request.caller is not None
+    caller = api_keys.find_caller(rt.reader, request.caller.key_id, rt.now())
+    if caller is None:
+        raise unauthorized(UNKNOWN)
+    return caller
+
+
+def wrong(request: Request, detail: str) -> Unauthorized:
+    """The refusal of a wrong key or token, counted for the address it comes from. Raises RateLimited instead."""
+    request.state.rate_limits.count_failure(request.client_address)
+    return unauthorized(detail)
+
+
+def unauthorized(detail: str) -> Unauthorized:
     return Unauthorized(detail, headers=(("www-authenticate", "Bearer"),))

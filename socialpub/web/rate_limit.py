@@ -4,6 +4,7 @@ Fixed windows of a minute, counted by the `limits` library over a storage that r
 Each web process counts for itself.
 """
 
+from collections import OrderedDict
 from math import ceil
 
 from limits import RateLimitItemPerMinute
@@ -13,10 +14,11 @@ from limits.strategies import FixedWindowRateLimiter
 from socialpub.core.clock import Clock
 from socialpub.core.errors import RateLimited
 from socialpub.core.settings.sections import RateLimitSection
+from socialpub.web import client_address
 from socialpub.web.answer import Header
 
-MOST_WINDOWS = 10_000
-"""Beyond this many, those that have ended are dropped: callers can invent addresses."""
+MOST_PLACES = 10_000
+"""Of so many the failures are counted at a time: callers can invent addresses. Whoever has more starts anew."""
 
 
 class RateWindows(Storage):
@@ -24,11 +26,12 @@ class RateWindows(Storage):
 
     STORAGE_SCHEME = None
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, most: int | None = None) -> None:
         super().__init__()
         self._clock = clock
-        self._windows: dict[str, tuple[float, int]] = {}
-        """By key: when the window ends, and what was counted in it."""
+        self._most = most
+        self._windows: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        """By key: when the window ends, and what was counted in it. All last equally long: the first ends first."""
 
     @property
     def base_exceptions(self) -> type[Exception]:
@@ -38,11 +41,19 @@ class RateWindows(Storage):
         now = self._clock.monotonic()
         ends_at, count = self._windows.get(key, (now, 0))
         if ends_at <= now:
-            if len(self._windows) >= MOST_WINDOWS:
-                self._windows = {key: window for key, window in self._windows.items() if window[0] > now}
+            self._windows.pop(key, None)
+            self._make_room(now)
             ends_at, count = now + expiry, 0
         self._windows[key] = ends_at, count + amount
         return count + amount
+
+    def _make_room(self, now: float) -> None:
+        """Drop what has ended; each window is looked at once in its life."""
+        while self._windows:
+            ends_at, _ = next(iter(self._windows.values()))
+            if ends_at > now and (self._most is None or len(self._windows) < self._most):
+                return
+            self._windows.popitem(last=False)
 
     def get(self, key: str) -> int:
         ends_at, count = self._windows.get(key, (0.0, 0))
@@ -72,43 +83,55 @@ class PerMinute(RateLimitItemPerMinute):
         # of the 57 microseconds that a read spends in the application.
         (identifier,) = identifiers
         assert isinstance(identifier, str)
-        return f"{self.namespace}/{identifier}"
+        return identifier
 
 
-class RateLimits:
-    def __init__(self, settings: RateLimitSection, clock: Clock) -> None:
-        self._windows = RateWindows(clock)
+class RateLimit:
+    """So many a minute of one kind."""
+
+    def __init__(self, per_minute: int, clock: Clock, detail: str, most: int | None = None) -> None:
+        self.item = PerMinute(per_minute)
+        self.windows = RateWindows(clock, most)
         self._clock = clock
-        self._limiter = FixedWindowRateLimiter(self._windows)
-        self._keys = PerMinute(settings.requests_per_minute, namespace="key")
-        self._failures = PerMinute(settings.failed_keys_per_minute, namespace="failure")
-        self._guesses = PerMinute(settings.failed_keys_per_minute, namespace="guess")
+        self._detail = detail
+        self._limiter = FixedWindowRateLimiter(self.windows)
 
-    def count(self, key_id: str) -> tuple[Header, ...]:
-        """Count one request of this key; returns the headers of its answer. Raises RateLimited, which carries them."""
-        return self._count(self._keys, key_id, "This key sends too many requests.")
-
-    def count_failure(self, address: str) -> None:
-        """Count one failed authentication from this address. Raises RateLimited."""
-        self._count(self._failures, address, "Too many wrong keys come from this address.")
-
-    def count_guess(self, address: str) -> None:
-        """Count one return from a consent page that was not asked for here. Raises RateLimited."""
-        self._count(self._guesses, address, "Too many returns from unknown consent pages come from this address.")
-
-    def _count(self, limit: PerMinute, identifier: str, detail: str) -> tuple[Header, ...]:
-        allowed = self._limiter.hit(limit, identifier)
-        reset_at, remaining = self._limiter.get_window_stats(limit, identifier)
+    def count(self, identifier: str) -> tuple[Header, ...]:
+        """Count one; returns the headers that say what is left. Raises RateLimited, which carries them."""
+        allowed = self._limiter.hit(self.item, identifier)
+        reset_at, remaining = self._limiter.get_window_stats(self.item, identifier)
         reset_seconds = max(1, ceil(reset_at - self._clock.monotonic()))
         headers = (
-            (b"ratelimit-limit", b"%d" % limit.amount),
+            (b"ratelimit-limit", b"%d" % self.item.amount),
             (b"ratelimit-remaining", b"%d" % remaining),
             (b"ratelimit-reset", b"%d" % reset_seconds),
         )
         if not allowed:
             raise RateLimited(
-                f"{detail} Try again in {reset_seconds} seconds.",
+                f"{self._detail} Try again in {reset_seconds} seconds.",
                 retry_after_seconds=reset_seconds,
                 headers=tuple((name.decode(), value.decode()) for name, value in headers),
             )
         return headers
+
+
+class RateLimits:
+    def __init__(self, settings: RateLimitSection, clock: Clock) -> None:
+        failures = settings.failed_keys_per_minute
+        self.keys = RateLimit(settings.requests_per_minute, clock, "This key sends too many requests.")
+        self.failures = RateLimit(failures, clock, "Too many wrong keys come from this address.", MOST_PLACES)
+        self.guesses = RateLimit(
+            failures, clock, "Too many returns from unknown consent pages come from this address.", MOST_PLACES
+        )
+
+    def count(self, key_id: str) -> tuple[Header, ...]:
+        """Count one request of this key; returns the headers of its answer. Raises RateLimited, which carries them."""
+        return self.keys.count(key_id)
+
+    def count_failure(self, address: str) -> None:
+        """Count one failed authentication from this address. Raises RateLimited."""
+        self.failures.count(client_address.place(address))
+
+    def count_guess(self, address: str) -> None:
+        """Count one return from a consent page that was not asked for here. Raises RateLimited."""
+        self.guesses.count(client_address.place(address))

@@ -14,7 +14,7 @@ from socialpub.accounts.api_keys import Caller
 from socialpub.core import sizes
 from socialpub.core.errors import PayloadTooLarge
 from socialpub.publishing.idempotency import Ticket
-from socialpub.web import accept
+from socialpub.web import accept, client_address
 from socialpub.web.answer import Answer, Header
 from socialpub.web.state import WebState
 
@@ -114,13 +114,7 @@ class Request:
     def client_address(self) -> str:
         """The address of the caller. A proxy on this machine is believed when it names one."""
         client = self.scope.get("client")
-        address = client[0] if client else ""
-        if address in ("127.0.0.1", "::1"):
-            forwarded = self.headers.get(b"x-forwarded-for")
-            if forwarded:
-                # Each proxy appends the address of its peer: only the last entry was written by ours.
-                return forwarded.rpartition(b",")[2].strip().decode("latin-1")[:64]
-        return address
+        return client_address.find(client[0] if client else "", self.headers.get(b"x-forwarded-for"))
 
     def prefers_page(self) -> bool:
         """Whether whoever asks is a browser."""

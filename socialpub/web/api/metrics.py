@@ -2,9 +2,9 @@
 
 import hmac
 
-from socialpub.core.errors import Unauthorized
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
+from socialpub.web.authentication import unauthorized, wrong
 from socialpub.web.endpoint import endpoint
 from socialpub.web.request import Request
 
@@ -14,11 +14,12 @@ async def show(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: 
     """The metrics, for those who have their token if one is set."""
     expected = rt.settings.metrics.token.get_secret_value()
     if expected:
-        scheme, _, token = request.headers.get(b"authorization", b"").partition(b" ")
+        header = request.headers.get(b"authorization")
+        if header is None:
+            raise unauthorized("Send the token of [metrics]: Authorization: Bearer <TOKEN>.")
+        scheme, _, token = header.partition(b" ")
         if scheme.lower() != b"bearer" or not hmac.compare_digest(token.strip(), expected.encode()):
-            raise Unauthorized(
-                "Send the token of [metrics]: Authorization: Bearer <TOKEN>.", headers=(("www-authenticate", "Bearer"),)
-            )
+            raise wrong(request, "This is not the token of [metrics].")
     # prometheus-client costs memory: only an appliance whose metrics are read pays for it.
     from socialpub.web.api import metric_families
 

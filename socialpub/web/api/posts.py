@@ -6,6 +6,7 @@ import orjson
 
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.clock import stamp
+from socialpub.core.errors import NotFound
 from socialpub.db import json_views
 from socialpub.db.json_views import PostFilter
 from socialpub.db.transaction import Reader
@@ -18,6 +19,7 @@ from socialpub.web.api.create_post import accept, replay
 from socialpub.web.api.mapping import change_of, check_rows, draft_of
 from socialpub.web.api.multipart_posts import MULTIPART_POST
 from socialpub.web.api.requests import PostChange, PostDraft, PostQuery, PostsQuery
+from socialpub.web.authentication import authenticate_again
 from socialpub.web.endpoint import endpoint
 from socialpub.web.request import Request
 
@@ -63,12 +65,14 @@ async def index(rt: Runtime, caller: Caller, request: Request) -> Answer:
 
 
 @endpoint(scope="read", resource=is_visible, query=PostQuery)
-async def show(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
+async def show(rt: Runtime, caller: Caller, request: Request) -> Answer:
     """One post; with `?wait=` as soon as it is settled or canceled, or when the time is over."""
     post_id = request.path_params["postId"]
     query: PostQuery = request.query
     if query.wait is not None:
-        await request.state.long_poll.until_final(post_id, query.wait)
+        await request.state.long_poll.until_final(post_id, query.wait, caller.key_id)
+        if not is_visible(rt, authenticate_again(request), request.path_params):
+            raise NotFound("Nothing here has this id any more, or it is outside of this key's scope.")
     return ok(create_post.show(rt.reader, post_id))
 
 

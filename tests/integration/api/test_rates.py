@@ -1,13 +1,17 @@
 """How often a key may ask, and how often an address may be wrong (contract 1.10)."""
 
+import time
+from ipaddress import IPv4Address
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from socialpub.accounts import api_keys
 from socialpub.core.settings.sections import RateLimitSection
 from socialpub.runtime import Runtime
 from socialpub.web.app import create_app
+from socialpub.web.rate_limit import MOST_PLACES
 from tests.integration.api.client import Client
 from tests.support.hand_clock import HandClock
 
@@ -80,10 +84,57 @@ def test_behind_a_proxy_of_this_machine_the_address_is_the_one_it_heard_from(cli
     assert wrong("203.0.113.10") == 401
 
 
+def test_a_household_counts_as_one_however_many_addresses_it_has(client: Client) -> None:
+    def wrong(forwarded: str) -> int:
+        return client.send("GET", "/posts", key="wrong", x_forwarded_for=forwarded).status
+
+    assert [wrong(f"2001:db8:1:2::{n:x}") for n in range(3)] == [401, 401, 429]
+    assert wrong("2001:db8:1:3::1") == 401
+    assert [wrong(same) for same in ("203.0.113.9", "::ffff:203.0.113.9", "203.0.113.9:50000")] == [401, 401, 429]
+
+
+def test_what_is_no_address_counts_for_the_proxy_that_sent_it(client: Client) -> None:
+    told = ("unknown", "", "x" * 1000)
+    assert [client.send("GET", "/posts", key="wrong", x_forwarded_for=one).status for one in told] == [401, 401, 429]
+
+
+def test_wrong_tokens_of_the_metrics_are_failed_keys_as_well(client: Client, rt: Runtime) -> None:
+    rt.settings.metrics.__dict__["token"] = SecretStr("right")
+    for _ in range(4):
+        assert client.send("GET", "/metrics", key=None).status == 401
+    for _ in range(2):
+        assert client.send("GET", "/metrics", key="wrong").status == 401
+    assert client.send("GET", "/metrics", key="wrong").status == 429
+    assert client.send("GET", "/posts", key="wrong").status == 429
+    assert client.send("GET", "/metrics", key="right").status == 200
+
+
 def test_addresses_that_are_over_are_forgotten(rt: Runtime, clock: HandClock) -> None:
-    rate_limits = create_app(rt).state.rate_limits
+    limits = create_app(rt).state.rate_limits
     for number in range(10_000):
-        rate_limits.count_failure(f"address {number}")
+        limits.count_failure(f"10.0.{number // 250}.{number % 250}")
     clock.forward(61)
-    rate_limits.count_failure("one more")
-    assert rate_limits._windows.reset() == 1, "how many there were"
+    limits.count_failure("10.1.0.0")
+    assert limits.failures.windows.reset() == 1, "how many there were"
+
+
+def test_more_addresses_than_fit_take_no_more_room_and_no_more_time(rt: Runtime) -> None:
+    limits = create_app(rt).state.rate_limits
+    began = iter(range(1 << 24))
+
+    def seconds() -> float:
+        addresses = [str(IPv4Address(0x0A000000 + next(began))) for _ in range(1000)]
+        started = time.process_time()
+        for address in addresses:
+            limits.count_failure(address)
+        return time.process_time() - started
+
+    empty = min(seconds() for _ in range(3))
+    for _ in range(7):
+        seconds()
+    assert min(seconds() for _ in range(3)) < empty * 10
+    assert len(limits.failures.windows._windows) == MOST_PLACES
+    limits.count("a key")
+    for _ in range(11):
+        seconds()
+    assert limits.count("a key")[1] == (b"ratelimit-remaining", b"1"), "strangers do not make a key's count start anew"

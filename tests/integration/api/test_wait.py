@@ -5,12 +5,14 @@ from datetime import timedelta
 
 import pytest
 
+from socialpub.accounts import api_keys
 from socialpub.db import post_rows
 from socialpub.publishing import posts
-from socialpub.runtime import Runtime
+from socialpub.runtime import Runtime, build
 from socialpub.web.app import App
 from tests.integration.api.client import Client
 from tests.support.appliance import OWNER, accept
+from tests.support.hand_clock import HandClock
 
 
 @pytest.fixture
@@ -62,9 +64,9 @@ def test_after_that_time_what_is_true_is_told(
 ) -> None:
     short = app.state.long_poll.until_final
 
-    async def shortened(post_id: str, seconds: float) -> None:
+    async def shortened(post_id: str, seconds: float, key_id: str) -> None:
         assert seconds == 30
-        await short(post_id, 0.01)
+        await short(post_id, 0.01, key_id)
 
     monkeypatch.setattr(app.state.long_poll, "until_final", shortened)
     assert client.send("GET", f"/posts/{scheduled}?wait=30").data["status"] == "scheduled"
@@ -103,5 +105,65 @@ def test_many_who_wait_are_one_question(
         await rt.write_soon(posts.cancel, scheduled, OWNER)
         await asyncio.gather(*callers)
         assert len(asked) <= 53
+
+    client.run(story())
+
+
+def waits(app: App) -> bool:
+    return app.state.long_poll._poller is not None
+
+
+def test_a_wait_ends_when_its_key_is_revoked_by_another_process_and_others_go_on(
+    client: Client, rt: Runtime, app: App, scheduled: str
+) -> None:
+    other = rt.write(api_keys.create, "other")
+    elsewhere = build(rt.settings, clock=rt.clock, role="cli")
+
+    async def story() -> None:
+        ending = asyncio.create_task(client.sending("GET", f"/posts/{scheduled}?wait=60"))
+        staying = asyncio.create_task(client.sending("GET", f"/posts/{scheduled}?wait=60", key=other))
+        while len(app.state.long_poll._by_key) < 2:
+            await asyncio.sleep(0)
+        await asyncio.to_thread(elsewhere.write, api_keys.revoke, client.key.split("_")[1])
+        reply = await ending
+        assert (reply.status, reply.json()["code"]) == (401, "unauthorized")
+        assert reply.headers["www-authenticate"] == "Bearer"
+        assert not staying.done()
+        await rt.write_soon(posts.cancel, scheduled, OWNER)
+        assert (await staying).data["status"] == "canceled"
+        assert app.state.long_poll._by_key == {}
+
+    try:
+        client.run(story())
+    finally:
+        elsewhere.close()
+
+
+def test_a_wait_ends_when_its_key_expires(
+    client: Client, rt: Runtime, app: App, clock: HandClock, scheduled: str
+) -> None:
+    short = rt.write(api_keys.create, "short", expires_at=rt.now() + timedelta(seconds=30))
+
+    async def story() -> None:
+        ending = asyncio.create_task(client.sending("GET", f"/posts/{scheduled}?wait=60", key=short))
+        while not waits(app):
+            await asyncio.sleep(0)
+        clock.forward(31)
+        assert (await ending).status == 401
+
+    client.run(story())
+
+
+def test_what_became_final_is_not_told_to_a_key_that_was_revoked_meanwhile(
+    client: Client, rt: Runtime, app: App, scheduled: str
+) -> None:
+    async def story() -> None:
+        waiting = asyncio.create_task(client.sending("GET", f"/posts/{scheduled}?wait=60"))
+        while not waits(app):
+            await asyncio.sleep(0)
+        await asyncio.gather(
+            rt.write_soon(posts.cancel, scheduled, OWNER), rt.write_soon(api_keys.revoke, client.key.split("_")[1])
+        )
+        assert (await waiting).status == 401
 
     client.run(story())

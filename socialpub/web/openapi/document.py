@@ -30,17 +30,21 @@ def endpoint_for(routes: Sequence[Route]) -> Endpoint:
     With `?format=json` a browser gets the JSON as well.
     """
 
+    # Made once a process, when somebody asks: neither changes, and the page takes as long as a hundred requests.
     @cache
-    def built(base_url: str) -> dict[str, Any]:
-        return build(routes, base_url)
+    def as_page(base_url: str) -> bytes:
+        return pages.reference(build(routes, base_url))
+
+    @cache
+    def as_json(base_url: str) -> bytes:
+        return orjson.dumps(build(routes, base_url))
 
     @endpoint(scope=None)
     async def show(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
-        document = built(rt.settings.base_url)
         wants_json = b"format=json" in request.query_string.split(b"&")
         if request.prefers_page() and not wants_json:
-            return Answer(200, pages.reference(document), pages.HEADERS, pages.HTML)
-        return Answer(200, orjson.dumps(document))
+            return Answer(200, as_page(rt.settings.base_url), pages.HEADERS, pages.HTML)
+        return Answer(200, as_json(rt.settings.base_url))
 
     return show
 

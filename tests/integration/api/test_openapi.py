@@ -11,6 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
 from socialpub.web.openapi.document import endpoints
+from socialpub.web.pages import pages
 from socialpub.web.routes import routes
 from tests.integration.api.client import Client, document
 
@@ -231,3 +232,14 @@ def test_every_link_within_the_page_leads_somewhere(client: Client) -> None:
     assert links
     assert links <= targets
     assert not [one for one in targets if " " in one]
+
+
+def test_the_page_is_rendered_once_however_often_it_is_asked_for(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask() -> bytes:
+        return client.ask("GET", "/api/v1/openapi-docs", headers={"accept": "text/html"}).body
+
+    first = ask()
+    monkeypatch.setattr(pages, "reference", None)
+    assert ask() == first

@@ -7,9 +7,15 @@ import click
 from socialpub.cli import file_owner
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import format_time, print_line, print_note, spinner
+from socialpub.core import crypto
+from socialpub.core.crypto import Secrets
+from socialpub.core.errors import OperatorError
 from socialpub.ops import backup, backup_verification, restore
-from socialpub.ops.backup import BackupSummary
+from socialpub.ops.backup import BackupSummary, Seal
 
+UNSEALED = click.option(
+    "--unsealed", is_flag=True, help="Accept a copy without a seal, such as a former version wrote."
+)
 FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 
 
@@ -29,28 +35,38 @@ def write_backup(context: CommandContext, file: Path, with_secret: bool) -> None
 
 @click.command()
 @FILE
-def verify_backup(file: Path) -> None:
-    """Read a copy to its end, and check that every byte is as it was written and that the database is sound."""
+@UNSEALED
+@pass_command_context
+def verify_backup(context: CommandContext, file: Path, unsealed: bool) -> None:
+    """Read a copy to its end, and check that every byte is as it was written and that the database is sound.
+
+    Where a configuration is found, the copy's seal must fit its secret.key: then nobody without that key has changed
+    it. Elsewhere it says what is not known.
+    """
     with spinner("Reading"):
-        summary = backup_verification.verify(file)
+        summary = backup_verification.verify(file, _secrets_here(context), unsealed=unsealed)
     print_line(f"{file} is whole.")
     _describe(summary)
+    _describe_seal(summary)
 
 
 @click.command("restore")
 @FILE
+@UNSEALED
 @pass_command_context
-def restore_backup(context: CommandContext, file: Path) -> None:
+def restore_backup(context: CommandContext, file: Path, unsealed: bool) -> None:
     """Put a copy into the data_dir of the configuration, which must not hold a database or media yet.
 
-    It starts paused: what was due since the copy was made may have been sent by the original.
+    With your secret.key in place before, a copy that somebody changed without that key is refused. It starts paused:
+    what was due since the copy was made may have been sent by the original.
     """
     settings = context.settings()
     file_owner.refuse_root(settings)
     with spinner("Restoring"):
-        summary = restore.restore(file, settings, context.clock())
+        summary = restore.restore(file, settings, context.clock(), unsealed=unsealed)
     print_line(str(settings.data_dir))
     _describe(summary)
+    _describe_seal(summary)
     print_note("Restored, and paused: the API can be used, and nothing is published.")
     print_note("1. Stop the original for good.")
     print_note("2. Reconnect the accounts whose tokens it has renewed since then:")
@@ -58,6 +74,30 @@ def restore_backup(context: CommandContext, file: Path) -> None:
     print_note("3. socialpub admin resume")
     print_note("   It looks up what was due since the copy was made, and never sends any of it again. Only if you know")
     print_note("   that the original sent none of it, run: socialpub admin resume --nothing-was-sent")
+
+
+SEALS = {
+    Seal.FITS: "Its seal fits the secret.key that is here: nobody without that key has changed it.",
+    Seal.OWN: "Its seal fits the secret.key that it holds. Whoever has had it in hand could have changed it and sealed "
+    "it anew; only your own secret.key, in place before, can tell.",
+    Seal.UNCHECKED: "Its seal was not checked, as its secret.key is not here: somebody may have changed it on purpose.",
+    Seal.NONE: "It has no seal, as copies of former versions: somebody may have changed it on purpose.",
+}
+
+
+def _secrets_here(context: CommandContext) -> Secrets | None:
+    """Those of the configuration, where there is one: a copy can be checked on any machine."""
+    try:
+        key_file = context.settings().secret_key_file
+        return crypto.load(key_file) if key_file.exists() else None
+    except (OperatorError, PermissionError):
+        return None
+
+
+def _describe_seal(summary: BackupSummary) -> None:
+    print_note(SEALS[summary.seal])
+    if summary.seal is Seal.FITS and summary.holds_secret:
+        print_note("It holds that key, though: whoever has had it in hand could have sealed it anew.")
 
 
 def _describe(summary: BackupSummary) -> None:

@@ -33,6 +33,7 @@ class Secrets:
     def __init__(self, key: bytes) -> None:
         self._sealing = AESGCM(_derive(key, b"sealed texts"))
         self._former = Fernet(base64.urlsafe_b64encode(_derive(key, b"tokens at rest")))
+        self._copies = hmac.new(_derive(key, b"sealed copies"), digestmod=hashlib.sha256)
         self._signing = hmac.new(_derive(key, b"signed urls"), digestmod=hashlib.sha256)
         self.check_value = _derive(key, b"check value").hex()[:32]
         """Stored in the database: a database that belongs to another `secret.key` is detected at start."""
@@ -70,6 +71,16 @@ class Secrets:
             return self.seal(self._former.decrypt(sealed).decode(), table, row_id, column)
         except InvalidToken:
             return sealed
+
+    def sign_copy(self, digest: str) -> str:
+        """The seal of a copy whose parts have this digest: hexadecimal digits."""
+        signing = self._copies.copy()
+        signing.update(digest.encode())
+        return signing.hexdigest()
+
+    def has_signed_copy(self, seal: str, digest: str) -> bool:
+        """Whether the seal is that of this digest, compared in constant time."""
+        return hmac.compare_digest(seal.encode(), self.sign_copy(digest).encode())
 
     def sign(self, *parts: str) -> str:
         """A signature over the parts: first the purpose (a method), then what it binds. URL-safe text.

@@ -1,7 +1,8 @@
-"""The file that a copy is: a tar file whose last member, SHA256SUMS, `sha256sum -c` checks once it is unpacked.
+"""The file that a copy is: a tar file with SHA256SUMS, which `sha256sum -c` checks once it is unpacked, and its seal.
 
 Such a file has exactly one form: no byte of it is free, neither in a header nor in the padding, so a byte that was lost
-or changed anywhere shows before anything inside is believed. Memory stays small whatever the size.
+or changed anywhere shows before anything inside is believed. Anybody can work out new sums, but only who has the key
+the seal over them. Memory stays small whatever the size.
 """
 
 import hashlib
@@ -9,8 +10,9 @@ import io
 import os
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -21,7 +23,11 @@ FIRST = "socialpub-copy.json"
 """The name of the first member: a copy is known by its first bytes."""
 
 SUMS = "SHA256SUMS"
-"""The name of the last member, which lists the SHA-256 of every other one in their order."""
+"""The name of the member that lists the SHA-256 of every one before it in their order."""
+
+SEAL = "SEAL"
+"""The name of the last member: the signature of the SHA-256 of SHA256SUMS, and the SHA-256 of both, by which damage to
+the signature shows without its key. Copies of former versions have none."""
 
 FORMER_SUM = "sha256/"
 """Copies of former versions end with an empty member whose name gives the SHA-256 of every byte before it."""
@@ -54,11 +60,14 @@ class ArchiveWriter:
         with path.open("rb") as file:
             self._add(name, file, os.fstat(file.fileno()).st_size)
 
-    def finish(self) -> None:
-        """Write SHA256SUMS and the end."""
+    def finish(self, sign: Callable[[str], str] | None) -> None:
+        """Write SHA256SUMS, the seal and the end; with None there is no seal."""
         size = self._sums.tell()
         self._sums.seek(0)
-        self._write_member(SUMS, self._sums, size)
+        digest = self._write_member(SUMS, self._sums, size)
+        if sign is not None:
+            seal = _seal(sign(digest), digest)
+            self._write_member(SEAL, io.BytesIO(seal), len(seal))
         self._file.write(bytes(_end_bytes(self._file.tell())))
 
     def _add(self, name: str, content: IO[bytes], size: int) -> None:
@@ -80,12 +89,13 @@ class ArchiveWriter:
 
 
 @contextmanager
-def create(path: Path) -> Iterator[ArchiveWriter]:
-    """Write a new file that nobody else may read; complete and on the disk when this ends well."""
+def create(path: Path, sign: Callable[[str], str]) -> Iterator[ArchiveWriter]:
+    """Write a new file that nobody else may read; complete and on the disk when this ends well. `sign` makes the seal,
+    hexadecimal digits, of a digest."""
     with durable_files.create(path) as file, tempfile.TemporaryFile(dir=path.parent) as sums:
         archive = ArchiveWriter(file, sums)
         yield archive
-        archive.finish()
+        archive.finish(sign)
         durable_files.flush(file)
 
 
@@ -107,8 +117,20 @@ class Member:
         return chunk
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedArchive:
+    """A copy of which every byte is as its maker wrote it, whoever that was."""
+
+    path: Path
+    file: IO[bytes]
+    digest: str
+    """What the seal signs."""
+    seal: str | None
+    """The signature; None in copies of former versions."""
+
+
 @contextmanager
-def checked(path: Path) -> Iterator[IO[bytes]]:
+def checked(path: Path) -> Iterator[CheckedArchive]:
     """A copy of which every byte was read and is as it was written. Raises InvalidArchive, OperatorError."""
     try:
         file = path.open("rb")
@@ -116,14 +138,15 @@ def checked(path: Path) -> Iterator[IO[bytes]]:
         raise OperatorError(f"{path} cannot be read: {error.strerror}.", "Name the file of a copy.") from None
     with file:
         try:
-            _check(path, file)
+            digest, seal = _check(path, file)
         except OSError as error:
             raise OperatorError(f"{path} cannot be read: {error.strerror}.", "Check the disk it is on.") from error
-        yield file
+        yield CheckedArchive(path, file, digest, seal)
 
 
-def members(path: Path, file: IO[bytes]) -> Iterator[Member]:
-    """Every member of a checked copy but the sums, in their order."""
+def members(archive: CheckedArchive) -> Iterator[Member]:
+    """Every member of a checked copy but the sums and the seal, in their order."""
+    path, file = archive.path, archive.file
     file.seek(0)
     while True:
         name, size = _read_header(path, file)
@@ -134,7 +157,8 @@ def members(path: Path, file: IO[bytes]) -> Iterator[Member]:
         file.seek(content_at + size + _padding_bytes(size))
 
 
-def _check(path: Path, file: IO[bytes]) -> None:
+def _check(path: Path, file: IO[bytes]) -> tuple[str, str | None]:
+    """The digest that a seal signs, and the seal."""
     if file.read(len(FIRST) + 1) != FIRST.encode() + b"\0":
         raise InvalidArchive(f"{path} is not a copy that socialpub made.", USE_OURS)
     file.seek(0)
@@ -159,9 +183,25 @@ def _check(path: Path, file: IO[bytes]) -> None:
         file.seek(ends_at)
     if not matches:
         raise _damaged(path, "its checksum does not match")
+    assert digest is not None
+    seal = _read_seal(path, file, digest) if name == SUMS else None
     end = _end_bytes(file.tell())
     if file.read(end + 1) != bytes(end):
         raise _damaged(path, "it does not end where it should")
+    return digest, seal
+
+
+def _read_seal(path: Path, file: IO[bytes], digest: str) -> str | None:
+    """The signature that follows the sums; None when nothing does."""
+    begins_at = file.tell()
+    if file.read(tarfile.BLOCKSIZE) != _header(SEAL, len(_seal(digest, digest))):
+        file.seek(begins_at)
+        return None
+    content = file.read(len(_seal(digest, digest)))
+    signature = content[: len(digest)].decode("latin-1")
+    if content != _seal(signature, digest) or file.read(_padding_bytes(len(content))).strip(b"\0"):
+        raise _damaged(path, "its seal is not whole")
+    return signature
 
 
 def _is_sums(name: str) -> bool:
@@ -206,6 +246,11 @@ def _header(name: str, size: int) -> bytes:
 
 def _sums_line(digest: str, name: str) -> bytes:
     return f"{digest}  {name}\n".encode("utf-8", "surrogateescape")
+
+
+def _seal(signature: str, digest: str) -> bytes:
+    both = hashlib.sha256(f"{signature} {digest}".encode("utf-8", "replace")).hexdigest()
+    return f"{signature}  {both}\n".encode("latin-1", "replace")
 
 
 def _padding_bytes(size: int) -> int:

@@ -11,7 +11,8 @@ import shlex
 import sqlite3
 import tempfile
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from pathlib import Path
 
 from socialpub.core import durable_files
@@ -38,6 +39,22 @@ class BackupInfo:
     holds_secret: bool
 
 
+class Seal(StrEnum):
+    """What is known of who wrote a copy."""
+
+    FITS = "fits"
+    """Somebody who has the `secret.key` that is here."""
+
+    OWN = "own"
+    """Somebody who has the `secret.key` that it holds: whoever had the copy in hand could seal it anew."""
+
+    UNCHECKED = "unchecked"
+    """Its `secret.key` is neither here nor in it."""
+
+    NONE = "none"
+    """It has no seal, as copies of former versions, or one that somebody took away."""
+
+
 @dataclass(frozen=True, slots=True)
 class BackupSummary:
     """A copy as it was written, or as it was found when it was read."""
@@ -48,6 +65,8 @@ class BackupSummary:
     media_files: int
     media_missing: int
     """Files that the database names and that were lost already when the copy was made."""
+    seal: Seal = field(default=Seal.FITS, compare=False)
+    """Depends on who asks: not a fact of the copy alone."""
 
 
 def write(rt: Runtime, target: Path, *, with_secret: bool = False) -> BackupSummary:
@@ -71,7 +90,7 @@ def write(rt: Runtime, target: Path, *, with_secret: bool = False) -> BackupSumm
         ):
             database, unfinished = Path(scratch, DATABASE), Path(scratch, "copy")
             _copy_database(rt, database)
-            with archive.create(unfinished) as copy, closing(sqlite3.connect(database)) as copied:
+            with archive.create(unfinished, rt.secrets.sign_copy) as copy, closing(sqlite3.connect(database)) as copied:
                 copy.add(archive.FIRST, json.dumps({"format": FORMAT, **asdict(info)}).encode())
                 if with_secret:
                     copy.add_file(SECRET, rt.settings.secret_key_file)

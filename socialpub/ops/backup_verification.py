@@ -1,4 +1,7 @@
-"""Copies read to their end: what is not exactly what socialpub wrote is refused, whatever its names point at."""
+"""Copies read to their end: what is not exactly what socialpub wrote is refused, whatever its names point at.
+
+The seal is checked before the database is opened: whose key does not fit, or who has none, wrote it perhaps to do harm.
+"""
 
 import json
 import os
@@ -7,53 +10,89 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from socialpub.core import crypto, durable_files
+from socialpub.core.crypto import Secrets
 from socialpub.core.errors import OperatorError
-from socialpub.db import appliance_state, artifact_rows, migrate, post_rows
+from socialpub.db import appliance_state, artifact_rows, migrate, post_rows, row_names
 from socialpub.db.transaction import Reader
 from socialpub.media import storage_keys
 from socialpub.ops import archive
-from socialpub.ops.archive import InvalidArchive, Member
-from socialpub.ops.backup import DATABASE, FORMAT, MEDIA, SECRET, BackupInfo, BackupSummary
+from socialpub.ops.archive import CheckedArchive, InvalidArchive, Member
+from socialpub.ops.backup import DATABASE, FORMAT, MEDIA, SECRET, BackupInfo, BackupSummary, Seal
 
 _CHUNK_BYTES = 1 << 20
 _MOST_INFO_BYTES = 64 * 1024
 
 
-def verify(source: Path) -> BackupSummary:
-    """Read a copy to its end: every byte is as it was written, and the database is sound. Raises OperatorError."""
+def verify(source: Path, ours: Secrets | None = None, *, unsealed: bool = False) -> BackupSummary:
+    """Read a copy to its end: every byte is as it was written, and the database is sound. Raises OperatorError.
+
+    `ours` and `unsealed` as in `opened`.
+    """
     beside = source.parent if os.access(source.parent, os.W_OK) else None
     with (
-        opened(source) as (file, info),
+        opened(source, ours, unsealed=unsealed) as copy,
         tempfile.TemporaryDirectory(dir=beside, prefix=".socialpub-verify-") as scratch,
     ):
         try:
-            return unpack(source, file, info, Path(scratch), media=False)
+            return unpack(copy, Path(scratch), media=False)
         except OSError as error:
             message = f"The copy could not be read to its end: {error.strerror}."
             raise OperatorError(message, "Check the disk.") from error
 
 
+@dataclass(frozen=True, slots=True)
+class OpenedCopy:
+    """A copy that is what its maker wrote, and what it tells about itself."""
+
+    archive: CheckedArchive
+    info: BackupInfo
+    seal: Seal
+
+
 @contextmanager
-def opened(source: Path) -> Iterator[tuple[IO[bytes], BackupInfo]]:
-    """A copy that is what was written, and what it tells about itself. Raises OperatorError."""
-    with archive.checked(source) as file:
-        first = next(archive.members(source, file))
-        yield file, _read_info(source, first.read(_MOST_INFO_BYTES))
+def opened(source: Path, ours: Secrets | None, *, unsealed: bool = False) -> Iterator[OpenedCopy]:
+    """A copy whose seal fits `ours`, the key that is here, when it belongs to that; without a seal only if `unsealed`.
+
+    Raises OperatorError.
+    """
+    with archive.checked(source) as found:
+        first = next(archive.members(found))
+        info = _read_info(source, first.read(_MOST_INFO_BYTES))
+        yield OpenedCopy(found, info, _check_seal(found, info, ours, unsealed))
 
 
-def unpack(source: Path, file: IO[bytes], info: BackupInfo, scratch: Path, *, media: bool) -> BackupSummary:
+def _check_seal(found: CheckedArchive, info: BackupInfo, ours: Secrets | None, unsealed: bool) -> Seal:
+    is_ours = ours is not None and ours.check_value == info.secret_key
+    if found.seal is None:
+        if is_ours and not unsealed:
+            raise InvalidArchive(
+                f"{found.path} has no seal: a former version wrote it, or somebody took the seal away.",
+                "If you know where it has been since it was made, accept it once with --unsealed.",
+            )
+        return Seal.NONE
+    if ours is None or not is_ours:
+        return Seal.UNCHECKED
+    if not ours.has_signed_copy(found.seal, found.digest):
+        raise InvalidArchive(f"{found.path} was changed by somebody without the secret.key.", "Use another copy.")
+    return Seal.FITS
+
+
+def unpack(copy: OpenedCopy, scratch: Path, *, media: bool) -> BackupSummary:
     """Unpack into `scratch`, which must be empty: the database, `secret.key` and, if wanted, the media.
 
-    Raises OperatorError for what a copy cannot hold, and when the database is not sound or names another `secret.key`.
+    Raises OperatorError for what a copy cannot hold, and when the database is not sound, names another `secret.key`, or
+    could lead out of `data_dir`.
     """
+    source, info, seal = copy.archive.path, copy.info, copy.seal
     database = scratch / DATABASE
     expected = {archive.FIRST, DATABASE} | ({SECRET} if info.holds_secret else set())
     with closing(_open_names(scratch / "names.db")) as names:
-        for member in archive.members(source, file):
+        for member in archive.members(copy.archive):
             name, key = member.name, member.name.removeprefix(MEDIA)
             if name in expected:
                 expected.discard(name)
@@ -67,8 +106,8 @@ def unpack(source: Path, file: IO[bytes], info: BackupInfo, scratch: Path, *, me
             raise _foreign(source, f"it lacks {', '.join(sorted(expected))}")
         _check_database(source, database, info)
         if info.holds_secret:
-            _check_secret(source, scratch / SECRET, info)
-        summary = _summarize(source, names, database, info)
+            seal = _check_secret(copy, scratch / SECRET)
+        summary = replace(_summarize(source, names, database, info), seal=seal)
     (scratch / "names.db").unlink()
     return summary
 
@@ -123,15 +162,41 @@ def _check_database(source: Path, database: Path, info: BackupInfo) -> None:
         )
     if belongs_to != info.secret_key:
         raise _foreign(source, "its database belongs to another secret.key than it says")
-
-
-def _check_secret(source: Path, key_file: Path, info: BackupInfo) -> None:
     try:
-        matches = crypto.load(key_file).check_value == info.secret_key
+        with closing(sqlite3.connect(database)) as connection:
+            _check_names(source, Reader(connection))
+    except sqlite3.Error as error:
+        raise _foreign(source, f"its database has another form ({error})") from error
+
+
+def _check_names(source: Path, reader: Reader) -> None:
+    """No row may name a file in a way that leads elsewhere, and nothing may run by itself."""
+    active = reader.value(
+        "SELECT name FROM sqlite_schema WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%' LIMIT 1"
+    )
+    if active is not None:
+        raise _foreign(source, f"its database has {active!r}")
+    stray = row_names.stray(reader)
+    if stray is not None:
+        raise _foreign(source, f"its database holds {stray}, which would become the name of a file")
+    for key in artifact_rows.storage_keys(reader):
+        if not isinstance(key, str) or not storage_keys.is_key(key):
+            raise _foreign(source, f"its database names the file {key!r}, which is not in the media folder")
+
+
+def _check_secret(copy: OpenedCopy, key_file: Path) -> Seal:
+    """What the copy's own key tells of its seal."""
+    try:
+        own = crypto.load(key_file)
     except OperatorError:
-        matches = False
-    if not matches:
-        raise _foreign(source, "its database belongs to another secret.key than it holds")
+        own = None
+    if own is None or own.check_value != copy.info.secret_key:
+        raise _foreign(copy.archive.path, "its database belongs to another secret.key than it holds")
+    if copy.seal is not Seal.UNCHECKED:
+        return copy.seal
+    if copy.archive.seal is None or not own.has_signed_copy(copy.archive.seal, copy.archive.digest):
+        raise _foreign(copy.archive.path, "its seal does not fit the secret.key that it holds")
+    return Seal.OWN
 
 
 def _summarize(source: Path, names: sqlite3.Connection, database: Path, info: BackupInfo) -> BackupSummary:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from socialpub.core import crypto, durable_files
 from socialpub.core.clock import Clock, stamp
+from socialpub.core.crypto import Secrets
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
@@ -21,14 +22,19 @@ from socialpub.ops import backup_verification
 from socialpub.ops.backup import DATABASE, SECRET, BackupInfo, BackupSummary
 
 
-def restore(source: Path, settings: Settings, clock: Clock) -> BackupSummary:
-    """Put a copy into the `data_dir` of these settings, paused. Raises OperatorError and leaves nothing half-made."""
+def restore(source: Path, settings: Settings, clock: Clock, *, unsealed: bool = False) -> BackupSummary:
+    """Put a copy into the `data_dir` of these settings, paused. Raises OperatorError and leaves nothing half-made.
+
+    Where its `secret.key` lies there, its seal must fit it; `unsealed` accepts a copy that has none.
+    """
     _refuse_existing(settings)
-    with backup_verification.opened(source) as (file, info):
-        _check_secret(settings, info)
+    ours = crypto.load(settings.secret_key_file) if os.path.lexists(settings.secret_key_file) else None
+    with backup_verification.opened(source, ours, unsealed=unsealed) as copy:
+        info = copy.info
+        _check_secret(settings, info, ours)
         try:
             with _scratch_folder(settings.data_dir) as scratch:
-                summary = backup_verification.unpack(source, file, info, scratch, media=True)
+                summary = backup_verification.unpack(copy, scratch, media=True)
                 _pause(scratch / DATABASE, info.copied_at, stamp(clock.now()))
                 _move_into_place(settings, scratch)
         except FileExistsError as error:
@@ -54,11 +60,11 @@ def _refuse_existing(settings: Settings) -> None:
         raise _exists(media)
 
 
-def _check_secret(settings: Settings, info: BackupInfo) -> None:
+def _check_secret(settings: Settings, info: BackupInfo, ours: Secrets | None) -> None:
     """The `secret.key` that is there, or the copy's own, must be the one that the copy belongs to."""
     key_file = settings.secret_key_file
-    if os.path.lexists(key_file):
-        if crypto.load(key_file).check_value != info.secret_key:
+    if ours is not None:
+        if ours.check_value != info.secret_key:
             raise OperatorError(
                 f"The copy belongs to another secret.key than {key_file}.",
                 "Move that file away; the copy holds its own."

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from socialpub.core.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.ops import archive, backup, restore
 from socialpub.ops.archive import ArchiveWriter
@@ -33,8 +34,15 @@ def put_back(copy: Path, folder: Path, clock: HandClock) -> Settings:
     return settings
 
 
-def forged(copy: Path, target: Path, *extra: tarfile.TarInfo, without: str = "", changed: dict[str, bytes]) -> Path:
-    """The same copy with members of somebody else's, and sums that are right.
+def forged(
+    copy: Path,
+    target: Path,
+    *extra: tarfile.TarInfo,
+    without: str = "",
+    changed: dict[str, bytes],
+    key: Secrets | None = None,
+) -> Path:
+    """The same copy with members of somebody else's, and sums that are right; sealed with `key`, or without a seal.
 
     Plain files among them look like those that socialpub writes; what is of another kind is put in as it is.
     """
@@ -48,7 +56,7 @@ def forged(copy: Path, target: Path, *extra: tarfile.TarInfo, without: str = "",
                 writer.add(member.name, b"x" * member.size)
             else:
                 file.write(member.tobuf(tarfile.GNU_FORMAT))
-        writer.finish()
+        writer.finish(key.sign_copy if key else None)
     return target
 
 
@@ -84,9 +92,9 @@ def add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
 
 
 def contents_of(copy: Path) -> list[tuple[str, bytes]]:
-    """Name and content of every member but the sums."""
-    with copy.open("rb") as file:
-        return [(member.name, member.read(1 << 30)) for member in archive.members(copy, file)]
+    """Name and content of every member but the sums and the seal."""
+    with archive.checked(copy) as found:
+        return [(member.name, member.read(1 << 30)) for member in archive.members(found)]
 
 
 def members_of(copy: Path) -> list[str]:

@@ -1,10 +1,12 @@
 """`backup`, `verify-backup`, `restore`, and the `resume` that follows."""
 
 from datetime import timedelta
+from pathlib import Path
 
 from socialpub.core.settings.loader import load as load_settings
 from socialpub.publishing import looks
 from tests.integration.cli.conftest import Terminal
+from tests.support import copies
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
 
@@ -134,3 +136,31 @@ def test_a_folder_that_does_not_exist_is_told_with_the_command_that_makes_it(ter
     assert refused.exit_code == 1
     assert f"The folder {target.parent} does not exist." in refused.stderr
     assert f"mkdir -p '{target.parent}'" in refused.stderr
+
+
+def test_what_is_known_of_a_copys_maker_is_said(terminal: Terminal) -> None:
+    copy, bare = str(terminal.folder / "with.copy"), str(terminal.folder / "without.copy")
+    terminal("backup", copy, "--with-secret")
+    terminal("backup", bare)
+    assert "nobody without that key has changed it" in terminal("verify-backup", bare).stderr
+    assert "could have sealed it anew" in terminal("verify-backup", copy).stderr
+    key = terminal.folder / "data" / "secret.key"
+    kept = key.read_text()
+    key.write_text("A" * 43)
+    assert "Its seal was not checked" in terminal("verify-backup", bare).stderr
+    key.unlink()
+    assert "Its seal was not checked" in terminal("verify-backup", bare).stderr
+    assert "only your own secret.key" in terminal("verify-backup", copy).stderr
+    key.write_text(kept)
+    stripped = str(copies.forged(Path(bare), terminal.folder / "stripped.copy", changed={}))
+    refused = terminal("verify-backup", stripped)
+    assert refused.exit_code == 1
+    assert "has no seal" in refused.stderr
+    assert "--unsealed" in refused.stderr
+    accepted = terminal("verify-backup", stripped, "--unsealed")
+    assert accepted.exit_code == 0
+    assert "It has no seal" in accepted.stderr
+    for name in ("socialpub.db", "socialpub.db-wal", "socialpub.db-shm"):
+        (terminal.folder / "data" / name).unlink(missing_ok=True)
+    assert "has no seal" in terminal("restore", stripped).stderr
+    assert terminal("restore", stripped, "--unsealed").exit_code == 0

@@ -7,12 +7,14 @@ import subprocess
 import tarfile
 import threading
 import tracemalloc
+from collections.abc import Callable
 from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
 
 from socialpub.core import durable_files
+from socialpub.core.crypto import Secrets
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
@@ -174,8 +176,8 @@ def test_nothing_is_overwritten_by_a_copy(rt: Runtime, tmp_path: Path, monkeypat
     late = tmp_path / "late"
     finish = archive.ArchiveWriter.finish
 
-    def meanwhile(self: archive.ArchiveWriter) -> None:
-        finish(self)
+    def meanwhile(self: archive.ArchiveWriter, sign: Callable[[str], str] | None) -> None:
+        finish(self, sign)
         late.write_text("quicker")
 
     monkeypatch.setattr(archive.ArchiveWriter, "finish", meanwhile)
@@ -319,7 +321,7 @@ def test_sha256sum_can_check_what_was_unpacked(rt: Runtime, picture: str, tmp_pa
     )
     assert [line.removesuffix(": OK") for line in checked.stdout.splitlines()] == copies.members_of(copy)
     assert sorted(copies.members_of(copy)) == sorted(
-        name for name in files_in(folder) if (folder / name).is_file() and name != "SHA256SUMS"
+        name for name in files_in(folder) if (folder / name).is_file() and name not in ("SHA256SUMS", "SEAL")
     )
 
 
@@ -558,3 +560,118 @@ def test_a_pause_of_the_original_stays_its_own(rt: Runtime, tmp_path: Path, cloc
     assert backup_verification.verify(copy).posts == 0
     assert appliance_state.restored_from(rt.reader) is None
     assert os.listdir(tmp_path)  # noqa: PTH208  # the copy lies there
+
+
+# --- whose it is -----------------------------------------------------------------------------------------------------
+
+OTHERS = Secrets(b"o" * 32)
+
+
+def summary_of(copy: Path, ours: Secrets | None = None, **how: bool) -> backup.Seal:
+    return backup_verification.verify(copy, ours, **how).seal
+
+
+def with_our_key(rt: Runtime, folder: Path) -> Settings:
+    """An empty data folder in which the original's secret.key lies."""
+    settings = Settings(data_dir=folder / "data")
+    settings.data_dir.mkdir(parents=True)
+    settings.secret_key_file.write_bytes(rt.settings.secret_key_file.read_bytes())
+    return settings
+
+
+@pytest.mark.parametrize("with_secret", [True, False])
+def test_a_copy_that_somebody_changed_without_the_key_is_refused(
+    rt: Runtime, picture: str, tmp_path: Path, clock: HandClock, with_secret: bool
+) -> None:
+    copy = copy_of(rt, tmp_path, with_secret=with_secret)
+    assert summary_of(copy, rt.secrets) is backup.Seal.FITS
+    (name, content), *_ = [one for one in copies.contents_of(copy) if one[0].startswith("media/")]
+    changed = {name: content + b"more"}
+    forged = copies.forged(copy, tmp_path / "forged", changed=changed, key=OTHERS)
+    with pytest.raises(OperatorError, match=r"changed by somebody without the secret\.key"):
+        backup_verification.verify(forged, rt.secrets)
+    settings = with_our_key(rt, tmp_path / "new")
+    before = files_in(tmp_path)
+    with pytest.raises(OperatorError, match=r"changed by somebody without the secret\.key"):
+        restore.restore(forged, settings, clock, unsealed=True)
+    assert files_in(tmp_path) == before
+    restore.restore(copy, settings, clock)
+
+
+def test_a_seal_that_was_taken_away_is_missed(rt: Runtime, picture: str, tmp_path: Path, clock: HandClock) -> None:
+    """So is that of a copy which a former version made: its owner knows where it has been."""
+    copy = copy_of(rt, tmp_path)
+    stripped = copies.forged(copy, tmp_path / "stripped", changed={})
+    settings = with_our_key(rt, tmp_path / "new")
+    for unsealed in (stripped, copies.of_a_former_version(copy, tmp_path / "former")):
+        for refuse in (
+            lambda one=unsealed: backup_verification.verify(one, rt.secrets),
+            lambda one=unsealed: restore.restore(one, settings, clock),
+        ):
+            with pytest.raises(OperatorError, match="has no seal") as failure:
+                refuse()
+            assert "--unsealed" in str(failure.value.hint)
+        assert summary_of(unsealed, rt.secrets, unsealed=True) is backup.Seal.NONE
+        assert summary_of(unsealed) is backup.Seal.NONE
+    assert restore.restore(stripped, settings, clock, unsealed=True).seal is backup.Seal.NONE
+
+
+def test_what_cannot_be_checked_is_told(rt: Runtime, picture: str, tmp_path: Path, clock: HandClock) -> None:
+    bare = copy_of(rt, tmp_path, with_secret=False)
+    assert summary_of(bare) is backup.Seal.UNCHECKED
+    assert summary_of(bare, OTHERS) is backup.Seal.UNCHECKED
+    (tmp_path / "more").mkdir()
+    holding = copy_of(rt, tmp_path / "more")
+    assert summary_of(holding) is backup.Seal.OWN
+    assert summary_of(holding, OTHERS) is backup.Seal.OWN
+    wrong = copies.forged(holding, tmp_path / "wrong", changed={}, key=OTHERS)
+    with pytest.raises(OperatorError, match=r"does not fit the secret\.key that it holds"):
+        backup_verification.verify(wrong)
+    assert restore.restore(holding, Settings(data_dir=tmp_path / "new"), clock).seal is backup.Seal.OWN
+
+
+def test_a_seal_that_is_damaged_is_seen_without_its_key(rt: Runtime, tmp_path: Path) -> None:
+    copy = copy_of(rt, tmp_path, with_secret=False)
+    whole = bytearray(copy.read_bytes())
+    at = whole.rindex(b"SEAL") + 512
+    for place in range(at, at + 131):
+        whole[place] ^= 1
+        copy.write_bytes(whole)
+        with pytest.raises(archive.InvalidArchive):
+            backup_verification.verify(copy)
+        whole[place] ^= 1
+
+
+LEADS_ELSEWHERE = "would become the name of a file|not in the media folder|its database has"
+PATHS = [
+    "UPDATE artifact SET storage_key = '../../../etc/passwd'",
+    "UPDATE artifact SET storage_key = '/etc/passwd'",
+    "UPDATE artifact SET storage_key = 'fitted/../../secret.key'",
+    "UPDATE artifact SET storage_key = x'2e2e2f'",
+    "UPDATE artifact SET id = '../../x'",
+    "UPDATE profile SET id = '../../../tmp/x'",
+    "UPDATE delivery SET id = '../' || id",
+    "UPDATE delivery SET owner = '../../../../tmp/x'",
+    "INSERT INTO idempotency (key_id, key, fingerprint, owner, created_at) VALUES ('k', 'k', 'f', '../../x', 't')",
+    "CREATE TRIGGER t AFTER UPDATE ON profile BEGIN DELETE FROM post; END",
+    "CREATE VIEW v AS SELECT * FROM profile",
+]
+
+
+@pytest.mark.parametrize("statement", PATHS)
+def test_a_strangers_database_names_no_path(
+    rt: Runtime, picture: str, tmp_path: Path, clock: HandClock, statement: str
+) -> None:
+    """Also one who has the key, and seals it."""
+    copy = copy_of(rt, tmp_path)
+    changed = tmp_path / "changed.db"
+    changed.write_bytes(dict(copies.contents_of(copy))["socialpub.db"])
+    with closing(sqlite3.connect(changed)) as database, database:
+        database.execute(statement)
+    forged = copies.forged(copy, tmp_path / "forged", changed={"socialpub.db": changed.read_bytes()}, key=rt.secrets)
+    before = files_in(tmp_path)
+    with pytest.raises(archive.InvalidArchive, match=LEADS_ELSEWHERE):
+        backup_verification.verify(forged, rt.secrets)
+    with pytest.raises(archive.InvalidArchive, match=LEADS_ELSEWHERE):
+        put_back(forged, tmp_path / "new", clock)
+    assert files_in(tmp_path) == before

@@ -188,7 +188,7 @@ def _left(promise: DiskPromise) -> int:
 def _read(path: Path) -> int:
     try:
         return int(path.read_bytes() or 0)
-    except (FileNotFoundError, ValueError):
+    except (OSError, ValueError):  # it has ended meanwhile, or is another user's
         return 0
 
 

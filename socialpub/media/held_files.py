@@ -27,10 +27,11 @@ def create(folder: Path, name: str) -> tuple[int, Path]:
 
 
 def remove_if_free(path: Path, still_wanted: Callable[[], bool] = lambda: False) -> bool:
-    """Remove the file unless somebody holds it, or it is `still_wanted`, which is asked once the lock is ours."""
+    """Remove the file unless somebody holds it, or it is `still_wanted`, which is asked once the lock is ours. What
+    belongs to another user of this machine is left to that user."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except (FileNotFoundError, PermissionError):
         return False
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

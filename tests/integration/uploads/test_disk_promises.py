@@ -6,6 +6,7 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -198,6 +199,21 @@ def test_many_at_once_never_reach_into_the_floor(rt, caller, disk):
     assert statuses.count(200) == 10
     assert statuses.count(503) == 20
     assert disk.free_bytes() == disk.floor_bytes
+
+
+def test_a_promise_that_cannot_be_read_stops_nobody(rt, caller, disk, monkeypatch):
+    theirs = rt.files.root / "incoming" / f"theirs{disk_promises.SUFFIX}"
+    theirs.write_bytes(b"9000")
+    real = os.open
+
+    def refused(path, *more, **options):
+        if str(path) == str(theirs):
+            raise PermissionError(13, "Permission denied")
+        return real(path, *more, **options)
+
+    monkeypatch.setattr(os, "open", refused)
+    monkeypatch.setattr(Path, "read_bytes", lambda path: refused(path, os.O_RDONLY))
+    assert caller.put(caller.reserve(4000), b"x" * 4000).status == 200
 
 
 # --- slow ------------------------------------------------------------------------------------------------------------

@@ -196,7 +196,7 @@ def _trade(rt: Runtime, provider: Provider, code: str, row: Row) -> tuple[Creden
         tokens = provider.oauth.exchange(rt.http_of(provider.name), code, row["redirect_uri"], verifier)
     except ProviderError as error:
         raise OperatorError(
-            f"{provider.label} gave no tokens for this consent: {error.message}",
+            f"This consent gave no tokens: {error.message}",
             remedies.after_failure(provider, error),
         ) from error
     credentials = token_answer.credentials(tokens, asked_at)

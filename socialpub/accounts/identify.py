@@ -44,7 +44,7 @@ def identify(rt: Runtime, provider: Provider, credentials: Credentials) -> tuple
         hint = remedies.after_failure(provider, error)
         if renewed:
             hint += " The refresh token has been used in this attempt: import a newer one."
-        raise OperatorError(f"{provider.label} did not say whose tokens these are: {error.message}", hint) from error
+        raise OperatorError(f"It is not known whose tokens these are: {error.message}", hint) from error
 
 
 def _whose(rt: Runtime, provider: Provider, credentials: Credentials) -> Identity:

@@ -43,7 +43,7 @@ def list_all(rt: Runtime, profile_id: str, with_sections: bool = False) -> list[
         hint = f"Connect it as a new profile: {remedies.reconnect(provider.name)}"
         raise OperatorError(f"The profile “{profile.name}” is disconnected.", hint) from None
     except ProviderError as error:
-        message = f"{provider.label} did not tell the boards: {error.message}"
+        message = f"The boards could not be listed. {error.message}"
         raise OperatorError(message, remedies.after_failure(provider, error)) from error
 
 

@@ -24,7 +24,9 @@ def read_pairs(pairs: Sequence[str]) -> dict[str, str]:
         key, equals, value = pair.partition("=")
         key = key.strip()
         if not equals or not key:
-            raise InvalidRequest.at(pair, message="is no KEY=VALUE; KEY= with nothing behind it removes KEY")
+            raise InvalidRequest.at(
+                pair or "An empty text", message="is no KEY=VALUE; KEY= with nothing behind it removes KEY"
+            )
         if key in given:
             raise InvalidRequest.at(key, message="is given twice")
         given[key] = value.strip()

@@ -1,5 +1,6 @@
 """How a command fails: `Error:` says what, `Hint:` what to do about it, and the exit code is 1."""
 
+import errno
 import sqlite3
 from typing import IO, Any
 
@@ -7,6 +8,7 @@ import click
 
 from socialpub.cli.output import error_text, print_error
 from socialpub.core.errors import OperatorError, SocialpubError
+from socialpub.db import damage
 
 
 class CommandError(click.ClickException):
@@ -36,8 +38,13 @@ def as_command_error(error: Exception) -> CommandError | None:
             return CommandError(error.message, error.hint)
         case SocialpubError():
             # The first one is what `detail` says.
-            fields = [field.sentence for field in error.errors[1:]]
+            fields = [field.sentence for field in error.errors[1:] if field.message not in error.detail]
             return CommandError("\n- ".join([error.detail, *fields]))
+        case _ if (how := damage.of(error)) is not None:
+            return CommandError(
+                f"The database is damaged: {how}.",
+                "Stop socialpub, move data_dir away and restore a copy: socialpub restore FILE",
+            )
         case _ if isinstance(error, sqlite3.DatabaseError) or isinstance(error.__context__, sqlite3.DatabaseError):
             # peewee raises classes of its own, in whose context stands SQLite's.
             return CommandError(
@@ -47,6 +54,13 @@ def as_command_error(error: Exception) -> CommandError | None:
             return CommandError(
                 f"{error.filename} cannot be used: {error.strerror}.",
                 "Run the command as the user that socialpub runs as.",
+            )
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT | errno.EROFS | errno.EIO):
+            where = f" for {error.filename}" if error.filename else ""
+            return CommandError(f"The disk cannot be used{where}: {error.strerror}.", "Free some space, or check it.")
+        case FileExistsError() | NotADirectoryError() | IsADirectoryError() if error.filename:
+            return CommandError(
+                f"{error.filename} cannot be used: {error.strerror}.", "Something else lies there. Move it away."
             )
         case _:
             return None

@@ -65,7 +65,7 @@ def _check_database(rt: Runtime) -> Finding:
         rt.write(_write_nothing)
     except Unavailable as error:
         remedy = f"Find out what locks it (fuser {rt.db.path}), and check the disk."
-        return problem("database", f"{rt.db.path} cannot be written: {error.detail}", remedy)
+        return problem("database", f"Nothing can be written to {rt.db.path}. {error.detail}", remedy)
     count = post_rows.count(rt.reader)
     return ok("database", f"{rt.db.path} is sound and can be written ({count} post{'' if count == 1 else 's'}).")
 
@@ -155,8 +155,8 @@ def _check_networks(rt: Runtime, used: set[str]) -> Iterator[Finding]:
         section = getattr(rt.settings.providers, name)
         missing = section.missing_keys()
         if missing and name in used and section.half_given() is None:
-            keys = " and ".join(missing)
-            message = f"{provider.label} has profiles, but {keys} of its app is empty: no token can be renewed."
+            keys, are = " and ".join(missing), "is" if len(missing) == 1 else "are"
+            message = f"{provider.label} has profiles, but {keys} of its app {are} empty: no token can be renewed."
             yield problem("credentials", message, f"Set {keys} in [providers.{name}]; the app's page shows it.")
         elif missing:
             continue

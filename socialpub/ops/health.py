@@ -33,7 +33,7 @@ async def reasons(rt: Runtime) -> list[str]:
     try:
         await asyncio.wait_for(rt.write_soon(_touch), WRITE_SECONDS)
     except (Unavailable, TimeoutError) as error:
-        found.append(f"The database cannot be written: {getattr(error, 'detail', 'it does not answer')}")
+        found.append(f"Nothing can be stored: {getattr(error, 'detail', 'the database does not answer.')}")
     floor, free = int(rt.settings.health.disk_floor_bytes), rt.files.free_bytes()
     if free < floor:
         found.append(f"The disk has {free // 1_000_000} MB left, which is below health.disk_floor_bytes. Free some.")

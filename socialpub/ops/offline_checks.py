@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 from socialpub.core import crypto
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
-from socialpub.db import appliance_state, migrate
+from socialpub.db import appliance_state, damage, migrate
 from socialpub.db.secret_binding import IF_LOST
 from socialpub.db.transaction import Reader
 from socialpub.media import inspect
@@ -128,7 +128,7 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
             result = database.execute("PRAGMA quick_check(1)").fetchone()[0]
             applied = migrate.applied(database)
             belongs_to = appliance_state.get(Reader(database), appliance_state.SECRET_KEY)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         yield _unreadable(path, error)
         return
     if result != "ok":
@@ -154,11 +154,11 @@ def _is_key(settings: Settings, check_value: str) -> bool:
         return True  # it cannot be read, which is a finding of its own
 
 
-def _unreadable(path: Path, error: sqlite3.Error) -> Finding:
+def _unreadable(path: Path, error: Exception) -> Finding:
     if "locked" in str(error) or "busy" in str(error):
         message = f"Another program keeps {path} locked."
         return problem("database", message, f"Find out which one (fuser {path}), and stop it.")
-    return _damaged(path, str(error))
+    return _damaged(path, damage.of(error) or str(error))
 
 
 def _damaged(path: Path, how: str) -> Finding:

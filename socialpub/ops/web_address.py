@@ -63,7 +63,7 @@ def check(rt: Runtime) -> Finding:
         message = f"Nothing answers at {settings.base_url}, though the web server runs at {settings.listen}."
         return problem("web", message, "Make base_url and `listen` fit each other.")
     # Many routers do not lead a machine to its own public address, though everybody else gets there.
-    message = f"The web server runs, but {settings.base_url} cannot be reached from this machine: {how}"
+    message = f"The web server runs, but base_url does not lead this machine to it: {how}"
     return note("web", message, f"Open {settings.base_url}/healthz from elsewhere: it must show {rt.instance_id}.")
 
 

@@ -34,8 +34,8 @@ class HueyWakeup:
     """
 
     def __init__(self, queue_file: Path, run_dir: Path) -> None:
-        self.socket = WakeupSocket(run_dir)
         replace_if_damaged(queue_file)
+        self.socket = WakeupSocket(run_dir)
         self.huey = Huey(
             QUEUE, storage_class=QueueStorage, results=False, store_none=False, utc=True,
             serializer=WakeupSerializer(), filename=str(queue_file), wakeup_socket=self.socket,

@@ -8,6 +8,7 @@ import click
 from socialpub.accounts import connect, credentials, idle_tokens, profile_options, profiles
 from socialpub.cli.admin.arguments import ID, known_provider
 from socialpub.cli.context import CommandContext, pass_command_context
+from socialpub.cli.errors import CommandError
 from socialpub.cli.output import format_time, print_json, print_line, print_note, print_table, spinner
 from socialpub.db.transaction import Row
 from socialpub.runtime import Runtime
@@ -30,10 +31,17 @@ def import_profile(context: CommandContext, provider_name: str, name: str | None
         provider = known_provider(rt, provider_name)
         if file.isatty():
             print_note("Paste the credentials (JSON), then press Ctrl-D:")
-        given = credentials.read(file.read())
+        given = credentials.read(_text(file))
         with spinner(f"Asking {provider.label} whose tokens these are"):
             imported = connect.import_account(rt, provider_name, given, name)
         print_connected(rt, imported)
+
+
+def _text(file: TextIO) -> str:
+    try:
+        return file.read()
+    except UnicodeDecodeError:
+        raise CommandError("The credentials are not UTF-8 text.", "Save them as JSON in UTF-8.") from None
 
 
 def print_connected(rt: Runtime, outcome: profiles.Connected) -> None:

@@ -252,7 +252,7 @@ def test_a_code_that_came_too_late_means_beginning_again(rt: Runtime, browser: B
 def test_nothing_is_saved_when_the_account_cannot_be_asked_for(rt: Runtime, browser: Browser, world: World) -> None:
     begun = connect.begin(rt, "x")
     world.x.next("me").fails_with(503)
-    with pytest.raises(OperatorError, match="did not say whose") as refused:
+    with pytest.raises(OperatorError, match="not known whose tokens these are") as refused:
         connect.finish(rt, "x", query_of(browser.decides(begun.url)))
     assert "Try again" in str(refused.value.hint)
     assert rows(rt) == []

@@ -126,9 +126,7 @@ def test_a_database_that_takes_no_write_is_told(client: Client, rt: Runtime, mon
         raise Unavailable("The disk is full.")
 
     monkeypatch.setattr("socialpub.ops.health._touch", breaks)
-    assert client.send("GET", "/readyz", key=None).json()["reasons"] == [
-        "The database cannot be written: The disk is full."
-    ]
+    assert client.send("GET", "/readyz", key=None).json()["reasons"] == ["Nothing can be stored: The disk is full."]
 
 
 def test_asking_often_does_not_write_often(client: Client, rt: Runtime, clock: HandClock) -> None:

@@ -1,8 +1,11 @@
 """What holds for every command: where output goes, how failures look, what is loaded."""
 
 import json
+import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -47,7 +50,51 @@ def test_a_damaged_database_is_no_stack_trace(terminal: Terminal) -> None:
     (terminal.folder / "data" / "socialpub.db").write_bytes(b"this is no database" * 1000)
     done = terminal("admin", "list-keys")
     assert done.exit_code == 1
-    assert "Error: The database cannot be used" in done.stderr
+    assert "Error: The database is damaged: file is not a database." in done.stderr
+    assert "socialpub restore FILE" in done.stderr
+
+
+def test_a_database_with_unreadable_text_is_no_stack_trace(terminal: Terminal) -> None:
+    assert terminal("admin", "list-keys").exit_code == 0
+    path = terminal.folder / "data" / "socialpub.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    # In the schema, whose words SQLite then repeats in an error that is no text.
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE", b"CREATE \xba\xff\xfeLE"))
+    for command in (("admin", "list-keys"), ("doctor",), ("serve",), ("backup", str(terminal.folder / "copy.tar"))):
+        done = terminal(*command)
+        assert done.exit_code == 1
+        assert "damaged" in done.output and "Traceback" not in done.output
+
+
+@pytest.mark.parametrize("name", ["run", "media", "queue.db"])
+def test_something_else_at_a_place_of_ours_is_no_stack_trace(terminal: Terminal, name: str) -> None:
+    assert terminal("admin", "list-keys").exit_code == 0
+    place = terminal.folder / "data" / name
+    if place.is_dir():
+        shutil.rmtree(place)
+        place.touch()
+    else:
+        place.mkdir()
+    refused = terminal("worker")
+    assert refused.exit_code == 1
+    assert f"{place}" in refused.stderr and "Something else lies there" in refused.stderr
+
+
+def test_the_same_words_do_not_stand_twice_in_a_message(terminal: Terminal) -> None:
+    profile = terminal.connect()
+    said = terminal("admin", "set-options", profile, "one=1", "two=2").stderr
+    assert said.count("one is not known") == said.count("two is not known") == 1
+    said = terminal("admin", "import-profile", "x", stdin='{"accessToken": "nobody"}').stderr
+    assert said.startswith("Error: It is not known whose tokens these are: X ")
+
+
+def test_credentials_that_are_no_text_are_told(terminal: Terminal) -> None:
+    file = terminal.folder / "credentials.json"
+    file.write_bytes(b"\xff\xfe{")
+    refused = terminal("admin", "import-profile", "x", "--credentials", str(file))
+    assert refused.exit_code == 1
+    assert "not UTF-8 text" in refused.stderr
 
 
 def test_a_missing_configuration_names_the_remedy(tmp_path: Path) -> None:

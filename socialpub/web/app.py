@@ -42,6 +42,7 @@ class App:
             await send({"type": "websocket.close"})
 
     async def _answer(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        scope["path"] = _without_last_slash(scope["path"])
         request = Request(self.state, scope, receive, send)
         scope["request"] = request
         try:
@@ -119,6 +120,12 @@ def create_app(rt: Runtime) -> App:
 
 async def _not_found(_scope: object, _receive: object, _send: object) -> None:
     raise NotFound("There is nothing at this address.")
+
+
+def _without_last_slash(path: str) -> str:
+    """An address with a slash at its end is the same one. Led on by a redirect, a POST by curl would need `-L`, and
+    would be sent a second time. The path of a signed URL is part of what was signed: it stays as it is."""
+    return path[:-1] if path[-1:] == "/" and path != "/" and not path.startswith("/storage/") else path
 
 
 def _as_problem(error: Exception, request: Request) -> SocialpubError:

@@ -5,7 +5,7 @@ from starlette.routing import Route
 from socialpub.web.api import health, logs, metrics, posts, profiles, storage, uploads
 from socialpub.web.endpoint import Endpoint, Methods
 from socialpub.web.openapi import document
-from socialpub.web.pages import oauth_callback, tiktok_verification
+from socialpub.web.pages import home, oauth_callback, tiktok_verification
 from socialpub.web.pages import problems as problem_pages
 
 
@@ -27,6 +27,7 @@ def routes() -> list[Route]:
         _route("/storage/media/{key:path}", GET=storage.read),
         _route("/oauth/{provider}/callback", GET=oauth_callback.callback),
         _route("/problems/{slug}", GET=problem_pages.show),
+        _route("/", GET=home.show),
         _route("/healthz", GET=health.live),
         _route("/readyz", GET=health.ready),
         _route("/metrics", GET=metrics.show),

@@ -4,7 +4,7 @@ Served by us alone: no foreign host, no script.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -31,6 +31,11 @@ def reference(document: dict[str, Any]) -> bytes:
     options = [field["$ref"].rpartition("/")[2] for field in schemas["ProviderOptions"]["properties"].values()]
     objects = [name for name in schemas if name not in options]
     return _render("reference.html", document=document, schemas=schemas, options=options, objects=objects)
+
+
+def home(base_url: str, links: Sequence[object]) -> bytes:
+    """Where to go from `/`."""
+    return _render("home.html", base_url=base_url, links=links)
 
 
 def problem(kind: type[SocialpubError], meaning: str, remedy: str) -> bytes:

@@ -1,0 +1,36 @@
+"""`/`: where to go from here, for whoever was only given an address."""
+
+from typing import NamedTuple
+
+import orjson
+
+from socialpub.runtime import Runtime
+from socialpub.web.answer import Answer
+from socialpub.web.endpoint import endpoint
+from socialpub.web.pages import pages
+from socialpub.web.request import Request
+
+
+class HomeLink(NamedTuple):
+    name: str
+    """In the JSON."""
+    path: str
+    label: str
+    meaning: str
+
+
+LINKS = (
+    HomeLink("reference", "/api/v1/openapi-docs", "Reference", "every address of the API, with examples for curl"),
+    HomeLink("openapi", "/api/v1/openapi-docs?format=json", "OpenAPI document", "the same as JSON, for generators"),
+    HomeLink("readiness", "/readyz", "Readiness", "whether the appliance works, or the reasons why not"),
+)
+
+
+@endpoint(scope=None)
+async def show(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
+    """Links to what a stranger may see: a page for a browser, JSON for everybody else."""
+    base_url = rt.settings.base_url
+    if request.prefers_page():
+        return Answer(200, pages.home(base_url, LINKS), pages.HEADERS, pages.HTML)
+    shown = {"name": "socialpub", **{link.name: base_url + link.path for link in LINKS}}
+    return Answer(200, orjson.dumps(shown), ((b"vary", b"Accept"),))

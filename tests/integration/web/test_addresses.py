@@ -1,0 +1,82 @@
+"""An address that is only almost right leads on: `/` itself, and a slash too many."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from socialpub.accounts import api_keys
+from socialpub.runtime import Runtime
+from socialpub.web.app import create_app
+from tests.integration.uploads.caller import Caller
+from tests.support.appliance import add_profile
+
+BROWSER = {"accept": "text/html,application/xhtml+xml"}
+BASE = "https://social.example/base"
+
+
+@pytest.fixture
+def appliance_options(appliance_options: dict[str, Any]) -> dict[str, Any]:
+    return {**appliance_options, "base_url": BASE}
+
+
+@pytest.fixture
+def caller(rt: Runtime) -> Iterator[Caller]:
+    with Caller(create_app(rt), rt.write(api_keys.create, "test")) as caller:
+        yield caller
+
+
+def draft(profile: str) -> dict[str, Any]:
+    return {"post": {"body": "Hello", "scheduledAt": "2100-01-01T00:00:00Z"}, "profiles": [profile]}
+
+
+def test_the_root_leads_a_browser_to_what_there_is(caller: Caller) -> None:
+    page = caller.ask("GET", "/", headers=BROWSER)
+    assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    links = re.findall(r'href="([^"]+)"', page.body.decode())
+    assert f"{BASE}/api/v1/openapi-docs" in links
+    assert f"{BASE}/readyz" in links
+    for link in links:
+        assert caller.ask("GET", link.removeprefix(BASE), headers=BROWSER).status in (200, 503), link
+
+
+def test_and_a_script_to_the_same(caller: Caller) -> None:
+    reply = caller.ask("GET", "/", headers={"accept": "*/*"})
+    assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
+    shown = reply.json()
+    assert shown.pop("name") == "socialpub"
+    assert {"reference", "readiness"} <= shown.keys()
+    assert json.loads(caller.ask("GET", shown["openapi"].removeprefix(BASE), headers=BROWSER).body)["openapi"]
+    assert all(link.startswith(f"{BASE}/") for link in shown.values())
+
+
+def test_a_slash_too_many_is_the_same_address_for_every_method(caller: Caller, rt: Runtime) -> None:
+    created = caller.post("/posts/", draft(add_profile(rt)))
+    assert created.status == 201, created.body
+    post = created.data["id"]
+    assert caller.get(f"/posts/{post}/").data["id"] == post
+    assert caller.get("/posts/?status=scheduled").json()["pagination"]["total"] == 1
+    assert caller.post(f"/posts/{post}/cancel/", {}).data["status"] == "canceled"
+    assert caller.ask("GET", "/healthz/").status == 200
+    assert caller.ask("DELETE", "/api/v1/posts/").status == 405
+
+
+def test_an_idempotency_key_does_not_mind_the_slash(caller: Caller, rt: Runtime) -> None:
+    body = draft(add_profile(rt))
+    first = caller.post("/posts/", body, idempotency_key="once")
+    again = caller.post("/posts", body, idempotency_key="once")
+    assert again.headers["idempotency-replayed"] == "true"
+    assert first.data["id"] == again.data["id"]
+
+
+@pytest.mark.parametrize("path", ["/nowhere/", "/api/v1/posts//", "/api/v1/", "/storage/media/a/"])
+def test_what_is_nowhere_stays_nowhere(caller: Caller, path: str) -> None:
+    assert caller.ask("GET", path).status in (403, 404)
+
+
+def test_a_signed_address_is_taken_as_it_was_signed(caller: Caller) -> None:
+    reservation = caller.reserve(4)
+    address, _, query = reservation["uploadUrl"].removeprefix(BASE).partition("?")
+    assert caller.ask("PUT", f"{address}/?{query}", b"1234", reservation["requiredHeaders"]).status == 404

@@ -53,7 +53,8 @@ def build(routes: Iterable[Route], base_url: str) -> dict[str, Any]:
     """The whole document of an appliance that is reached at `base_url`, in the order of `OPERATIONS`."""
     targets = {f"{method} {path}": target for path, method, target in endpoints(routes)}
     schemas = components.schemas((targets[name], operation) for name, operation in OPERATIONS.items())
-    queries = {target.query: schemas.pop(target.query.__name__) for target in targets.values() if target.query}
+    asked = {target.query for target in targets.values() if target.query}
+    queries = {query: schemas.pop(query.__name__) for query in asked}
     paths: dict[str, dict[str, Any]] = {}
     for name, operation in OPERATIONS.items():
         method, _, path = name.partition(" ")

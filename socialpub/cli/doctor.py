@@ -21,8 +21,9 @@ MARKS = {Level.OK: ("✓", "green"), Level.NOTE: ("·", "yellow"), Level.PROBLEM
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @pass_command_context
 def run_doctor(context: CommandContext, problems: bool, as_json: bool) -> None:
-    """Check configuration, permissions, database, disk, clock, worker, base_url and the networks.
+    """Check configuration, permissions, database, disk, clock, web server, worker, base_url and the networks.
 
+    Also whether base_url leads to this appliance, and whether what runs has the configuration that lies there now.
     Ends with 1 when something must be fixed.
     """
     found = _examine(context)

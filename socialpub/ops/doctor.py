@@ -116,11 +116,14 @@ def _check_worker(rt: Runtime) -> Iterator[Finding]:
 
 
 def _check_configuration_in_use(rt: Runtime) -> Iterator[Finding]:
-    for role, keys in configuration_in_use.changed_keys(rt).items():
-        process = "web server" if role == "web" else role
+    changed = configuration_in_use.changed_keys(rt)
+    if changed:
+        keys = dict.fromkeys(key for of_role in changed.values() for key in of_role)
+        names = " and the ".join("web server" if role == "web" else role for role in changed)
+        run = "run" if len(changed) > 1 else "runs"
         yield problem(
             "configuration",
-            f"The {process} that runs has other values of {', '.join(keys)} than {rt.settings.config_file} has now.",
+            f"The {names} {run} with other values of {', '.join(keys)} than {rt.settings.config_file} has now.",
             f"{configuration_in_use.RESTART} {configuration_in_use.SEEN_FROM_HERE}",
         )
 

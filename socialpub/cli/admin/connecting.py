@@ -92,7 +92,7 @@ def _check_configuration_in_use(rt: Runtime, provider_name: str) -> None:
     if matters:
         file = rt.settings.config_file
         raise CommandError(
-            f"The web server that runs has other values of {', '.join(matters)} than {file} has now.",
+            f"The web server runs with other values of {', '.join(matters)} than {file} has now.",
             f"{configuration_in_use.RESTART} {configuration_in_use.SEEN_FROM_HERE}",
         )
 

@@ -42,6 +42,10 @@ class Caller:
         )
 
 
+OWNER = Caller("owner", "write")
+"""Who is at the terminal: no key, and no limits."""
+
+
 @dataclass(frozen=True, slots=True)
 class Key:
     """A key as its owner sees it: everything but the secret. Instants are stamps."""

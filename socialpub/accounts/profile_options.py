@@ -12,6 +12,7 @@ from socialpub.accounts import profiles
 from socialpub.core.errors import FieldError, InvalidRequest
 from socialpub.db import profile_rows
 from socialpub.db.transaction import Tx
+from socialpub.providers import options as option_tables
 from socialpub.providers.content import Options, Problem
 from socialpub.providers.protocol import Provider
 from socialpub.runtime import Runtime
@@ -54,6 +55,9 @@ def set_options(rt: Runtime, tx: Tx, profile_id: str, given: Mapping[str, str]) 
             " ".join(problem.message for problem in problems),
             [FieldError(problem.path, problem.message) for problem in problems],
         )
+    size = option_tables.size_bytes(options)
+    if size > option_tables.MAX_BYTES:
+        raise InvalidRequest.at("providerOptions", profile.provider, message=option_tables.too_large(size))
     profile_rows.update(tx, profile_id, options=json.dumps(options, ensure_ascii=False), updated_at=tx.stamp)
     return options
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-from socialpub.db.models import Delivery
+from socialpub.db.models import Delivery, State
 from socialpub.db.moved_stamps import by
 from socialpub.db.transaction import Reader, Row, Tx, Value, placeholders
 
@@ -148,8 +148,17 @@ def open_of_post(tx: Tx, post_id: str) -> list[Delivery]:
     return [Delivery.of(row) for row in rows]
 
 
-def any_open_of_post(tx: Tx, post_id: str) -> bool:
-    return tx.one(f"SELECT 1 FROM delivery WHERE post_id = ? AND {_OPEN}", (post_id,)) is not None
+def states_of_post(tx: Tx, post_id: str) -> list[State]:
+    """The states of a post's deliveries, in the order of the profiles' ids."""
+    return [
+        State(row[0]) for row in tx.all("SELECT state FROM delivery WHERE post_id = ? ORDER BY profile_id", (post_id,))
+    ]
+
+
+def tries_of(tx: Tx, delivery: Row) -> list[Row]:
+    """Every delivery that tries the same as this one for its profile, this one included: id, post_id, state."""
+    first = delivery["retry_of"] or delivery["id"]
+    return tx.all("SELECT id, post_id, state FROM delivery WHERE id = ? OR retry_of = ? ORDER BY id", (first, first))
 
 
 # --- of one lane -----------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ the API's own form, so they go into the JSON as they are. This is the one room o
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from socialpub.db import appliance_state
@@ -77,7 +76,7 @@ _MEDIA_OF_POST = f"""(SELECT ifnull(group_concat({_MEDIA}, ','), '')
 _DELIVERIES_OF_POST = f"""(SELECT ifnull(group_concat({_DELIVERY}, ','), '')
     FROM delivery d INDEXED BY delivery_of_post WHERE d.post_id = p.id)"""
 
-_POST = _object(
+POST = _object(
     _plain("id", "p.id"),
     _plain("status", "p.status"),
     _plain("createdAt", "p.created_at"),
@@ -89,7 +88,7 @@ _POST = _object(
     _maybe("canceledAt", "p.canceled_at", plain=True),
 )
 
-_ONE_POST = f"SELECT CAST({_POST} AS BLOB) FROM post p WHERE p.id = ?"
+_ONE_POST = f"SELECT CAST({POST} AS BLOB) FROM post p WHERE p.id = ?"
 
 
 class Scope(Protocol):
@@ -105,102 +104,6 @@ def post(reader: Reader, post_id: str) -> bytes | None:
     """The post as the API shows it, or None."""
     shown: bytes | None = reader.value(_ONE_POST, (post_id,))
     return shown
-
-
-# --- lists of posts --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class PostFilter:
-    """Which posts, newest first. `audiences` None: every one. Stamps are inclusive; pages start at 0."""
-
-    audiences: tuple[int, ...] | None = None
-    status: str | None = None
-    scheduled_after: str | None = None
-    scheduled_before: str | None = None
-    page: int = 0
-    per_page: int = 20
-
-    @property
-    def windowed(self) -> bool:
-        return self.scheduled_after is not None or self.scheduled_before is not None
-
-    @property
-    def long(self) -> bool:
-        """Whether answering may take more than a moment: then it belongs off the event loop."""
-        return self.windowed or self.page * self.per_page > 2000 or len(self.audiences or ()) > 50
-
-
-def posts(reader: Reader, query: PostFilter) -> bytes:
-    """The page as a JSON array."""
-    if query.audiences == ():
-        return b"[]"
-    page, params = _page(query)
-    return _array(reader, f"SELECT {_POST} AS j FROM {page}", params)
-
-
-def count_posts(reader: Reader, query: PostFilter) -> int:
-    """All that match, on every page: a sum of counters, unless a window of time asks for counting."""
-    if query.audiences == ():
-        return 0
-    if query.windowed:
-        where, params = _where(query)
-        return int(reader.value(f"SELECT count(*) FROM post WHERE {where}", params))
-    conditions = ["1"]
-    params = []
-    if query.audiences is not None:
-        conditions.append(f"audience_id IN ({placeholders(query.audiences)})")
-        params += query.audiences
-    if query.status is not None:
-        conditions.append("status = ?")
-        params.append(query.status)
-    counted = reader.value(f"SELECT sum(posts) FROM audience_count WHERE {' AND '.join(conditions)}", params)
-    return int(counted or 0)
-
-
-def _page(query: PostFilter) -> tuple[str, list[Value]]:
-    """What follows FROM to have the posts of the page as `p`, in their order."""
-    last = query.page * query.per_page
-    newest = "ORDER BY created_at DESC, id DESC"
-    audiences = query.audiences or ()
-    where, params = _where(query)
-    if not last and not query.windowed and len(audiences) < 2:
-        return f"post p WHERE {where} {newest} LIMIT {query.per_page}", params  # straight from an index
-    # What is skipped or has to be sorted is looked at without showing it.
-    page = f"{newest} LIMIT {query.per_page} OFFSET {last}"
-    if query.windowed or not 1 < len(audiences) <= _MOST_PARTS:
-        ids = f"SELECT id FROM post WHERE {where} {page}"
-    else:
-        # The newest of each audience come straight from its index; together they hold the newest of all.
-        parts, params = [], []
-        for audience in audiences:
-            where, some = _where(PostFilter((audience,), query.status))
-            limit = f"LIMIT {last + query.per_page}"
-            parts.append(f"SELECT * FROM (SELECT id, created_at FROM post WHERE {where} {newest} {limit})")
-            params += some
-        ids = f"SELECT id FROM ({' UNION ALL '.join(parts)}) {page}"
-    # The `+` keeps SQLite from walking a whole index in this order to find the few.
-    return f"post p WHERE id IN ({ids}) ORDER BY +created_at DESC, +id DESC", params
-
-
-_MOST_PARTS = 200
-"""SQLite takes 500 terms in one compound statement; beyond this many a plain search is as good."""
-
-
-def _where(query: PostFilter) -> tuple[str, list[Value]]:
-    conditions, params = ["1"], []
-    if query.audiences is not None:
-        conditions.append(f"audience_id IN ({placeholders(query.audiences)})")
-        params += list[Value](query.audiences)
-    for condition, value in (
-        ("status = ?", query.status),
-        ("scheduled_at >= ?", query.scheduled_after),
-        ("scheduled_at <= ?", query.scheduled_before),
-    ):
-        if value is not None:
-            conditions.append(condition)
-            params.append(value)
-    return " AND ".join(conditions), params
 
 
 # --- attempts --------------------------------------------------------------------------------------------------------
@@ -219,10 +122,12 @@ _ATTEMPT = _object(
     _maybe("nextAt", "next_at", plain=True),
 )
 
-_HELD_BACK = """
+_STARTED = "ifnull((SELECT max(started_at) FROM attempt WHERE delivery_id = d.id), '')"
+
+_HELD_BACK = f"""
     SELECT 9223372036854775807 AS n, d.id AS delivery_id, d.profile_id, d.provider,
         ifnull(json_extract(d.plan, '$[' || d.step || '][0]'), 'start') AS step,
-        d.run_at AS started_at, NULL AS ended_at,
+        max(d.run_at, {_STARTED}) AS started_at, NULL AS ended_at,
         'held' AS outcome, CASE WHEN :paused IS NOT NULL THEN 'Publishing is paused since ' || :paused || '.'
             ELSE h.reason END AS message, h.code AS provider_code, NULL AS request_id,
         CASE WHEN :paused IS NULL THEN h.probe_at END AS next_at
@@ -234,14 +139,14 @@ _HELD_BACK = """
 
 
 def attempts(reader: Reader, post_id: str, now: str) -> bytes:
-    """Every attempt of the post's deliveries, oldest first; one that is due and kept back says so last."""
+    """Every attempt of the post's deliveries, by when it started; one that is due and kept back says so last."""
     paused = appliance_state.paused_at(reader)
     row = reader.connection.execute(
         f"""SELECT ifnull(group_concat({_ATTEMPT}, ','), '') FROM (
             SELECT * FROM (SELECT t.n, t.delivery_id, t.profile_id, t.provider, t.step, t.started_at, t.ended_at,
                 t.outcome, t.message, t.provider_code, t.request_id, t.next_at
                 FROM delivery d JOIN attempt t ON t.delivery_id = d.id WHERE d.post_id = :post
-            UNION ALL {_HELD_BACK}) ORDER BY n)""",
+            UNION ALL {_HELD_BACK}) ORDER BY started_at, n, delivery_id)""",
         {"post": post_id, "now": now, "paused": paused},
     ).fetchone()
     return b"[" + str(row[0]).encode() + b"]"
@@ -290,6 +195,10 @@ _LOG_ENTRY = _object(
     _maybe("providerPostId", "provider_post_id"),
     _maybe("errorMessage", "error_message"),
 )
+
+
+_MOST_PARTS = 200
+"""SQLite takes 500 terms in one compound statement; beyond this many a plain search is as good."""
 
 
 def log_entries(reader: Reader, scope: Scope, limit: int, offset: int) -> bytes:

@@ -56,8 +56,21 @@ class State(StrEnum):
                 return self.value
 
     @property
+    def outcome(self) -> str:
+        """The same, but for what may be public: `unknown`. As lists of posts are filtered (contract 1.16)."""
+        return "unknown" if self is State.UNCONFIRMED else self.outside
+
+    @property
+    def letter(self) -> str:
+        """The outcome as a post holds it, one letter per delivery."""
+        return OUTCOME_LETTERS[self.outcome]
+
+    @property
     def final(self) -> bool:
         return self not in (State.QUEUED, State.RUNNING)
+
+
+OUTCOME_LETTERS = {"pending": ".", "published": "p", "failed": "f", "unknown": "u", "canceled": "c"}
 
 
 class ProfileStatus(StrEnum):

@@ -4,13 +4,15 @@ The reader guesses nothing and drops nothing in silence: a misspelt key, a wrong
 a problem that names its field, because a misspelt privacy level must never publish publicly.
 """
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 from urllib.parse import urlsplit
 
+from socialpub.core import sizes
 from socialpub.core.errors import FieldError
 from socialpub.core.spelling import nearest, unknown
 from socialpub.providers.content import Options, Problem, utf16_units
@@ -67,6 +69,9 @@ class Option:
 
 Table = tuple[Option, ...]
 
+MAX_BYTES = 16 * 1024
+"""Of one network's options as compact JSON (contract 1.19)."""
+
 MAX_KEYS = 50
 """More than any table has in all spellings."""
 
@@ -103,14 +108,19 @@ def read(provider: str, table: Table, given: Mapping[str, Any]) -> tuple[Options
 def merge(table: Table, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
     """Stored defaults under a post's own keys, which win in whatever spelling they come. Nothing is judged here."""
 
-    def canonical(given: Mapping[str, Any]) -> Iterator[str]:
-        for key in given:
-            option = _find(table, key)
-            yield option.name if option else key
+    names = {spelling: option.name for option in table for spelling in option.spellings}
+    taken = {names.get(key, key) for key in own}
+    return {**{key: value for key, value in stored.items() if names.get(key, key) not in taken}, **own}
 
-    taken = set(canonical(own))
-    kept = {key: stored[key] for key, name in zip(stored, canonical(stored), strict=True) if name not in taken}
-    return {**kept, **own}
+
+def size_bytes(options: Mapping[str, Any]) -> int:
+    """How much they take as compact JSON in UTF-8."""
+    return len(json.dumps(options, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def too_large(size: int) -> str:
+    """The message for options of this size."""
+    return f"takes {sizes.write(size)} as JSON; at most {sizes.write(MAX_BYTES)} are accepted"
 
 
 def artifacts(table: Table, given: Mapping[str, Any]) -> list[tuple[str, str]]:

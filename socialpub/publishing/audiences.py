@@ -1,7 +1,8 @@
 """Each distinct set of target profiles, stored once; a post carries its number.
 
-Counters per audience and status change in the transaction that changes a post. What a key sees, and the filters by
-profile and provider, thereby become a short list of audiences, and a total becomes a short sum.
+Counters per audience, status and outcomes of the deliveries change in the transaction that changes a post. What a key
+sees, and the filters by profile and provider, thereby become a short list of audiences, and a total becomes a short
+sum.
 """
 
 import json
@@ -9,6 +10,8 @@ from collections.abc import Collection, Sequence
 
 from socialpub.accounts.api_keys import Caller
 from socialpub.db.transaction import Reader, Tx, Value, placeholders
+
+MANY = 100
 
 
 def number(tx: Tx, members: Sequence[tuple[str, str]]) -> int:
@@ -19,16 +22,41 @@ def number(tx: Tx, members: Sequence[tuple[str, str]]) -> int:
         return int(row[0])
     audience = tx.execute("INSERT INTO audience (members) VALUES (?)", (key,)).lastrowid
     assert audience is not None
-    tx.many("INSERT INTO audience_member VALUES (?, ?, ?)", [(audience, *member) for member in members])
+    tx.many(
+        "INSERT INTO audience_member (audience_id, profile_id, provider, position) VALUES (?, ?, ?, ?)",
+        [(audience, *member, position) for position, member in enumerate(sorted(members))],
+    )
     return audience
 
 
-def count(tx: Tx, audience: int, status: str, change: int) -> None:
-    """One post more (+1) or less (-1) in this status."""
+def add_post(tx: Tx, audience: int, status: str, outcomes: str) -> None:
+    """One post more with this status and these outcomes."""
     tx.execute(
-        "INSERT INTO audience_count VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET posts = posts + excluded.posts",
-        (audience, status, change),
+        "INSERT INTO audience_count VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET posts = posts + 1",
+        (audience, status, outcomes),
     )
+
+
+def take_post(tx: Tx, audience: int, status: str, outcomes: str) -> None:
+    """One post less. What counts none is removed: many sets of outcomes are only passed through."""
+    key = (audience, status, outcomes)
+    of_these = "WHERE audience_id = ? AND status = ? AND outcomes = ?"
+    tx.execute(f"UPDATE audience_count SET posts = posts - 1 {of_these}", key)
+    tx.execute(f"DELETE FROM audience_count {of_these} AND posts <= 0", key)
+
+
+def are_many(reader: Reader) -> bool:
+    """Whether looking through all of them takes more than a moment."""
+    return int(reader.value("SELECT ifnull(max(id), 0) FROM audience")) > MANY
+
+
+def count_deliveries(reader: Reader) -> list[tuple[str, str, int]]:
+    """How many deliveries each network has in each state that a letter stands for: provider, letter, count."""
+    rows = reader.all(
+        """SELECT m.provider, substr(c.outcomes, m.position + 1, 1), sum(c.posts)
+            FROM audience_count c JOIN audience_member m ON m.audience_id = c.audience_id GROUP BY 1, 2"""
+    )
+    return [(row[0], row[1], row[2]) for row in rows]
 
 
 def count_posts(reader: Reader) -> list[tuple[str, int]]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from socialpub.accounts.api_keys import Caller
+from socialpub.core.errors import FieldError, InvalidRequest
 from socialpub.db.models import ProfileStatus
 from socialpub.db.transaction import Reader
 from socialpub.providers.content import Problem
@@ -27,10 +28,11 @@ def validate(rt: Runtime, reader: Reader, draft: Draft, caller: Caller) -> list[
     Raises InvalidRequest where `create` would.
     """
     checked = []
-    targets = drafts.targets(reader, draft, caller, rt.now())
-    given = [(profile.provider, drafts.options_for(rt, profile, draft.options)) for profile in targets]
+    targets = drafts.targets(rt, reader, draft, caller, rt.now())
+    given = [(target.profile.provider, target.options) for target in targets]
     content = post_content.of_draft(rt, reader, draft, given)
-    for profile, (_, options) in zip(targets, given, strict=True):
+    for target in targets:
+        profile, options = target.profile, target.options
         problems = post_content.check(rt, profile, content, options)
         provider = rt.providers[profile.provider]
         notes = provider.notes(content, provider.read_options(options)[0])
@@ -40,3 +42,11 @@ def validate(rt: Runtime, reader: Reader, draft: Draft, caller: Caller) -> list[
             notes = [f"{owner_wait.reason(profile)} {wait}", *notes]
         checked.append(CheckedDelivery(profile.id, profile.provider, problems, notes))
     return checked
+
+
+def refuse_problems(rt: Runtime, reader: Reader, draft: Draft, caller: Caller) -> None:
+    """Raises InvalidRequest with everything that a network would refuse about this draft."""
+    problems = [problem for delivery in validate(rt, reader, draft, caller) for problem in delivery.problems]
+    errors = list(dict.fromkeys(FieldError(tuple(problem.path), problem.message) for problem in problems))
+    if errors:
+        raise InvalidRequest.of(errors)

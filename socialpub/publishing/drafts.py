@@ -1,6 +1,6 @@
 """What a caller wants published or changed, checked against the rows: profiles, media, options, times."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,8 +10,9 @@ from socialpub.core.errors import FieldError, InvalidRequest
 from socialpub.db import artifact_rows, delivery_rows, profile_rows
 from socialpub.db.models import Profile, ProfileStatus
 from socialpub.db.transaction import Reader, Row, Tx
-from socialpub.providers.options import artifacts as option_artifacts
+from socialpub.providers import options as option_tables
 from socialpub.providers.registry import OPTIONS
+from socialpub.publishing.uploads import Examined
 from socialpub.runtime import Runtime
 
 
@@ -19,6 +20,8 @@ from socialpub.runtime import Runtime
 class DraftMedia:
     artifact_id: str
     alt: str | None = None
+    arriving: Examined | None = None
+    """The file that came with the post: no row names it before the post is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +46,18 @@ class Change:
     options: Mapping[str, Mapping[str, Any]] | None = None
 
 
-def targets(store: Reader | Tx, draft: Draft, caller: Caller, now: datetime) -> list[Profile]:
-    """The profiles of a draft. Raises InvalidRequest with everything that only the rows and the clock can tell."""
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a post goes: a profile, with the options that are applied there."""
+
+    profile: Profile
+    options: Mapping[str, Any]
+    retry_of: str | None = None
+    """The first of the deliveries that tried the same before."""
+
+
+def targets(rt: Runtime, store: Reader | Tx, draft: Draft, caller: Caller, now: datetime) -> list[Target]:
+    """The targets of a draft. Raises InvalidRequest with everything that only the rows and the clock can tell."""
     errors: list[FieldError] = []
     if draft.scheduled_at is not None and draft.scheduled_at <= now:
         errors.append(FieldError(("post", "scheduledAt"), "must be in the future; leave it out to publish now"))
@@ -58,12 +71,13 @@ def targets(store: Reader | Tx, draft: Draft, caller: Caller, now: datetime) -> 
                 FieldError(("profiles", index), "is disconnected; connect the account again and use its new id")
             )
         else:
-            targets.append(profile)
-    selected = {profile.provider for profile in targets}
+            targets.append(Target(profile, options_for(rt, profile, draft.options)))
+    selected = {target.profile.provider for target in targets}
     if len(targets) == len(draft.profiles):
         errors += _foreign_options(draft.options, selected)
-    errors += _unusable_media(store, draft.media)
-    errors += _unusable_in_options(store, draft.options)
+    errors += unusable_media(store, draft.media)
+    errors += unusable_in_options(store, draft.options)
+    errors += oversized((target.profile.provider, target.options) for target in targets)
     if errors:
         raise InvalidRequest.of(errors)
     return targets
@@ -80,19 +94,32 @@ def _foreign_options(options: Mapping[str, Any] | None, selected: set[str]) -> l
     ]
 
 
-def _unusable_media(store: Reader | Tx, media: Sequence[DraftMedia]) -> list[FieldError]:
+def oversized(options: Iterable[tuple[str, Mapping[str, Any]]]) -> list[FieldError]:
+    """The networks whose options are too many, those stored for a profile included."""
+    sizes_of: dict[str, int] = {}
+    for provider, given in options:
+        size = option_tables.size_bytes(given)
+        if size > option_tables.MAX_BYTES:
+            sizes_of[provider] = max(size, sizes_of.get(provider, 0))
+    return [
+        FieldError(("providerOptions", provider), f"{option_tables.too_large(size)}, those of the profile included")
+        for provider, size in sizes_of.items()
+    ]
+
+
+def unusable_media(store: Reader | Tx, media: Sequence[DraftMedia]) -> list[FieldError]:
     errors = []
     for index, item in enumerate(media):
-        why = why_unusable(artifact_rows.find(store, item.artifact_id))
+        why = None if item.arriving else why_unusable(artifact_rows.find(store, item.artifact_id))
         if why is not None:
             errors.append(FieldError(("media", index, "artifactId"), why))
     return errors
 
 
-def _unusable_in_options(store: Reader | Tx, options: Mapping[str, Mapping[str, Any]] | None) -> list[FieldError]:
+def unusable_in_options(store: Reader | Tx, options: Mapping[str, Mapping[str, Any]] | None) -> list[FieldError]:
     errors = []
     for provider, given in (options or {}).items():
-        for key, artifact_id in option_artifacts(OPTIONS.get(provider, ()), given):
+        for key, artifact_id in option_tables.artifacts(OPTIONS.get(provider, ()), given):
             why = why_unusable(artifact_rows.find(store, artifact_id))
             if why is not None:
                 errors.append(FieldError(("providerOptions", provider, key), why))
@@ -110,19 +137,21 @@ def why_unusable(artifact: Row | None) -> str | None:
     )
 
 
-def check_change(tx: Tx, post: Row, change: Change) -> None:
+def check_change(rt: Runtime, tx: Tx, post: Row, change: Change) -> None:
     errors: list[FieldError] = []
     if change.scheduled_at is not None and change.scheduled_at <= tx.now:
         errors.append(FieldError(("post", "scheduledAt"), "must be in the future; null publishes immediately"))
     if "media" in change.given:
-        errors += _unusable_media(tx, change.media)
+        errors += unusable_media(tx, change.media)
         body = change.body if "body" in change.given else post["body"]
         if not change.media and not body:
             errors.append(FieldError(("media",), "can be emptied only when a body remains"))
     if "options" in change.given:
-        selected = {row["provider"] for row in delivery_rows.of_post(tx, post["id"])}
-        errors += _foreign_options(change.options, selected)
-        errors += _unusable_in_options(tx, change.options)
+        profiles = [profile_rows.find(tx, row["profile_id"]) for row in delivery_rows.of_post(tx, post["id"])]
+        applied = [(profile.provider, options_for(rt, profile, change.options)) for profile in profiles if profile]
+        errors += _foreign_options(change.options, {provider for provider, _ in applied})
+        errors += oversized(applied)
+        errors += unusable_in_options(tx, change.options)
     if errors:
         raise InvalidRequest.of(errors)
 

@@ -12,6 +12,7 @@ from socialpub.providers.options import artifacts as option_artifacts
 from socialpub.providers.registry import OPTIONS
 from socialpub.publishing import drafts
 from socialpub.publishing.drafts import Draft
+from socialpub.publishing.uploads import Examined
 from socialpub.runtime import Runtime
 
 
@@ -25,8 +26,13 @@ def of_post(rt: Runtime, store: Reader | Tx, post_id: str) -> Content:
 
 def of_draft(rt: Runtime, reader: Reader, draft: Draft, options: Sequence[tuple[str, Mapping[str, Any]]]) -> Content:
     """The same for a post that nobody has accepted yet. `options`: per delivery its provider and what it would say."""
-    files = _files(rt, reader, [(media.artifact_id, media.alt) for media in draft.media])
-    return Content(draft.body or "", files, _option_files(rt, reader, options))
+    files = [
+        _arriving_file(rt, media.arriving, position, media.alt)
+        if media.arriving
+        else _known_file(rt, reader, media.artifact_id, position, media.alt)
+        for position, media in enumerate(draft.media)
+    ]
+    return Content(draft.body or "", tuple(files), _option_files(rt, reader, options))
 
 
 def check(rt: Runtime, profile: Profile, content: Content, given: Mapping[str, Any]) -> list[Problem]:
@@ -41,12 +47,18 @@ def account_of(profile: Profile) -> Account:
 
 
 def _files(rt: Runtime, store: Reader | Tx, media: Sequence[tuple[str, str | None]]) -> tuple[MediaFile, ...]:
-    files = []
-    for position, (artifact_id, alt) in enumerate(media):
-        row = artifact_rows.find(store, artifact_id)
-        assert row is not None
-        files.append(_file(rt, row, position, alt))
-    return tuple(files)
+    return tuple(_known_file(rt, store, artifact_id, at, alt) for at, (artifact_id, alt) in enumerate(media))
+
+
+def _known_file(rt: Runtime, store: Reader | Tx, artifact_id: str, position: int, alt: str | None) -> MediaFile:
+    row = artifact_rows.find(store, artifact_id)
+    assert row is not None
+    return _file(rt, row, position, alt)
+
+
+def _arriving_file(rt: Runtime, file: Examined, position: int, alt: str | None) -> MediaFile:
+    path, facts = rt.files.path(file.storage_key), file.facts
+    return MediaFile(position, facts.kind, facts.mime_type, facts.size_bytes, path, file.file_name, alt, facts.facts)
 
 
 def _option_files(

@@ -1,19 +1,19 @@
 """A post's status, and the counters that move with it in the same write."""
 
+from collections.abc import Sequence
+
 from socialpub.db import delivery_rows, post_rows
-from socialpub.db.models import PostStatus
-from socialpub.db.transaction import Tx
+from socialpub.db.models import PostStatus, State
+from socialpub.db.transaction import Row, Tx
 from socialpub.publishing import audiences
 
 
 def move(tx: Tx, post_id: str, status: PostStatus) -> None:
-    """Put a post into this status (it may be in it already) and note the change's time."""
+    """Put a post into this status (it may be in it already), with what became of its deliveries, and note the change's
+    time."""
     post = post_rows.find(tx, post_id)
     assert post is not None
-    post_rows.update(tx, post_id, status=status, updated_at=tx.stamp)
-    if post["status"] != status:
-        audiences.count(tx, post["audience_id"], post["status"], -1)
-        audiences.count(tx, post["audience_id"], status, +1)
+    _put(tx, post, status, delivery_rows.states_of_post(tx, post_id))
 
 
 def begin(tx: Tx, post_id: str) -> None:
@@ -25,7 +25,15 @@ def begin(tx: Tx, post_id: str) -> None:
 
 def settle_if_resolved(tx: Tx, post_id: str) -> None:
     """A post is settled in the write that resolves its last delivery."""
-    if delivery_rows.any_open_of_post(tx, post_id):
-        post_rows.update(tx, post_id, updated_at=tx.stamp)
-    else:
-        move(tx, post_id, PostStatus.SETTLED)
+    post = post_rows.find(tx, post_id)
+    assert post is not None
+    states = delivery_rows.states_of_post(tx, post_id)
+    _put(tx, post, PostStatus.SETTLED if all(state.final for state in states) else post["status"], states)
+
+
+def _put(tx: Tx, post: Row, status: str, states: Sequence[State]) -> None:
+    outcomes = "".join(state.letter for state in states)
+    post_rows.update(tx, post["id"], status=status, outcomes=outcomes, updated_at=tx.stamp)
+    if (post["status"], post["outcomes"]) != (status, outcomes):
+        audiences.take_post(tx, post["audience_id"], post["status"], post["outcomes"])
+        audiences.add_post(tx, post["audience_id"], status, outcomes)

@@ -6,6 +6,7 @@ than its deliveries: it is settled in the write that settles the last of them.
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import ids
@@ -15,32 +16,46 @@ from socialpub.db import appliance_state, delivery_rows, post_rows, profile_rows
 from socialpub.db.models import PostStatus, State
 from socialpub.db.transaction import Reader, Row, Tx
 from socialpub.publishing import audiences, deliveries, drafts, equal_content, log_entries, post_status
-from socialpub.publishing.drafts import Change, Draft, DraftMedia
+from socialpub.publishing.drafts import Change, Draft, DraftMedia, Target
 from socialpub.runtime import Runtime
 
 
 def create(rt: Runtime, tx: Tx, draft: Draft, caller: Caller) -> str:
     """Accept a post; its id. Raises InvalidRequest naming every failing field."""
-    targets = drafts.targets(tx, draft, caller, tx.now)
+    targets = drafts.targets(rt, tx, draft, caller, tx.now)
+    return accept(rt, tx, draft.body, draft.media, targets, draft.scheduled_at)
+
+
+def accept(
+    rt: Runtime,
+    tx: Tx,
+    body: str | None,
+    media: Sequence[DraftMedia],
+    targets: Sequence[Target],
+    scheduled_at: datetime | None = None,
+) -> str:
+    """Write down a post that nothing speaks against, and one delivery for each of its targets; its id."""
     post_id = ids.new(int(tx.now.timestamp() * 1000))
-    status = PostStatus.SCHEDULED if draft.scheduled_at else PostStatus.PENDING
-    scheduled_at = stamp(draft.scheduled_at) if draft.scheduled_at else None
-    audience = audiences.number(tx, [(profile.id, profile.provider) for profile in targets])
+    status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
+    at = stamp(scheduled_at) if scheduled_at else None
+    audience = audiences.number(tx, [(target.profile.id, target.profile.provider) for target in targets])
+    outcomes = State.QUEUED.letter * len(targets)
     post_rows.insert(
         tx,
         id=post_id,
         status=status,
-        body=draft.body,
+        body=body,
         created_at=tx.stamp,
         updated_at=tx.stamp,
-        scheduled_at=scheduled_at,
+        scheduled_at=at,
         audience_id=audience,
+        outcomes=outcomes,
     )
-    audiences.count(tx, audience, status, +1)
-    _insert_media(tx, post_id, draft.media)
-    content_key = equal_content.key(draft.body, len(draft.media))
-    for position, profile in enumerate(targets):
-        options = drafts.options_for(rt, profile, draft.options)
+    audiences.add_post(tx, audience, status, outcomes)
+    _insert_media(tx, post_id, media)
+    content_key = equal_content.key(body, len(media))
+    for position, target in enumerate(targets):
+        profile = target.profile
         delivery_id = ids.new(int(tx.now.timestamp() * 1000))
         delivery_rows.insert(
             tx,
@@ -52,14 +67,15 @@ def create(rt: Runtime, tx: Tx, draft: Draft, caller: Caller) -> str:
             profile_name=profile.name,
             account_id=profile.account_id,
             state=State.QUEUED,
-            options=delivery_rows.as_json(options),
-            scheduled_at=scheduled_at,
-            due_at=scheduled_at or tx.stamp,
-            run_at=scheduled_at or tx.stamp,
+            options=delivery_rows.as_json(target.options),
+            scheduled_at=at,
+            due_at=at or tx.stamp,
+            run_at=at or tx.stamp,
             content_key=content_key,
+            retry_of=target.retry_of,
         )
         log_entries.record(tx, delivery_id, "pending")
-        if not draft.scheduled_at:
+        if not scheduled_at:
             tx.after_commit(rt.wakeup.ring, delivery_id)
     return post_id
 
@@ -69,8 +85,8 @@ def create(rt: Runtime, tx: Tx, draft: Draft, caller: Caller) -> str:
 
 def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> None:
     """Change a future scheduled post. Raises NotFound, InvalidRequest, Conflict."""
-    post = _visible(tx, post_id, caller)
-    drafts.check_change(tx, post, change)
+    post = find_visible(tx, post_id, caller)
+    drafts.check_change(rt, tx, post, change)
     if post["status"] != PostStatus.SCHEDULED or post["scheduled_at"] <= tx.stamp:
         raise Conflict("Only a scheduled post whose time is still to come can be changed.")
     body = change.body if "body" in change.given else post["body"]
@@ -106,7 +122,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
 
 def cancel(rt: Runtime, tx: Tx, post_id: str, caller: Caller) -> None:
     """Cancel a scheduled post none of whose deliveries has started. Raises NotFound, Conflict."""
-    post = _visible(tx, post_id, caller)
+    post = find_visible(tx, post_id, caller)
     if post["status"] != PostStatus.SCHEDULED:
         raise Conflict(f"The post is {post['status']}; only a scheduled post that has not started can be canceled.")
     if _may_be_out(tx, post):
@@ -138,14 +154,15 @@ def visible(reader: Reader, caller: Caller, post_id: str) -> bool:
     return post is not None and audiences.sees(reader, caller, post["audience_id"])
 
 
-# --- inside ----------------------------------------------------------------------------------------------------------
-
-
-def _visible(tx: Tx, post_id: str, caller: Caller) -> Row:
+def find_visible(tx: Tx, post_id: str, caller: Caller) -> Row:
+    """The post's row. Raises NotFound when there is none for this key."""
     post = post_rows.find(tx, post_id)
     if post is None or not audiences.sees(tx, caller, post["audience_id"]):
         raise NotFound("No post has this id.")
     return post
+
+
+# --- inside ----------------------------------------------------------------------------------------------------------
 
 
 def _may_be_out(tx: Tx, post: Row) -> bool:

@@ -25,6 +25,7 @@ from socialpub.publishing import (
     post_status,
     read_back,
     scheduling,
+    sending_delays,
 )
 from socialpub.publishing.attempts import AttemptOutcome
 from socialpub.publishing.deliveries import OUTCOME_UNKNOWN
@@ -225,6 +226,7 @@ def _publish(rt: Runtime, tx: Tx, delivery: Delivery, post: Published, run: Run)
         tx, delivery, run, AttemptOutcome.PUBLISHED, " ".join(delivery.memo.get("notes", ())) or None
     )
     profile_rows.count_post(tx, delivery.profile_id)
+    sending_delays.record(tx, delivery)
     log_entries.record(tx, delivery.id, "published")
     post_status.settle_if_resolved(tx, delivery.post_id)
 

@@ -49,6 +49,18 @@ DeliveryStatus = TypeAliasType(
     ],
 )
 
+DeliveryOutcome = TypeAliasType(
+    "DeliveryOutcome",
+    Annotated[
+        Literal["pending", "published", "failed", "unknown", "canceled"],
+        Field(
+            description="What became of a delivery, as lists of posts are filtered by it. `pending`: it has no outcome "
+            "yet. `published`: exactly one post is up. `failed`: nothing was posted. `unknown`: it failed with "
+            "`Outcome unknown:`, and may be public all the same. `canceled`: stopped with its post."
+        ),
+    ],
+)
+
 ArtifactStatus = TypeAliasType(
     "ArtifactStatus",
     Annotated[

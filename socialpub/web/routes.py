@@ -16,6 +16,7 @@ def routes() -> list[Route]:
         _route("/api/v1/posts/{postId}", GET=posts.show, PATCH=posts.edit),
         _route("/api/v1/posts", GET=posts.index, POST=posts.create),
         _route("/api/v1/posts/{postId}/cancel", POST=posts.cancel),
+        _route("/api/v1/posts/{postId}/retry", POST=posts.retry),
         _route("/api/v1/posts/{postId}/attempts", GET=posts.attempts),
         _route("/api/v1/profiles", GET=profiles.index),
         _route("/api/v1/profiles/{id}", GET=profiles.show),

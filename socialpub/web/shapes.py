@@ -16,6 +16,7 @@ from pydantic.alias_generators import to_camel
 from socialpub.core import ids, validation
 from socialpub.core.errors import FieldError, InvalidRequest
 from socialpub.core.validation import Path, wrong, wrong_inside
+from socialpub.providers import options
 
 LEFT_OUT: Any = None
 """The default of a field that may be left out but not be `null`."""
@@ -110,7 +111,7 @@ MOST_LEVELS = 20
 
 
 def read_free_form(value: Any) -> dict[str, Any]:
-    """An object whose values are the network's business."""
+    """An object whose values are the network's business, of bounded size."""
     if not isinstance(value, dict):
         raise wrong("must be an object")
     level: list[Any] = [value]
@@ -122,6 +123,9 @@ def read_free_form(value: Any) -> dict[str, Any]:
             if isinstance(inner, dict | list)
         ]
         if not level:
+            size = options.size_bytes(value)
+            if size > options.MAX_BYTES:
+                raise wrong(options.too_large(size))
             return value
     raise wrong(f"is nested more than {MOST_LEVELS} levels deep")
 

@@ -12,6 +12,7 @@ from typing import Any
 from socialpub.accounts import connect, credentials
 from socialpub.core import ids
 from socialpub.core.clock import stamp
+from socialpub.db.models import State
 from socialpub.db.transaction import Tx
 from socialpub.publishing import audiences
 from socialpub.runtime import Runtime
@@ -67,12 +68,12 @@ def _chunk(rt: Runtime, tx: Tx, pairs: list[tuple[str, str]], numbers: range, be
             rows[table].append(row)
     for table, sql in _INSERTS.items():
         tx.many(sql, rows[table])
-    for audience, status, posts in tx.all("SELECT audience_id, status, count(*) FROM post GROUP BY 1, 2"):
-        tx.execute("INSERT OR REPLACE INTO audience_count VALUES (?, ?, ?)", (audience, status, posts))
+    groups = "SELECT audience_id, status, outcomes, count(*) FROM post GROUP BY 1, 2, 3"
+    tx.execute(f"INSERT OR REPLACE INTO audience_count {groups}")
 
 
 _INSERTS = {
-    "post": "INSERT INTO post VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    "post": "INSERT INTO post VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
     "media": "INSERT INTO media VALUES (?, ?, ?, ?, ?)",
     "delivery": """INSERT INTO delivery (id, post_id, position, profile_id, provider, profile_name, account_id, state,
         options, scheduled_at, published_at, provider_post_id, url, due_at, run_at, started_at, plan, content_key)
@@ -94,7 +95,8 @@ def _rows(
     published_at = when if status == "settled" else None
     canceled_at = when if status == "canceled" else None
     post_id, body = ids.new(at_ms), BODY.format(number=number)
-    yield "post", (post_id, status, body, when, when, scheduled_at, canceled_at, audience)
+    outcomes = State(state).letter * len(pair)
+    yield "post", (post_id, status, body, when, when, scheduled_at, canceled_at, audience, outcomes)
     if number % WITH_PICTURE == 0:
         yield "media", (ids.new(at_ms), post_id, 0, _PICTURE, "An evening sky over violet hills")
     for position, profile in enumerate(pair):

@@ -19,8 +19,10 @@ COMMANDS = {
     "refresh-profile": ("socialpub.cli.admin.connecting:refresh_profile", "Get a profile new tokens now."),
     "set-options": ("socialpub.cli.admin.profiles:set_options", "Store options for every post to a profile."),
     "list-boards": ("socialpub.cli.admin.boards:list_boards", "Show the boards of a Pinterest profile."),
+    "list-posts": ("socialpub.cli.admin.posts:list_posts", "Show posts, the newest first."),
     "show-post": ("socialpub.cli.admin.posts:show_post", "Show what became of a post: plans, attempts, answers."),
     "stop-post": ("socialpub.cli.admin.posts:stop_post", "Send nothing more of a post."),
+    "retry-post": ("socialpub.cli.admin.posts:retry_post", "Publish a post again where it failed."),
     "pause": ("socialpub.cli.admin.queue:pause", "Start no delivery until `resume`."),
     "resume": ("socialpub.cli.admin.queue:resume_publishing", "Let deliveries start again; says what is too late."),
 }

@@ -1,19 +1,24 @@
-"""`show-post` and `stop-post`."""
+"""`list-posts`, `show-post`, `stop-post` and `retry-post`."""
 
 import json
+from collections import Counter
 from typing import Any
 
 import click
 
+from socialpub.accounts.api_keys import OWNER
 from socialpub.cli.admin.arguments import ID
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.errors import CommandError
 from socialpub.cli.output import format_time, print_json, print_line, print_note, print_table
-from socialpub.db import delivery_rows, json_views
-from socialpub.db.models import Delivery, State
-from socialpub.publishing import deliveries, posts
+from socialpub.db import delivery_rows, json_views, post_lists
+from socialpub.db.models import OUTCOME_LETTERS, Delivery, PostStatus, State
+from socialpub.db.post_lists import PostFilter
+from socialpub.publishing import deliveries, posts, retries
+from socialpub.publishing.deliveries import OUTCOME_UNKNOWN
 from socialpub.runtime import Runtime
 
+LONGEST_TEXT = 60
 SIGNS = {"pending": "…", "published": "✓", "failed": "✗", "canceled": "–"}
 
 
@@ -34,6 +39,45 @@ def show_post(context: CommandContext, post_id: str, as_json: bool) -> None:
     _show_head(post)
     for delivery, shown in zip(found, post["deliveries"], strict=True):
         _show_delivery(delivery, shown, [one for one in attempts if one["deliveryId"] == delivery.id])
+
+
+@click.command()
+@click.option("--status", type=click.Choice([status.value for status in PostStatus]), help="Only posts in this status.")
+@click.option(
+    "--delivery-status", type=click.Choice(list(OUTCOME_LETTERS)), help="Only posts with a delivery in this status."
+)
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="So many at most.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")
+@pass_command_context
+def list_posts(
+    context: CommandContext, status: str | None, delivery_status: str | None, limit: int, as_json: bool
+) -> None:
+    """Show posts, the newest first. A delivery that is `unknown` failed, and may be public all the same."""
+    with context.open() as rt:
+        page = post_lists.read(rt.reader, PostFilter(status=status, outcome=delivery_status, per_page=limit))
+        found = [json.loads(post) for post in page.shown] + [_find(rt, post_id) for post_id in page.rest]
+    if as_json:
+        print_json(found)
+        return
+    print_table(
+        ("ID", "Time", "Status", "Deliveries", "Text"), [_line(post) for post in found], "There is no such post."
+    )
+    if more := page.total - len(found):
+        print_note(f"{more} older {'one is' if more == 1 else 'ones are'} not shown; --limit shows more.")
+
+
+@click.command()
+@click.argument("post_id", metavar="ID", type=ID)
+@click.option("--include-unknown", is_flag=True, help="Also where the outcome is unknown: it may appear twice.")
+@pass_command_context
+def retry_post(context: CommandContext, post_id: str, include_unknown: bool) -> None:
+    """Publish a post again, now, where it failed; prints the id of the new post."""
+    with context.open() as rt:
+        new_id = rt.write(retries.retry, post_id, OWNER, include_unknown)
+        new = _find(rt, new_id)
+    print_line(new_id)
+    for delivery in new["deliveries"]:
+        print_note(f"It goes to {delivery['provider']} “{delivery['profileName']}”.")
 
 
 @click.command()
@@ -59,6 +103,25 @@ def _find(rt: Runtime, post_id: str) -> dict[str, Any]:
         raise CommandError("No post has this id.", "The answer to POST /api/v1/posts contains the id.")
     post: dict[str, Any] = json.loads(found)
     return post
+
+
+def _line(post: dict[str, Any]) -> tuple[str, ...]:
+    counted = Counter((_sign(one), one["provider"]) for one in post["deliveries"])
+    deliveries = ", ".join(f"{sign} {provider}{f' ×{n}' if n > 1 else ''}" for (sign, provider), n in counted.items())
+    text = " ".join(post.get("body", "").split()) or f"({len(post['media'])} media)"
+    time = format_time(post.get("scheduledAt", post["createdAt"]))
+    return (
+        post["id"],
+        time,
+        post["status"],
+        deliveries,
+        text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…",
+    )
+
+
+def _sign(delivery: dict[str, Any]) -> str:
+    unknown = delivery.get("errorMessage", "").startswith(OUTCOME_UNKNOWN)
+    return "?" if unknown else SIGNS[delivery["status"]]
 
 
 def _steps(delivery: Delivery) -> list[dict[str, Any]]:

@@ -4,10 +4,13 @@ from typing import Any
 
 import orjson
 
+from socialpub.accounts.api_keys import Caller
 from socialpub.core import signed_urls
 from socialpub.core.errors import NotFound
 from socialpub.db import json_views
 from socialpub.db.transaction import Reader, Tx
+from socialpub.publishing import draft_validation
+from socialpub.publishing.drafts import Draft
 from socialpub.publishing.idempotency import Kept
 from socialpub.runtime import Runtime
 from socialpub.web import idempotent
@@ -19,6 +22,13 @@ async def accept(rt: Runtime, request: Request, fn: Any, *args: Any) -> Answer:
     """Run the write `fn(rt, tx, *args) -> post id` and answer with the post it made."""
     post_id = await idempotent.write(rt, request, _keep, fn, *args)
     return created(show(rt.reader, post_id), _location(rt, post_id))
+
+
+async def be_strict(rt: Runtime, request: Request, draft: Draft, caller: Caller) -> None:
+    """With `?strict=true` a post that a network would refuse is not accepted. Raises InvalidRequest."""
+    if request.query.strict:
+        # Weighing a text and opening files can take a while: not on the event loop.
+        await rt.read_aside(lambda reader: draft_validation.refuse_problems(rt, reader, draft, caller))
 
 
 def _keep(rt: Runtime, tx: Tx, post_id: str) -> Kept:

@@ -73,7 +73,7 @@ def check_rows(rt: Runtime, caller: Caller, value: Any, errors: Sequence[FieldEr
         options=options,
     )
     try:
-        drafts.targets(rt.reader, draft, caller, rt.now())
+        drafts.targets(rt, rt.reader, draft, caller, rt.now())
     except InvalidRequest as error:
         known = {item.path for item in errors}
         indexes = {"profiles": list(profiles or ()), "media": list(media or ())}

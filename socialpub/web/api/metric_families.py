@@ -1,18 +1,20 @@
 """Every metric: its name, what it means, and where its numbers are read."""
 
 from collections.abc import Iterable, Iterator
+from math import isinf
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from socialpub.accounts import profiles
 from socialpub.db import appliance_state, delivery_rows
-from socialpub.db.models import State
+from socialpub.db.models import OUTCOME_LETTERS, State
 from socialpub.db.transaction import Reader
 from socialpub.ops import health
-from socialpub.publishing import audiences, holds
+from socialpub.publishing import audiences, holds, sending_delays
+from socialpub.runtime import Runtime
 from socialpub.web.state import WebState
 
 
@@ -51,6 +53,8 @@ def _families(state: WebState, reader: Reader) -> Iterator[Metric]:
         ["provider"],
         delivery_rows.count_by_provider(reader, State.RUNNING),
     )
+    yield _deliveries(rt, reader)
+    yield _delays(rt, reader)
     yield _gauge("socialpub_profiles", "Connected accounts", ["provider", "status"], profiles.count(reader))
     held = holds.held(reader)
     yield _gauge(
@@ -75,6 +79,35 @@ def _families(state: WebState, reader: Reader) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "socialpub_database_bytes", "Size of the database file", value=rt.settings.database_file.stat().st_size
     )
+
+
+def _deliveries(rt: Runtime, reader: Reader) -> Metric:
+    """Those that have their outcome, which is final: a counter that no restart resets, summed from the posts' own."""
+    family = CounterMetricFamily(
+        "socialpub_deliveries", "Deliveries that have their outcome", labels=["provider", "outcome"]
+    )
+    counted = {(provider, letter): count for provider, letter, count in audiences.count_deliveries(reader)}
+    for provider in sorted(rt.providers):
+        for outcome, letter in OUTCOME_LETTERS.items():
+            if outcome != "pending":
+                family.add_metric([provider, outcome], counted.get((provider, letter), 0))
+    return family
+
+
+def _delays(rt: Runtime, reader: Reader) -> Metric:
+    family = HistogramMetricFamily(
+        "socialpub_sending_delay_seconds",
+        "From the time of a published delivery (scheduledAt, or its acceptance) to the call that made it public",
+        labels=["provider"],
+    )
+    for provider in sorted(rt.providers):
+        buckets, seconds = sending_delays.read(reader, provider)
+        family.add_metric([provider], [(_bound(bound), count) for bound, count in buckets], seconds)
+    return family
+
+
+def _bound(seconds: float) -> str:
+    return "+Inf" if isinf(seconds) else str(seconds)
 
 
 def _gauge(name: str, meaning: str, labels: list[str], rows: Iterable[tuple[str | int, ...]]) -> Metric:

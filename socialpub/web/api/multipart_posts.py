@@ -10,7 +10,7 @@ from socialpub.publishing.uploads import Examined
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
 from socialpub.web.api import multipart_files
-from socialpub.web.api.create_post import accept
+from socialpub.web.api.create_post import accept, be_strict
 from socialpub.web.api.mapping import options_of
 from socialpub.web.api.multipart import MultipartForm, read_form
 from socialpub.web.api.requests import FormDraft
@@ -23,7 +23,9 @@ async def create(rt: Runtime, caller: Caller, request: Request, form: MultipartF
     body: FormDraft = request.body
     fields = [item.file_field for item in body.media or ()]
     files = await multipart_files.verify(rt, form, fields, caller.key_id)
-    return await accept(rt, request, _create, list(files.values()), _draft_of(body, files), caller)
+    draft = _draft_of(body, files)
+    await be_strict(rt, request, draft, caller)
+    return await accept(rt, request, _create, list(files.values()), draft, caller)
 
 
 MULTIPART_POST = FormBody(read=read_form, shape=FormDraft, handler=create)
@@ -35,10 +37,8 @@ def _create(rt: Runtime, tx: Tx, files: Sequence[Examined], draft: Draft, caller
 
 
 def _draft_of(body: FormDraft, files: Mapping[str, Examined]) -> Draft:
-    media = tuple(
-        DraftMedia(files[item.file_field].artifact_id if item.file_field else item.artifact_id, item.alt)
-        for item in body.media or ()
-    )
+    arriving = [(item, files[item.file_field] if item.file_field else None) for item in body.media or ()]
+    media = tuple(DraftMedia(file.artifact_id if file else item.artifact_id, item.alt, file) for item, file in arriving)
     return Draft(
         body=body.post.body,
         scheduled_at=body.post.scheduled_at,

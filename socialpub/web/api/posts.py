@@ -1,5 +1,6 @@
-"""The endpoints of posts: create, validate, list, show, change, cancel (spec 4.2)."""
+"""The endpoints of posts: create, validate, list, show, change, cancel, retry (spec 4.2)."""
 
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -7,18 +8,18 @@ import orjson
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.clock import stamp
 from socialpub.core.errors import NotFound
-from socialpub.db import json_views
-from socialpub.db.json_views import PostFilter
+from socialpub.db import json_views, post_lists
+from socialpub.db.post_lists import PostFilter, PostPage
 from socialpub.db.transaction import Reader
-from socialpub.publishing import audiences, draft_validation, posts
+from socialpub.publishing import audiences, draft_validation, posts, retries
 from socialpub.publishing.draft_validation import CheckedDelivery
 from socialpub.runtime import Runtime
-from socialpub.web.answer import Answer, ok
+from socialpub.web.answer import JSON, Answer, ok
 from socialpub.web.api import create_post
 from socialpub.web.api.create_post import accept, replay
 from socialpub.web.api.mapping import change_of, check_rows, draft_of
 from socialpub.web.api.multipart_posts import MULTIPART_POST
-from socialpub.web.api.requests import PostChange, PostDraft, PostQuery, PostsQuery
+from socialpub.web.api.requests import CreateQuery, PostChange, PostDraft, PostQuery, PostsQuery, RetryRequest
 from socialpub.web.authentication import authenticate_again
 from socialpub.web.endpoint import endpoint
 from socialpub.web.request import Request
@@ -29,10 +30,12 @@ def is_visible(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bool
     return posts.visible(rt.reader, caller, path_params["postId"])
 
 
-@endpoint(scope="write", body=PostDraft, form=MULTIPART_POST, check_rows=check_rows, replay=replay)
+@endpoint(scope="write", query=CreateQuery, body=PostDraft, form=MULTIPART_POST, check_rows=check_rows, replay=replay)
 async def create(rt: Runtime, caller: Caller, request: Request) -> Answer:
     """Accept a post: published now, or at its time."""
-    return await accept(rt, request, posts.create, draft_of(request.body), caller)
+    draft = draft_of(request.body)
+    await create_post.be_strict(rt, request, draft, caller)
+    return await accept(rt, request, posts.create, draft, caller)
 
 
 @endpoint(scope="read", body=PostDraft, check_rows=check_rows)
@@ -46,22 +49,32 @@ async def validate(rt: Runtime, caller: Caller, request: Request) -> Answer:
 
 
 @endpoint(scope="read", query=PostsQuery)
-async def index(rt: Runtime, caller: Caller, request: Request) -> Answer:
+async def index(rt: Runtime, caller: Caller, request: Request) -> Answer | None:
     """The posts that this key may see, newest first."""
     query: PostsQuery = request.query
     wanted = PostFilter(
-        audiences=audiences.visible(rt.reader, caller, query.profile_ids, query.providers),
         status=query.status,
+        outcome=query.delivery_status,
+        profiles=tuple(query.profile_ids or ()),
+        providers=tuple(query.providers or ()),
         scheduled_after=stamp(query.scheduled_after) if query.scheduled_after else None,
         scheduled_before=stamp(query.scheduled_before) if query.scheduled_before else None,
         page=query.page,
         per_page=query.per_page,
     )
-    page, total = await rt.read_aside(lambda reader: _page(reader, wanted)) if wanted.long else _page(rt.reader, wanted)
-    return Answer(
-        200,
-        b'{"data":%b,"pagination":{"page":%d,"perPage":%d,"total":%d}}' % (page, wanted.page, wanted.per_page, total),
-    )
+
+    def read(reader: Reader) -> PostPage:
+        visible = audiences.visible(reader, caller, query.profile_ids, query.providers)
+        return post_lists.read(reader, replace(wanted, audiences=visible))
+
+    looks_through = caller.limited or bool(query.model_fields_set & {"profile_ids", "providers", "delivery_status"})
+    is_long = wanted.long or (looks_through and audiences.are_many(rt.reader))
+    page = await rt.read_aside(read) if is_long else read(rt.reader)
+    end = b'],"pagination":{"page":%d,"perPage":%d,"total":%d}}' % (wanted.page, wanted.per_page, page.total)
+    if page.rest:
+        await _send_in_pieces(rt, request, page, end)
+        return None
+    return Answer(200, b'{"data":[%b%b' % (b",".join(page.shown), end))
 
 
 @endpoint(scope="read", resource=is_visible, query=PostQuery)
@@ -92,14 +105,27 @@ async def cancel(rt: Runtime, caller: Caller, request: Request) -> Answer:
     return ok(create_post.show(rt.reader, post_id))
 
 
+@endpoint(scope="write", resource=is_visible, body=RetryRequest, body_optional=True, replay=replay)
+async def retry(rt: Runtime, caller: Caller, request: Request) -> Answer:
+    """Publish a post again where it failed."""
+    post_id = request.path_params["postId"]
+    return await accept(rt, request, retries.retry, post_id, caller, request.body.include_unknown)
+
+
 @endpoint(scope="read", resource=is_visible)
 async def attempts(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
     """Why it is as it is: every attempt of the post's deliveries, oldest first."""
     return ok(json_views.attempts(rt.reader, request.path_params["postId"], rt.stamp()))
 
 
-def _page(reader: Reader, wanted: PostFilter) -> tuple[bytes, int]:
-    return json_views.posts(reader, wanted), json_views.count_posts(reader, wanted)
+async def _send_in_pieces(rt: Runtime, request: Request, page: PostPage, end: bytes) -> None:
+    """A page that takes megabytes: however long it is, one post of it is in memory at a time, and others are answered
+    in between."""
+    await request.start(200, ((b"content-type", JSON),))
+    await request.send(b'{"data":[' + b",".join(page.shown), more=True)
+    for post_id in page.rest:
+        await request.send(b"," + create_post.show(rt.reader, post_id), more=True)
+    await request.send(end, more=False)
 
 
 def _checked(delivery: CheckedDelivery) -> dict[str, Any]:

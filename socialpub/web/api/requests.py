@@ -15,7 +15,7 @@ from socialpub.media.types import ACCEPTED_TYPES, canonical_type
 from socialpub.providers import registry
 from socialpub.providers.registry import PROVIDERS
 from socialpub.publishing import uploads
-from socialpub.web.enumerations import PostStatus, Provider
+from socialpub.web.enumerations import DeliveryOutcome, PostStatus, Provider
 from socialpub.web.shapes import (
     LARGEST,
     LEFT_OUT,
@@ -29,6 +29,7 @@ from socialpub.web.shapes import (
     Shape,
     Trimmed,
     optional,
+    read_flag,
     read_instant,
     read_number,
     required,
@@ -161,6 +162,15 @@ class PostChange(Shape):
         return ()
 
 
+class RetryRequest(Shape):
+    """What of a post is published again."""
+
+    include_unknown: bool = Field(
+        False,
+        description="Also where the outcome is unknown (`Outcome unknown:`): it may be public already and appear twice",
+    )
+
+
 # --- uploads ---------------------------------------------------------------------------------------------------------
 
 
@@ -233,6 +243,9 @@ class PostsQuery(Query):
     LENIENT = frozenset({"page", "perPage"})
 
     status: PostStatus = optional("Only posts with this status")
+    delivery_status: DeliveryOutcome = optional(
+        "Only posts with such a delivery; together with `profileIds` or `providers` one delivery must match all"
+    )
     profile_ids: Annotated[
         list[str],
         BeforeValidator(_read_id_list),
@@ -254,6 +267,16 @@ class PostsQuery(Query):
     )
     page: Annotated[int, *_number(0, LARGEST)] = Field(0, description="Which page: pages are counted from 0")
     per_page: Annotated[int, *_number(1, 100)] = Field(20, description="Posts on a page, at most")
+
+
+class CreateQuery(Query):
+    """How a post is accepted."""
+
+    strict: Annotated[bool, BeforeValidator(read_flag), WithJsonSchema({"type": "boolean"})] = Field(
+        False,
+        description="`true`: what a network would refuse (`problems` of `POST /posts/validate`) is a 400 with the same "
+        "paths and messages, and the post is not accepted",
+    )
 
 
 class PostQuery(Query):

@@ -109,6 +109,19 @@ OPERATIONS = {
         problems={409: "The post is not scheduled, or has started"},
         notes="Its deliveries are canceled with it. It needs no body.",
     ),
+    "POST /api/v1/posts/{postId}/retry": Operation(
+        "retryPost",
+        "Posts",
+        "Publish a post again where it failed",
+        {201: ("The new post, to be published now", schemas.PostAnswer, {"data": EXAMPLES["retriedPost"]})},
+        problems={409: f"Nothing of it is left to be published again. {_KEY_CLASH}"},
+        request=EXAMPLES["retryRequest"],
+        headers={201: ("Location",)},
+        notes="Makes a new post for the profiles whose delivery is `failed`, with the same text, media and options. "
+        "What failed with `Outcome unknown:` may be public already and is left out, unless `includeUnknown` is `true`. "
+        "A delivery is not tried again while another try of it is on its way, nor once one of them was published: "
+        "asking twice never posts twice. An empty body is allowed.",
+    ),
     "GET /api/v1/posts/{postId}/attempts": Operation(
         "listAttempts",
         "Posts",

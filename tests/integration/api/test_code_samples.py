@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
+from socialpub.publishing import posts
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client, document, errors
 from tests.samples import media
 from tests.support import curl_line
-from tests.support.appliance import add_profile
+from tests.support.appliance import accept, add_profile
 
 FILE = "frost.jpg"
 UPLOAD_URL = "http://127.0.0.1:8000/storage/uploads/1?expires=1&signature=1"
@@ -83,7 +84,8 @@ def test_the_lines_do_what_they_say(client: Client, rt: Runtime, tmp_path: Path)
     """One after the other, with this appliance's own ids in place of those of the examples."""
     size = media.jpeg(tmp_path / FILE).stat().st_size
     declared = OPERATIONS["reserveUpload"][2]["requestBody"]["content"]["application/json"]["example"]["fileSize"]
-    known = {example("getProfile", "200")["id"]: add_profile(rt), str(declared): str(size)}
+    profile = add_profile(rt)
+    known = {example("getProfile", "200")["id"]: profile, str(declared): str(size)}
     variables = {"KEY": client.key}
     done = []
 
@@ -113,6 +115,9 @@ def test_the_lines_do_what_they_say(client: Client, rt: Runtime, tmp_path: Path)
     assert run("getPost")["id"] == post["id"]
     assert run("listProfiles") == [run("getProfile")]
     assert len(run("listLogs")) == 3
+    known[example("getPost", "200")["id"]] = failed = accept(rt, profile)
+    rt.write(posts.stop, failed)
+    assert run("retryPost")["status"] == "pending"
     run("disconnectProfile")
     lines = {(name, number) for name, (_, _, one) in OPERATIONS.items() for number in range(len(one["x-codeSamples"]))}
     assert set(done) == lines

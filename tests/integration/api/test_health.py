@@ -1,6 +1,7 @@
 """Green means working (contract 1.13)."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,13 @@ from pydantic import SecretStr
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Unavailable
 from socialpub.core.settings.sections import MetricsSection
+from socialpub.providers.outcomes import Published, Refused
 from socialpub.publishing import deliveries, holds
 from socialpub.runtime import Runtime
 from socialpub.web.app import create_app
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, open_appliance
+from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
 
@@ -169,6 +172,37 @@ def test_metrics_are_text_that_prometheus_reads(client: Client, rt: Runtime, pro
     told = client.send("GET", "/metrics", key=None).body.decode()
     assert 'socialpub_held{provider="x"} 1.0' in told
     assert 'socialpub_held{provider="tiktok"} 0.0' in told
+
+
+def test_metrics_count_deliveries_by_their_outcome_and_how_long_after_their_time_they_were_sent(
+    client: Client, rt: Runtime, profile: str, clock: HandClock, three_networks: dict[str, ScriptedNetwork]
+) -> None:
+    accept(rt, profile)
+    accept(rt, profile, body="Later", at=rt.now() + timedelta(hours=1))
+    three_networks["x"].results["create_post"] = [Published("1", None), Refused("no")]
+    clock.forward(2)
+    drain(rt)
+    clock.forward(3600)
+    drain(rt)
+    lines = client.send("GET", "/metrics", key=None).body.decode().splitlines()
+    for line in (
+        'socialpub_deliveries_total{outcome="published",provider="x"} 1.0',
+        'socialpub_deliveries_total{outcome="failed",provider="x"} 1.0',
+        'socialpub_deliveries_total{outcome="unknown",provider="x"} 0.0',
+        'socialpub_deliveries_total{outcome="canceled",provider="pinterest"} 0.0',
+        'socialpub_sending_delay_seconds_bucket{le="1.0",provider="x"} 0.0',
+        'socialpub_sending_delay_seconds_bucket{le="2.5",provider="x"} 1.0',
+        'socialpub_sending_delay_seconds_bucket{le="+Inf",provider="x"} 1.0',
+        'socialpub_sending_delay_seconds_count{provider="x"} 1.0',
+        'socialpub_sending_delay_seconds_sum{provider="x"} 2.0',
+        'socialpub_sending_delay_seconds_count{provider="tiktok"} 0.0',
+    ):
+        assert line in lines, line
+    # Another process finds the same numbers: they are read from rows.
+    again = open_appliance(rt.settings.data_dir.parent, clock, providers=three_networks)
+    with Client(create_app(again), "none") as other:
+        assert 'socialpub_sending_delay_seconds_sum{provider="x"} 2.0' in other.send("GET", "/metrics").body.decode()
+    again.close()
 
 
 @pytest.fixture

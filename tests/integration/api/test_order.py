@@ -78,6 +78,7 @@ def test_an_unknown_address_is_not_found_with_or_without_a_key(client: Client, p
         ("PUT", "/api/v1/posts", "GET, HEAD, POST"),
         ("DELETE", f"/api/v1/posts/{UNKNOWN}", "GET, HEAD, PATCH"),
         ("GET", f"/api/v1/posts/{UNKNOWN}/cancel", "POST"),
+        ("GET", f"/api/v1/posts/{UNKNOWN}/retry", "POST"),
         ("GET", "/api/v1/posts/validate", "POST"),
         ("POST", "/api/v1/profiles", "GET, HEAD"),
         ("GET", "/api/v1/uploads", "POST"),

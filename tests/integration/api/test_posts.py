@@ -143,6 +143,38 @@ def test_media_is_shown_with_a_signed_url(client: Client, rt: Runtime, profile: 
     assert (first["alt"], "alt" in second) == ("A", False)
 
 
+def test_attempts_of_several_deliveries_come_by_when_they_started(
+    client: Client, rt: Runtime, clock: HandClock
+) -> None:
+    post = accept(rt, add_profile(rt, "x", "a"), add_profile(rt, "tiktok", "b"))
+    first, second = (row["id"] for row in rt.reader.all("SELECT id FROM delivery ORDER BY position"))
+
+    def attempt(delivery: str, step: str, seconds: int) -> None:
+        # A step that takes long is written down after others that began later.
+        rt.db.write(
+            lambda tx: tx.insert(
+                "attempt",
+                delivery_id=delivery,
+                profile_id=UNKNOWN,
+                provider="x",
+                step=step,
+                started_at=stamp(rt.now() + timedelta(seconds=seconds)),
+                outcome="done",
+            )
+        )
+
+    attempt(second, "b", 2)
+    attempt(first, "c", 3)
+    attempt(first, "a", 1)
+    attempt(second, "d", 3)
+    assert [one["step"] for one in client.send("GET", f"/posts/{post}/attempts").data] == ["a", "b", "c", "d"]
+    # What is due and kept back is the last one of its delivery, also when it has been due for longer.
+    rt.write(deliveries.pause)
+    held = client.send("GET", f"/posts/{post}/attempts").data
+    assert [one["step"] for one in held] == ["a", "b", "c", "d", "start", "start"]
+    assert [one["startedAt"] for one in held] == sorted(one["startedAt"] for one in held)
+
+
 def test_attempts_say_why(client: Client, rt: Runtime, profile: str, clock: HandClock) -> None:
     scheduled = accept(rt, profile, at=rt.now() + timedelta(hours=1))
     assert client.send("GET", f"/posts/{scheduled}/attempts").json() == {"data": []}

@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 from socialpub.core import errors
-from socialpub.db import json_views
+from socialpub.db import post_lists
 from socialpub.publishing import posts
 from socialpub.runtime import Runtime
 from socialpub.web import problems
@@ -48,7 +48,7 @@ def test_a_failure_nobody_foresaw_shows_nothing_of_the_appliance(
     def breaks(*_: object) -> None:
         raise RuntimeError("/srv/secret/place token=abc")
 
-    monkeypatch.setattr(json_views, "posts", breaks)
+    monkeypatch.setattr(post_lists, "read", breaks)
     reply = client.send("GET", "/posts", x_request_id="find-me")
     assert (reply.status, reply.json()["code"]) == (500, "internalError")
     assert b"secret" not in reply.body

@@ -5,11 +5,11 @@ from datetime import timedelta
 
 from socialpub.cli.admin.posts import SIGNS
 from socialpub.db.models import State
-from socialpub.publishing import deliveries, posts
+from socialpub.publishing import deliveries, post_status, posts
 from socialpub.publishing.drafts import Draft
 from socialpub.runtime import Runtime
 from tests.integration.cli.conftest import Terminal
-from tests.support.appliance import OWNER, accept
+from tests.support.appliance import OWNER, accept, status_of
 from tests.support.drain import drain
 
 NOBODY = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"
@@ -90,8 +90,83 @@ def test_a_delivery_past_its_commit_says_that_it_goes_on(terminal: Terminal, rt:
 
 
 def test_a_post_that_is_not_there_is_told(terminal: Terminal) -> None:
-    for command in ("show-post", "stop-post"):
+    for command in ("show-post", "stop-post", "retry-post"):
         done = terminal("admin", command, NOBODY)
         assert done.exit_code == 1
         assert done.stderr.startswith("Error: No post has this id.")
         assert terminal("admin", command, "12").exit_code == 2
+
+
+# --- lists -----------------------------------------------------------------------------------------------------------
+
+
+def test_posts_are_listed_newest_first_one_line_each(terminal: Terminal, rt: Runtime) -> None:
+    profile = terminal.connect()
+    first = accept(rt, profile, body="First\nof all")
+    terminal.world.x.next("create_post").fails_with(403, {"detail": "No.", "status": 403})
+    drain(rt, terminal.clock)
+    terminal.clock.forward(1)
+    second = accept(rt, profile, body="Second", at=rt.now() + timedelta(hours=1))
+    header, _, *lines = terminal("admin", "list-posts").stdout.splitlines()
+    assert header.split() == ["ID", "Time", "Status", "Deliveries", "Text"]
+    assert [line.split()[0] for line in lines] == [second, first]
+    assert "2026-10-12 10:00:01 UTC" in lines[0]
+    assert "… x" in lines[0]
+    assert f"{SIGNS['failed']} x" in lines[1]
+    assert "First of all" in lines[1]
+
+
+def test_lists_are_filtered_and_say_what_they_leave_out(terminal: Terminal, rt: Runtime) -> None:
+    profile = terminal.connect()
+    terminal.world.x.next("create_post").fails_with(403, {"detail": "No.", "status": 403})
+    failed = accept(rt, profile, body="No")
+    drain(rt, terminal.clock)
+    scheduled = accept(rt, profile, at=rt.now() + timedelta(hours=1))
+
+    def ids(*options: str) -> list[str]:
+        return [post["id"] for post in json.loads(terminal("admin", "list-posts", "--json", *options).stdout)]
+
+    assert ids() == [scheduled, failed]
+    assert ids("--status", "scheduled") == [scheduled]
+    assert ids("--delivery-status", "failed") == [failed]
+    assert ids("--delivery-status", "unknown") == []
+    assert ids("--limit", "1") == [scheduled]
+    assert "1 older one" in terminal("admin", "list-posts", "--limit", "1").stderr
+    assert terminal("admin", "list-posts", "--delivery-status", "published").stderr == "There is no such post.\n"
+    assert terminal("admin", "list-posts", "--status", "done").exit_code == 2
+
+
+def test_an_unknown_outcome_has_a_sign_of_its_own(terminal: Terminal, rt: Runtime) -> None:
+    post = accept(rt, terminal.connect())
+    unknown = "state = 'unconfirmed', error_message = 'Outcome unknown: x'"
+    rt.db.write(lambda tx: tx.execute(f"UPDATE delivery SET {unknown}"))
+    rt.db.write(lambda tx: post_status.settle_if_resolved(tx, post))
+    assert "? x" in terminal("admin", "list-posts").stdout
+
+
+def test_a_failed_post_is_published_again_and_its_id_printed(terminal: Terminal, rt: Runtime) -> None:
+    profile = terminal.connect()
+    terminal.world.x.next("create_post").fails_with(403, {"detail": "No.", "status": 403})
+    post = accept(rt, profile)
+    drain(rt, terminal.clock)
+    done = terminal("admin", "retry-post", post)
+    assert done.exit_code == 0
+    new = done.stdout.strip()
+    drain(rt, terminal.clock)
+    assert status_of(rt, new) == "settled"
+    assert len(terminal.world.x.posts) == 1
+    again = terminal("admin", "retry-post", post)
+    assert (again.exit_code, again.stdout) == (1, "")
+    assert again.stderr.startswith("Error: What failed of this post was published by a later one")
+
+
+def test_an_unknown_outcome_is_published_again_only_when_that_is_said(terminal: Terminal, rt: Runtime) -> None:
+    post = accept(rt, terminal.connect())
+    rt.db.write(
+        lambda tx: tx.execute("UPDATE delivery SET state = 'unconfirmed', error_message = 'Outcome unknown: x'")
+    )
+    rt.db.write(lambda tx: post_status.settle_if_resolved(tx, post))
+    refused = terminal("admin", "retry-post", post)
+    assert refused.exit_code == 1
+    assert "--include-unknown" in refused.stderr
+    assert terminal("admin", "retry-post", post, "--include-unknown").exit_code == 0

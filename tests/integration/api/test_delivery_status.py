@@ -1,0 +1,162 @@
+"""`GET /posts?deliveryStatus=`: by what became of a delivery, together with every other filter (contract 1.16)."""
+
+import random
+from datetime import timedelta
+from itertools import product
+from typing import Any
+
+import pytest
+
+from socialpub.accounts import api_keys
+from socialpub.db import delivery_rows, post_lists
+from socialpub.db.models import State
+from socialpub.publishing import deliveries, post_status
+from socialpub.publishing.results import Run
+from socialpub.runtime import Runtime
+from tests.integration.api.client import Client
+from tests.support.appliance import accept, add_profile
+from tests.support.hand_clock import HandClock
+
+OUTCOMES = ("pending", "published", "failed", "unknown", "canceled")
+
+
+def settle(rt: Runtime, post: str, states: list[State]) -> None:
+    """Deliveries end as the appliance ends them, one write each."""
+    for one, state in zip(rt.db.write(lambda tx: delivery_rows.open_of_post(tx, post)), states, strict=True):
+
+        def end(_rt: Runtime, tx: Any, one: Any = one, state: State = state) -> None:
+            if state is State.PUBLISHED:
+                delivery_rows.update(tx, one.id, state=state, published_at=tx.stamp)
+                post_status.begin(tx, post)
+                post_status.settle_if_resolved(tx, post)
+            elif state is not State.QUEUED:
+                said = "Outcome unknown: nobody knows." if state is State.UNCONFIRMED else "No."
+                deliveries.fail(tx, one, state, said, Run(tx.stamp))
+
+        rt.write(end)
+
+
+@pytest.fixture
+def stock(client: Client, rt: Runtime, clock: HandClock) -> list[Any]:
+    """Posts with every mixture of outcomes, as the API shows them, newest first."""
+    profiles = [
+        *(add_profile(rt, "x", name) for name in "ab"),
+        add_profile(rt, "tiktok", "c"),
+        add_profile(rt, "pinterest", "d"),
+    ]
+    draw = random.Random(9)
+    ends = [State.QUEUED, State.PUBLISHED, State.PUBLISHED, State.FAILED, State.UNCONFIRMED]
+    for number in range(60):
+        chosen = draw.sample(profiles, draw.randint(1, 3))
+        at = rt.now() + timedelta(hours=draw.randint(1, 5)) if number % 3 == 0 else None
+        post = accept(rt, *chosen, at=at)
+        if number % 6 == 0:
+            client.send("POST", f"/posts/{post}/cancel")
+        elif number % 6 != 3:
+            settle(rt, post, [draw.choice(ends) for _ in chosen])
+        if number % 4:
+            clock.forward(1)
+    posts: list[Any] = client.send("GET", "/posts?perPage=100").data
+    assert len(posts) == 60
+    return posts
+
+
+def outcome(delivery: Any) -> str:
+    unknown = delivery.get("errorMessage", "").startswith("Outcome unknown:")
+    return "unknown" if unknown else delivery["status"]
+
+
+def listed(client: Client, key: str = "", **query: str) -> tuple[list[str], int]:
+    asked = "&".join(f"{name}={value}" for name, value in query.items())
+    reply = client.send("GET", f"/posts?perPage=100&{asked}", key=key)
+    assert reply.status == 200, reply.body
+    return [post["id"] for post in reply.data], reply.json()["pagination"]["total"]
+
+
+def test_every_mixture_of_filters_finds_what_looking_at_each_post_finds(client: Client, stock: list[Any]) -> None:
+    some = {delivery["profileId"] for post in stock[:3] for delivery in post["deliveries"]}
+    after = sorted(post["scheduledAt"] for post in stock if "scheduledAt" in post)[5]
+    found = 0
+    for wanted, status, profiles, providers, window in product(
+        OUTCOMES,
+        (None, "pending", "settled", "scheduled", "canceled"),
+        (None, some),
+        (None, {"x"}, {"tiktok", "pinterest"}),
+        (None, after),
+    ):
+        query = {"deliveryStatus": wanted}
+        if status:
+            query["status"] = status
+        if profiles:
+            query["profileIds"] = ",".join(profiles)
+        if providers:
+            query["providers"] = ",".join(providers)
+        if window:
+            query["scheduledAfter"] = window
+        expected = [
+            post["id"]
+            for post in stock
+            if (status is None or post["status"] == status)
+            and (window is None or post.get("scheduledAt", "") >= window)
+            and any(
+                outcome(one) == wanted
+                and (profiles is None or one["profileId"] in profiles)
+                and (providers is None or one["provider"] in providers)
+                for one in post["deliveries"]
+            )
+        ]
+        assert listed(client, **query) == (expected, len(expected)), query
+        found += len(expected)
+    assert found > 500
+
+
+def test_pages_follow_one_another(client: Client, stock: list[Any]) -> None:
+    expected = [post["id"] for post in stock if any(outcome(one) == "failed" for one in post["deliveries"])]
+    assert len(expected) > 10
+    paged = []
+    for page in range(len(expected) // 4 + 1):
+        reply = client.send("GET", f"/posts?deliveryStatus=failed&perPage=4&page={page}").json()
+        assert reply["pagination"] == {"page": page, "perPage": 4, "total": len(expected)}
+        paged += [post["id"] for post in reply["data"]]
+    assert paged == expected
+
+
+def test_a_limited_key_finds_among_what_it_sees(client: Client, rt: Runtime, stock: list[Any]) -> None:
+    key = rt.write(api_keys.create, "limited", providers=["x"])
+    for wanted in OUTCOMES:
+        expected = [
+            post["id"]
+            for post in stock
+            if all(one["provider"] == "x" for one in post["deliveries"])
+            and any(outcome(one) == wanted for one in post["deliveries"])
+        ]
+        assert listed(client, key, deliveryStatus=wanted) == (expected, len(expected))
+
+
+def test_counters_and_outcomes_are_what_the_rows_say(rt: Runtime, stock: list[Any]) -> None:
+    counted = "SELECT audience_id, status, outcomes, count(*) FROM post GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+    kept = "SELECT * FROM audience_count ORDER BY 1, 2, 3"
+    assert list(map(tuple, rt.reader.all(kept))) == list(map(tuple, rt.reader.all(counted)))
+    for post in stock:
+        row = rt.reader.one("SELECT outcomes FROM post WHERE id = ?", (post["id"],))
+        assert row is not None
+        in_order = sorted(post["deliveries"], key=lambda one: str(one["profileId"]))
+        assert row[0] == "".join(post_lists.OUTCOME_LETTERS[outcome(one)] for one in in_order)
+
+
+def test_pages_come_from_indexes_and_not_from_looking_through_all_posts(rt: Runtime, stock: list[Any]) -> None:
+    for query in (
+        post_lists.PostFilter(outcome="failed"),
+        post_lists.PostFilter((1, 2, 3), "settled"),
+        post_lists.PostFilter((1, 2, 3)),
+        post_lists.PostFilter((1,), outcome="published", providers=("x",)),
+    ):
+        groups = post_lists._groups(rt.reader, query) if query.grouped else None
+        page, params = post_lists._page(query, groups)
+        steps = [row["detail"] for row in rt.reader.all(f"EXPLAIN QUERY PLAN SELECT p.id FROM {page}", params)]
+        assert not [step for step in steps if step.startswith("SCAN p") or step.startswith("SCAN post")], steps
+
+
+def test_an_unknown_status_is_refused(client: Client) -> None:
+    reply = client.send("GET", "/posts?deliveryStatus=unconfirmed")
+    assert (reply.status, reply.paths()) == (400, [["deliveryStatus"]])

@@ -1,0 +1,232 @@
+"""`POST /posts/{postId}/retry`: again where it failed, and never twice (contract 1.18)."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from socialpub.accounts import api_keys, profiles
+from socialpub.db import delivery_rows
+from socialpub.db.models import State
+from socialpub.publishing import deliveries, post_status, posts
+from socialpub.publishing.drafts import DraftMedia
+from socialpub.publishing.results import Run
+from socialpub.runtime import Runtime
+from tests.integration.api.client import Client
+from tests.support.appliance import accept, add_profile
+from tests.support.rows import artifact
+
+
+def end(rt: Runtime, post: str, *states: State) -> None:
+    """Every delivery of a post ends like this, in their order."""
+
+    def settle(_rt: Runtime, tx: Any) -> None:
+        open_ones = {one.id: one for one in delivery_rows.open_of_post(tx, post)}
+        rows = delivery_rows.of_post(tx, post)
+        for row, state in zip(rows, states, strict=True):
+            if row["id"] not in open_ones or state is State.QUEUED:
+                continue
+            if state is State.PUBLISHED:
+                delivery_rows.update(tx, row["id"], state=state, published_at=tx.stamp)
+                post_status.settle_if_resolved(tx, post)
+            else:
+                said = "Outcome unknown: nobody knows." if state is State.UNCONFIRMED else "No."
+                deliveries.fail(tx, open_ones[row["id"]], state, said, Run(tx.stamp))
+
+    rt.write(settle)
+
+
+def retried(client: Client, post: str, body: Any = None, **headers: str) -> Any:
+    reply = client.send("POST", f"/posts/{post}/retry", body, **headers)
+    assert reply.status == 201, reply.body
+    assert reply.headers["location"].endswith(f"/api/v1/posts/{reply.data['id']}")
+    return reply.data
+
+
+def shown(post: Any) -> Sequence[tuple[str, str]]:
+    return [(delivery["profileId"], delivery["status"]) for delivery in post["deliveries"]]
+
+
+@pytest.fixture
+def two(rt: Runtime) -> tuple[str, str]:
+    return add_profile(rt, "x", "a"), add_profile(rt, "pinterest", "b")
+
+
+def test_only_what_failed_goes_out_again_with_everything_it_had(
+    client: Client, rt: Runtime, two: tuple[str, str]
+) -> None:
+    x, pinterest = two
+    media = (DraftMedia(artifact(rt), "A cat"), DraftMedia(artifact(rt)))
+    post = accept(rt, x, pinterest, body="Hello", media=media, options={"pinterest": {"boardId": "5"}})
+    end(rt, post, State.PUBLISHED, State.FAILED)
+    # What is stored for the profile since does not change what was applied.
+    rt.db.write(lambda tx: tx.update("profile", pinterest, options='{"boardId": "6", "title": "New"}'))
+    new = retried(client, post)
+    assert new["id"] != post
+    assert (new["status"], new["body"], shown(new)) == ("pending", "Hello", [(pinterest, "pending")])
+    assert [item.get("alt") for item in new["media"]] == ["A cat", None]
+    assert [item["artifactId"] for item in new["media"]] == [item.artifact_id for item in media]
+    assert new["deliveries"][0]["providerOptions"] == {"boardId": "5"}
+
+
+def test_it_is_published_now_although_the_first_was_scheduled(client: Client, rt: Runtime, profile: str) -> None:
+    post = accept(rt, profile, at=rt.now() + timedelta(hours=1))
+    rt.db.write(lambda tx: tx.execute("UPDATE post SET status = 'pending'"))
+    end(rt, post, State.FAILED)
+    new = retried(client, post)
+    assert "scheduledAt" not in new
+    assert "scheduledAt" not in new["deliveries"][0]
+
+
+def test_what_may_be_public_is_left_out_unless_it_is_asked_for(
+    client: Client, rt: Runtime, two: tuple[str, str]
+) -> None:
+    x, pinterest = two
+    post = accept(rt, x, pinterest)
+    end(rt, post, State.UNCONFIRMED, State.FAILED)
+    assert shown(retried(client, post)) == [(pinterest, "pending")]
+    reply = client.send("POST", f"/posts/{post}/retry")
+    assert (reply.status, reply.json()["code"]) == (409, "conflict")
+    assert shown(retried(client, post, {"includeUnknown": True})) == [(x, "pending")]
+
+
+def test_an_unknown_outcome_alone_says_how_it_could_be_published_again(
+    client: Client, rt: Runtime, profile: str
+) -> None:
+    post = accept(rt, profile)
+    end(rt, post, State.UNCONFIRMED)
+    reply = client.send("POST", f"/posts/{post}/retry", {"includeUnknown": False})
+    assert reply.status == 409
+    assert "includeUnknown" in reply.json()["detail"]
+
+
+def test_a_post_of_which_nothing_failed_is_a_conflict(client: Client, rt: Runtime, profile: str) -> None:
+    pending, published = accept(rt, profile), accept(rt, profile)
+    scheduled = accept(rt, profile, at=rt.now() + timedelta(hours=1))
+    canceled = accept(rt, profile, at=rt.now() + timedelta(hours=1))
+    client.send("POST", f"/posts/{canceled}/cancel")
+    end(rt, published, State.PUBLISHED)
+    for post in (pending, published, scheduled, canceled):
+        assert client.send("POST", f"/posts/{post}/retry").status == 409
+
+
+def test_a_pending_post_is_tried_again_for_what_has_failed_already(
+    client: Client, rt: Runtime, two: tuple[str, str]
+) -> None:
+    x, pinterest = two
+    post = accept(rt, x, pinterest)
+    end(rt, post, State.QUEUED, State.FAILED)
+    assert client.send("GET", f"/posts/{post}").data["status"] == "pending"
+    assert shown(retried(client, post)) == [(pinterest, "pending")]
+
+
+# --- nothing is posted twice -----------------------------------------------------------------------------------------
+
+
+def test_asking_twice_makes_one_post(client: Client, rt: Runtime, profile: str) -> None:
+    post = accept(rt, profile)
+    end(rt, post, State.FAILED)
+    new = retried(client, post)
+    again = client.send("POST", f"/posts/{post}/retry")
+    assert again.status == 409
+    assert new["id"] in again.json()["detail"]
+    end(rt, new["id"], State.PUBLISHED)
+    again = client.send("POST", f"/posts/{post}/retry", {"includeUnknown": True})
+    assert again.status == 409
+    assert "published by a later one" in again.json()["detail"]
+
+
+def test_what_failed_again_is_tried_again_from_either_post_but_not_from_both(
+    client: Client, rt: Runtime, profile: str
+) -> None:
+    first = accept(rt, profile)
+    end(rt, first, State.FAILED)
+    second = retried(client, first)["id"]
+    end(rt, second, State.FAILED)
+    third = retried(client, first)["id"]
+    assert client.send("POST", f"/posts/{second}/retry").status == 409
+    end(rt, third, State.FAILED)
+    fourth = retried(client, third)["id"]
+    end(rt, fourth, State.UNCONFIRMED)
+    for post in (first, second, third, fourth):
+        assert client.send("POST", f"/posts/{post}/retry").status == 409
+    retried(client, second, {"includeUnknown": True})
+
+
+def test_an_idempotency_key_replays_the_first_answer(client: Client, rt: Runtime, profile: str) -> None:
+    post = accept(rt, profile)
+    end(rt, post, State.FAILED)
+    new = retried(client, post, idempotency_key="once")
+    replayed = client.send("POST", f"/posts/{post}/retry", idempotency_key="once")
+    assert (replayed.status, replayed.headers["idempotency-replayed"]) == (201, "true")
+    assert replayed.data == new
+    other = client.send("POST", f"/posts/{post}/retry", {"includeUnknown": True}, idempotency_key="once")
+    assert other.status == 409
+    assert rt.reader.value("SELECT count(*) FROM post") == 2
+
+
+# --- what stands in the way ------------------------------------------------------------------------------------------
+
+
+def test_a_profile_that_was_disconnected_is_named(client: Client, rt: Runtime, two: tuple[str, str]) -> None:
+    post = accept(rt, *two)
+    end(rt, post, State.FAILED, State.FAILED)
+    rt.write(profiles.disconnect, two[1])
+    reply = client.send("POST", f"/posts/{post}/retry")
+    assert (reply.status, reply.paths()) == (400, [["profiles"]])
+    assert "pinterest “pinterest profile”" in reply.json()["detail"]
+    assert rt.reader.value("SELECT count(*) FROM post") == 1
+
+
+def test_an_account_that_must_be_connected_again_is_no_obstacle(client: Client, rt: Runtime, profile: str) -> None:
+    post = accept(rt, profile)
+    end(rt, post, State.FAILED)
+    rt.db.write(lambda tx: tx.update("profile", profile, status="reauthRequired"))
+    retried(client, post)
+
+
+def test_media_whose_bytes_were_removed_are_named_as_at_create(client: Client, rt: Runtime, profile: str) -> None:
+    kept, removed = artifact(rt), artifact(rt)
+    post = accept(rt, profile, media=(DraftMedia(kept), DraftMedia(removed)))
+    end(rt, post, State.FAILED)
+    rt.db.write(lambda tx: tx.update("artifact", removed, removed_at=tx.stamp))
+    reply = client.send("POST", f"/posts/{post}/retry")
+    assert (reply.status, reply.paths()) == (400, [["media", 1, "artifactId"]])
+
+
+def test_who_may_not_see_or_write_it_does_not_try_it_again(client: Client, rt: Runtime, two: tuple[str, str]) -> None:
+    post = accept(rt, *two)
+    end(rt, post, State.FAILED, State.FAILED)
+    limited = rt.write(api_keys.create, "limited", providers=["x"])
+    reader = rt.write(api_keys.create, "reader", "read")
+    assert client.send("POST", f"/posts/{post}/retry", key=limited).status == 404
+    assert client.send("POST", f"/posts/{post}/retry", key=reader).status == 403
+    assert client.send("POST", f"/posts/{post}/retry", key=None).status == 401
+
+
+@pytest.mark.parametrize(
+    ("body", "paths"),
+    [({"includeUnknown": "true"}, [["includeUnknown"]]), ({"all": True}, [["all"]]), ([], [[]]), (b"{", [[]])],
+)
+def test_a_body_is_read_strictly(client: Client, rt: Runtime, profile: str, body: Any, paths: Any) -> None:
+    post = accept(rt, profile)
+    end(rt, post, State.FAILED)
+    reply = client.send("POST", f"/posts/{post}/retry", body)
+    assert (reply.status, reply.paths()) == (400, paths)
+
+
+def test_an_empty_body_needs_no_type_and_another_one_does(client: Client, rt: Runtime, profile: str) -> None:
+    post = accept(rt, profile)
+    end(rt, post, State.FAILED)
+    wrong = client.send("POST", f"/posts/{post}/retry", b"{}", content_type="text/plain")
+    assert wrong.status == 415
+    assert (
+        client.send("POST", f"/posts/{post}/retry", b"", content_type="application/x-www-form-urlencoded").status == 201
+    )
+
+
+def test_a_stopped_post_can_be_published_after_all(client: Client, rt: Runtime, profile: str) -> None:
+    post = accept(rt, profile)
+    rt.write(posts.stop, post)
+    retried(client, post, {})

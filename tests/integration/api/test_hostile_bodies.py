@@ -56,6 +56,10 @@ HOSTILE: dict[str, Callable[[str], bytes]] = {
     "half surrogates as names": lambda _: filled(b'{"post":{', HALF + b":1", b"}}"),
     "one half surrogate among numbers": lambda _: filled(b'{"post":{"body":"\\ud800"},"profiles":[', b"1", b"]}"),
     "one name again and again": lambda _: filled(b"{", b'"post":{}', b"}"),
+    "options without an end": lambda profile: draft(
+        profile, providerOptions={"x": {f"k{number}": 1 for number in range(60_000)}}
+    ),
+    "options full of numbers": lambda profile: draft(profile, providerOptions={"x": {"a": [1] * (SIZE // 4)}}),
     "arrays in arrays": lambda _: b"[" * SIZE,
     "objects in objects": lambda _: b'{"a":' * (SIZE // 5),
     "a number of a mebibyte": lambda _: b'{"post":' + b"9" * (SIZE - 20) + b"}",

@@ -1,0 +1,86 @@
+"""What one post may hold, and that a list of the largest ones is sent piece by piece (contract 1.19)."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from socialpub.core.clock import stamp
+from socialpub.db import post_lists
+from socialpub.runtime import Runtime
+from tests.integration.api.client import Client
+from tests.support.appliance import accept, add_profile
+
+MOST = 16 * 1024
+
+
+def options_of(size: int, letter: str = "x") -> dict[str, Any]:
+    """Options that take so many bytes as compact JSON in UTF-8."""
+    empty = len(json.dumps({"title": ""}, separators=(",", ":")))
+    return {"title": letter * ((size - empty) // len(letter.encode()))}
+
+
+def draft(profile: str, options: Any) -> dict[str, Any]:
+    return {"post": {"body": "x"}, "profiles": [profile], "providerOptions": {"x": options}}
+
+
+def test_options_have_their_size_as_compact_utf8(client: Client, profile: str) -> None:
+    for options in (options_of(MOST), {"title": "é" * ((MOST - 12) // 2)}):
+        assert client.send("POST", "/posts", draft(profile, options)).status == 201
+    for options in (options_of(MOST + 1), {"title": "é" * ((MOST - 12) // 2 + 1)}):
+        for path in ("/posts", "/posts/validate"):
+            reply = client.send("POST", path, draft(profile, options))
+            assert (reply.status, reply.paths()) == (400, [["providerOptions", "x"]])
+            assert "at most 16 KiB (16384 bytes)" in reply.json()["detail"]
+
+
+def test_what_is_stored_for_the_profile_counts(client: Client, rt: Runtime, profile: str) -> None:
+    post = accept(rt, profile, at=rt.now() + timedelta(hours=1))
+    rt.db.write(lambda tx: tx.update("profile", profile, options=json.dumps({"note": "y" * 9000})))
+    half = options_of(9000)
+    for reply in (
+        client.send("POST", "/posts", draft(profile, half)),
+        client.send("POST", "/posts/validate", draft(profile, half)),
+        client.send("PATCH", f"/posts/{post}", {"providerOptions": {"x": half}}),
+    ):
+        assert (reply.status, reply.paths()) == (400, [["providerOptions", "x"]])
+    # The post's own key takes the place of the stored one.
+    assert client.send("POST", "/posts", draft(profile, {"note": "y" * 9000})).status == 201
+
+
+def test_a_post_goes_to_a_hundred_profiles_at_most(client: Client, rt: Runtime) -> None:
+    profiles = [add_profile(rt, "x", f"account-{number}") for number in range(101)]
+    body = {"post": {"body": "x"}, "profiles": profiles}
+    reply = client.send("POST", "/posts", body)
+    assert (reply.status, reply.paths()) == (400, [["profiles"]])
+    assert reply.json()["detail"] == "profiles may have at most 100 items and has 101."
+    reply = client.send("POST", "/posts", {**body, "profiles": profiles[:100]})
+    assert len(reply.data["deliveries"]) == 100
+
+
+def test_a_list_of_the_largest_posts_is_sent_one_after_the_other(
+    client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profiles = [add_profile(rt, "x", f"account-{number}") for number in range(10)]
+    later = {"body": "x", "scheduledAt": stamp(rt.now() + timedelta(hours=1))}
+    body = {"post": later, "profiles": profiles, "providerOptions": {"x": options_of(MOST)}}
+    posts = [client.send("POST", "/posts", body).data for _ in range(12)]
+    monkeypatch.setattr(post_lists, "MOST_BYTES", 400_000)
+    sent: list[int] = []
+
+    async def read(scope: Any, receive: Any, send: Any) -> None:
+        async def count(message: Any) -> None:
+            sent.append(len(message.get("body", b"")))
+            await send(message)
+
+        await client.app(scope, receive, count)
+
+    headers = {"authorization": f"Bearer {client.key}"}
+    whole = type(client)(read, client.key).ask("GET", "/api/v1/posts?perPage=10&page=0", headers=headers)
+    assert whole.status == 200
+    assert whole.data == sorted(posts, key=lambda post: str(post["id"]), reverse=True)[:10]
+    assert whole.json()["pagination"] == {"page": 0, "perPage": 10, "total": 12}
+    assert "content-length" not in whole.headers
+    assert len(whole.body) > 1_600_000
+    assert max(sent) < 600_000

@@ -77,7 +77,8 @@ def test_a_list_of_the_largest_posts_is_sent_one_after_the_other(
         await client.app(scope, receive, count)
 
     headers = {"authorization": f"Bearer {client.key}"}
-    whole = type(client)(read, client.key).ask("GET", "/api/v1/posts?perPage=10&page=0", headers=headers)
+    with Client(read, client.key) as reader:
+        whole = reader.ask("GET", "/api/v1/posts?perPage=10&page=0", headers=headers)
     assert whole.status == 200
     assert whole.data == sorted(posts, key=lambda post: str(post["id"]), reverse=True)[:10]
     assert whole.json()["pagination"] == {"page": 0, "perPage": 10, "total": 12}

@@ -66,7 +66,7 @@ def test_a_network_that_trickles_its_answer_stops_neither_the_heart_nor_the_othe
 def test_a_full_disk_is_told_and_what_was_reserved_is_still_good_when_there_is_room(
     make_installation: MakeInstallation,
 ) -> None:
-    installation = make_installation()
+    installation = make_installation(settings='[health]\ndisk_floor_bytes = "1MB"')
     disk = SmallDisk(installation)
     caller = installation.caller()
     content = media.png(installation.folder / "noise.png", 1200, 900, noise=True).read_bytes()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from socialpub.db.models import State
+from socialpub.media.storage_keys import FITTED
 from socialpub.publishing.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
@@ -46,7 +47,7 @@ def test_a_picture_over_the_limit_is_made_smaller_and_the_original_stays(
     assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
     assert 1_000_000 < arrived.size <= 5_000_000
     assert stored(rt, artifact_id).read_bytes() == before
-    assert not any(rt.files.path("fitted").iterdir()), "what was made for the delivery is gone with it"
+    assert not any((rt.files.root / FITTED).iterdir()), "what was made for the delivery is gone with it"
 
 
 def test_a_file_that_is_gone_at_delivery_fails_that_delivery_and_is_named(

@@ -7,6 +7,7 @@ being worked on gets its own answer, and then the connection ends.
 import asyncio
 from typing import Any, cast
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from socialpub.core.errors import HeadersTooLarge, InvalidRequest, SocialpubError
@@ -15,6 +16,8 @@ from socialpub.web.answer import CLOSE
 from socialpub.web.app import App
 from socialpub.web.connection_limits import ConnectionWatch, Limit
 from socialpub.web.request import TRANSPORT, new_id
+
+_NO_HTTP = "Invalid HTTP request received."
 
 
 class _Refused(Exception):
@@ -65,17 +68,47 @@ class HttpProtocol(HttpToolsProtocol):
         is_first = self._barren_bytes == 0
         self._barren_bytes += len(data)
         self._reading_bytes = len(data)
-        super().data_received(data)
+        self._parse(data)
         if is_first or self._barren_bytes == 0:
             self._since = self.loop.time()
         if self._barren_bytes >= self._limits.head_bytes and not self._closed_for_input:
             self._refuse(self._too_large())
+
+    def _parse(self, data: bytes) -> None:
+        """uvicorn's `data_received`, but where another protocol is offered (`curl --http2`): the offer is declined, and
+        the request with its body stays one of ours. The parser would take no body, and nothing after it."""
+        self._unset_keepalive_if_required()
+        while True:
+            try:
+                self.parser.feed_data(data)
+            except httptools.HttpParserUpgrade as offer:
+                (read_bytes,) = offer.args
+                data = self._head_without_offer() + data[read_bytes:]
+                self.parser = httptools.HttpRequestParser(self)
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn's is
+            except httptools.HttpParserError:
+                self.logger.warning(_NO_HTTP)
+                self.send_400_response(_NO_HTTP)
+                return
+            else:
+                return
+
+    def _head_without_offer(self) -> bytes:
+        request_line = b"%b %b HTTP/%b" % (
+            self.parser.get_method(), self.url, self.parser.get_http_version().encode()
+        )  # fmt: skip
+        lines = (b"%b: %b" % header for header in self.headers if header[0] != b"upgrade")
+        return b"\r\n".join((request_line, *lines, b"", b""))
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._in_head = True
 
     def on_headers_complete(self) -> None:
+        if self.parser.get_method() == b"CONNECT":
+            raise _Refused  # what follows would be no HTTP, and this is no proxy
+        if self.parser.should_upgrade():
+            return  # it is read once more
         if self._reading_bytes > self._limits.head_bytes and self._head_bytes() > self._limits.head_bytes:
             self._refusal = self._too_large()
             raise _Refused
@@ -91,6 +124,8 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
+        if self.parser.should_upgrade():
+            return
         self._in_body, self._barren_bytes = False, 0
         super().on_message_complete()
 

@@ -28,7 +28,9 @@ def test_it_answers_and_keeps_connections(rt: Runtime) -> None:
     serve(rt, story)
 
 
-@pytest.mark.parametrize("request_line", [b"no http at all", b"FOO /healthz HTTP/1.1", b"GET /\xff HTTP/1.1"])
+@pytest.mark.parametrize(
+    "request_line", [b"no http at all", b"FOO /healthz HTTP/1.1", b"GET /\xff HTTP/1.1", b"CONNECT x:443 HTTP/1.1"]
+)
 def test_what_is_no_http_is_refused_by_a_problem_as_well(rt: Runtime, request_line: bytes) -> None:
     async def story(_: Server, key: str, port: int) -> None:
         async with Line(key, port) as line:
@@ -38,6 +40,31 @@ def test_what_is_no_http_is_refused_by_a_problem_as_well(rt: Runtime, request_li
             assert headers["x-request-id"]
             assert json.loads(body)["errors"] == [{"path": [], "message": "Invalid HTTP request received."}]
             assert await line.ended()
+
+    serve(rt, story)
+
+
+@pytest.mark.parametrize("offered", ["h2c", "websocket"])
+def test_an_offer_of_another_protocol_is_declined_and_the_request_stays_whole(rt: Runtime, offered: str) -> None:
+    """`curl --http2` offers it with every first request; what comes behind is no other protocol."""
+    profile = add_profile(rt)
+
+    async def story(_: Server, key: str, port: int) -> None:
+        body = json.dumps({"post": {"body": "Hello"}, "profiles": [profile], "unknown": "x" * 100_000}).encode()
+        head = (
+            f"POST /api/v1/posts/validate HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\n"
+            f"connection: Upgrade, HTTP2-Settings\r\nupgrade: {offered}\r\nhttp2-settings: AAMAAABk\r\n"
+            f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+        ).encode()
+        async with Line(key, port) as line:
+            for _ in range(2):
+                line.writer.write(head + body)  # pipelined, in whatever pieces they arrive
+            for _ in range(2):
+                status, _, answer = await line.answer()
+                assert status == 400
+                assert [error["path"] for error in json.loads(answer)["errors"]] == [["unknown"]]
+            line.ask("/healthz")
+            assert (await line.answer())[0] == 200
 
     serve(rt, story)
 

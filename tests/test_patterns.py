@@ -97,6 +97,7 @@ FOREIGN: dict[str, list[Worst]] = {
         ("", "\U0001f468\ufe0f", ""),
         ("", "\ufe0f", ""),
     ],
+    "db.locks:_NAME": [("", "a", "!")],
     "media.polyglots:_AFTER_A_COMMENT": [("", "*/", ""), ("", "*/aaaaa\0", "")],
     "media.polyglots:_AT_THE_START_BEHIND_THE_END": [("#!", " ", "")],
     "media.polyglots:_BEHIND_THE_END": [("", "<?=aaaa\0", ""), ("", "<svg ", ""), ("", "PK\3\4", ""), ("", "\0", "")],

@@ -7,6 +7,7 @@ file is.
 
 import fcntl
 import os
+import re
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +16,7 @@ from types import TracebackType
 _RUNNING, _STOPPING = b"running \n", b"stopping\n"
 """How the lock file of a process begins; both have the same length, so that one takes the other's place at once."""
 KEPT_DEATHS = 100
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class FileLock:
@@ -106,7 +108,8 @@ class ProcessLock:
         if name == self.name:
             return True
         path = self.folder / f"{name}.lock"
-        if not path.exists():
+        # Whoever can write rows could name a file anywhere, which would be locked, removed and marked here.
+        if _NAME.fullmatch(name) is None or not path.exists():
             return False
         lock = FileLock(path)
         if not lock.try_acquire():
@@ -152,7 +155,7 @@ class ProcessLock:
 
     def ended_in_order(self, name: str) -> bool:
         """Whether a process that was found not to be alive had been asked to end, rather than died."""
-        return not (self.folder / f"{name}.died").exists()
+        return _NAME.fullmatch(name) is None or not (self.folder / f"{name}.died").exists()
 
     def take(self, row_id: str) -> bool:
         """Take a row in hand, for one thread of this process. False: another thread has it."""

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from socialpub.db.models import State
 from socialpub.providers.content import Account, Content
 from socialpub.providers.job import Job
@@ -74,4 +76,22 @@ def test_a_death_that_another_process_saw_first_is_counted(tmp_path: Path, clock
     rt.close()
     deaths, rt = lives(tmp_path, network, clock, seen_by_another=True)
     assert (deaths, state_of(rt, post)) == (3, State.FAILED)
+    rt.close()
+
+
+@pytest.mark.parametrize("named", ["../../outside", "/{folder}/outside", "../outside", "", "."])
+def test_a_row_that_names_no_process_touches_no_file(tmp_path: Path, clock: HandClock, named: str) -> None:
+    """Whoever can write rows names no file of the machine by one."""
+    network = ScriptedNetwork(("create_post", Kind.COMMIT))
+    rt = open_appliance(tmp_path, clock, providers={"x": network})
+    owner = named.replace("{folder}", str(tmp_path))
+    places = [rt.process.folder / f"{owner}.lock", tmp_path / "outside.lock"]
+    for place in places:
+        place.write_bytes(b"somebody's own")
+    post = accept(rt, add_profile(rt))
+    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET state = 'running', owner = ?", (owner,)))
+    drain(rt)
+    assert state_of(rt, post) is State.PUBLISHED
+    assert [place.read_bytes() for place in places] == [b"somebody's own"] * 2
+    assert not list(tmp_path.rglob("*.died"))
     rt.close()

@@ -14,8 +14,9 @@ from socialpub.db.json_views import POST
 from socialpub.db.models import OUTCOME_LETTERS
 from socialpub.db.transaction import Reader, Value
 
-MOST_BYTES = 2 << 20
-"""What a page may take at once; the rest of a longer one is read post by post."""
+MOST_BYTES = 1 << 19
+"""What a page may take at once, and keep in memory for a reader who is slow; the rest of a longer one is read post by
+post."""
 
 _NEWEST = "ORDER BY created_at DESC, id DESC"
 

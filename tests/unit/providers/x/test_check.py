@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from socialpub.providers.content import Account, Content, MediaFile, Problem
+from socialpub.providers.x import links
 from tests.unit.providers.x.script import ADAPTER, account, film, gif, picture
 
 
@@ -136,3 +137,14 @@ def test_a_video_that_some_accounts_may_not_post_is_a_note_and_no_problem() -> N
     notes = " ".join(ADAPTER.notes(Content("", (media,)), {}))
     for part in ("alt text", "1920×1080", "WebM"):
         assert part in notes
+
+
+def test_a_text_is_weighed_once_however_many_accounts_it_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`POST /posts/validate` may name a hundred profiles, and needs no more than a key that reads."""
+    weighed: list[str] = []
+    find = links.find
+    monkeypatch.setattr(links, "find", lambda text: weighed.append(text) or find(text))
+    for number in range(100):
+        assert check("Once for all: https://example.com", who=account(id=str(number))) == []
+        assert len(ADAPTER.notes(Content("Once for all: https://example.com", ()), {})) == 1
+    assert weighed == ["Once for all: https://example.com"]

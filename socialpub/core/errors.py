@@ -29,6 +29,9 @@ class FieldError:
         """The whole sentence: `media[0].artifactId must be a UUID`."""
         if not self.path:
             return self.message
+        name = written_path(self.path[-1:])
+        if self.message.startswith(f"{name} "):  # a message that a network's log shows, too, names its option itself
+            return written_path(self.path) + self.message.removeprefix(name)
         # Reasons that come from elsewhere are sentences of their own.
         return f"{written_path(self.path)}{':' if self.message[:1].isupper() else ''} {self.message}"
 
@@ -37,6 +40,11 @@ def written_path(path: Sequence[str | int]) -> str:
     """A path as people write it: `media[0].artifactId`."""
     written = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
     return written if len(written) <= LONGEST_NAME else written[: LONGEST_NAME - 1] + "…"
+
+
+def closed(sentence: str) -> str:
+    """The sentence with its full stop, or with the question mark that it ends with."""
+    return sentence if sentence.endswith(("?", ".")) else f"{sentence}."
 
 
 class OperatorError(Exception):
@@ -99,7 +107,7 @@ class InvalidRequest(SocialpubError):
         without a path is about the `whole`."""
         total = max(total, len(errors))
         first = errors[0].sentence if errors[0].path else f"{whole} {errors[0].message}"
-        detail = first if first.endswith(("?", ".")) else f"{first}."
+        detail = closed(first)
         if total > 1:
             detail += " There is 1 more error" if total == 2 else f" There are {total - 1} more errors"
             detail += f"; errors lists the first {MOST_ERRORS}." if total > MOST_ERRORS else "."

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from socialpub.core import sizes
-from socialpub.core.errors import FieldError
+from socialpub.core.errors import FieldError, closed
 from socialpub.core.spelling import nearest, unknown
 from socialpub.providers.content import Options, Problem, utf16_units
 
@@ -139,7 +139,7 @@ def _find(table: Table, key: str) -> Option | None:
 def _unknown(table: Table, key: str) -> str:
     spellings = (spelling for option in table for spelling in (option.name, *sorted(option.spellings)))
     names = [option.name for option in table]
-    return f"{FieldError((key,), unknown(nearest(key, spellings), names)).sentence.rstrip('.')}."
+    return closed(FieldError((key,), unknown(nearest(key, spellings), names)).sentence)
 
 
 def _wrong(option: Option, value: Any) -> str | None:

@@ -37,6 +37,16 @@ def test_a_post_that_a_network_would_refuse_is_told_as_validate_does(
     assert count(rt) == 0
 
 
+def test_the_detail_names_an_option_once(
+    client: Client, profile: str, three_networks: dict[str, ScriptedNetwork]
+) -> None:
+    message = "boardId is needed: a string of digits."
+    three_networks["x"].problems = [Problem(("providerOptions", "x", "boardId"), message)]
+    reply = client.send("POST", "/posts?strict=true", {"post": {"body": "x"}, "profiles": [profile]})
+    assert reply.json()["detail"] == f"providerOptions.x.{message}"
+    assert [error["message"] for error in reply.json()["errors"]] == [message]
+
+
 @pytest.mark.parametrize("query", ["", "?strict=false"])
 def test_otherwise_it_is_accepted_and_fails_at_delivery(
     client: Client, rt: Runtime, profile: str, three_networks: dict[str, ScriptedNetwork], query: str

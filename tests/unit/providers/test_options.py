@@ -49,7 +49,7 @@ def test_both_spellings_are_read_into_one_name() -> None:
 def test_a_misspelt_key_names_the_key_that_was_meant() -> None:
     problem = only_problem({"audiance": "ONLY_ME"})
     assert problem.path == ("providerOptions", "demo", "audiance")
-    assert "audience" in problem.message
+    assert problem.message == "audiance is not known; did you mean audience?"
 
 
 def test_a_key_like_no_other_is_answered_with_all_of_them() -> None:

@@ -3,6 +3,7 @@
 It knows neither routes nor endpoints, so that everything which answers a request can know it.
 """
 
+import asyncio
 from collections import Counter
 
 from socialpub.accounts.api_keys import LastUses
@@ -23,5 +24,8 @@ class WebState:
         """How many answers of each method and status there were, for the metrics."""
         self.readiness: tuple[float, list[str]] | None = None
         """When readiness was last checked (monotonic), and the reasons against it."""
+        self.metrics: tuple[float, tuple[bytes, bytes]] | None = None
+        """Until when (monotonic) the metrics that were read last count, and those as text with its content type."""
+        self.reading_metrics = asyncio.Lock()
         self.closed = False
         """Set when the database is closed: what still arrives is answered with 503."""

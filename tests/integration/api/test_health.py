@@ -13,6 +13,7 @@ from socialpub.core.settings.sections import MetricsSection
 from socialpub.providers.outcomes import Published, Refused
 from socialpub.publishing import deliveries, holds
 from socialpub.runtime import Runtime
+from socialpub.web.api import metric_families
 from socialpub.web.app import create_app
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, open_appliance
@@ -203,6 +204,28 @@ def test_metrics_count_deliveries_by_their_outcome_and_how_long_after_their_time
     with Client(create_app(again), "none") as other:
         assert 'socialpub_sending_delay_seconds_sum{provider="x"} 2.0' in other.send("GET", "/metrics").body.decode()
     again.close()
+
+
+def test_asking_for_the_metrics_all_the_time_takes_a_small_part_of_the_time(
+    client: Client, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It needs no key, and the numbers of a large database take their time."""
+    reads = 0
+
+    def read_for_a_while(*_: object) -> tuple[bytes, bytes]:
+        nonlocal reads
+        reads += 1
+        clock.forward(0.1)
+        return b"socialpub_reads %d" % reads, b"text/plain"
+
+    monkeypatch.setattr(metric_families, "render", read_for_a_while)
+
+    def ask() -> bytes:
+        return client.send("GET", "/metrics", key=None).body
+
+    assert {ask() for _ in range(10)} == {b"socialpub_reads 1"}
+    clock.forward(2)
+    assert {ask() for _ in range(10)} == {b"socialpub_reads 2"}
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from socialpub.web.request import Request
 from socialpub.web.state import WebState
 
 _REST = 20
-"""How many times as long as reading the numbers took they count: whoever asks all the time, which needs no key, keeps no
-more than that part of a processor busy."""
+"""How many times as long as reading the numbers took they count: whoever asks all the time, which needs no key, keeps
+no more than that part of a processor busy."""
 
 
 @endpoint(scope=None)

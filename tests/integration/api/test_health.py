@@ -215,7 +215,7 @@ def test_asking_for_the_metrics_all_the_time_takes_a_small_part_of_the_time(
     def read_for_a_while(*_: object) -> tuple[bytes, bytes]:
         nonlocal reads
         reads += 1
-        clock.forward(0.1)
+        clock.forward(0.125)
         return b"socialpub_reads %d" % reads, b"text/plain"
 
     monkeypatch.setattr(metric_families, "render", read_for_a_while)
@@ -224,7 +224,7 @@ def test_asking_for_the_metrics_all_the_time_takes_a_small_part_of_the_time(
         return client.send("GET", "/metrics", key=None).body
 
     assert {ask() for _ in range(10)} == {b"socialpub_reads 1"}
-    clock.forward(2)
+    clock.forward(20 * 0.125)
     assert {ask() for _ in range(10)} == {b"socialpub_reads 2"}
 
 

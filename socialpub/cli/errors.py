@@ -41,10 +41,7 @@ def as_command_error(error: Exception) -> CommandError | None:
             fields = [field.sentence for field in error.errors[1:] if field.message not in error.detail]
             return CommandError("\n- ".join([error.detail, *fields]))
         case _ if (how := damage.of(error)) is not None:
-            return CommandError(
-                f"The database is damaged: {how}.",
-                "Stop socialpub, move data_dir away and restore a copy: socialpub restore FILE",
-            )
+            return CommandError(f"The database is damaged: {how}.", damage.REMEDY)
         case _ if isinstance(error, sqlite3.DatabaseError) or isinstance(error.__context__, sqlite3.DatabaseError):
             # peewee raises classes of its own, in whose context stands SQLite's.
             return CommandError(

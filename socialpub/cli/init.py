@@ -35,13 +35,14 @@ def init(context: CommandContext, folder: Path | None, new_secret: bool) -> None
 
 def _make_new_secret(context: CommandContext) -> None:
     from socialpub.ops import new_secret
+    from socialpub.providers import registry
 
     settings = context.settings()
     file_owner.refuse_root(settings)
     lost = new_secret.make(settings, context.clock())
     print_line(str(settings.secret_key_file))
     if lost:
-        names = ", ".join(f"“{name}”" for name in lost)
+        names = ", ".join(f"“{name}” ({registry.LABELS[provider]})" for name, provider in lost)
         print_note(f"Lost with the old key: the tokens of {names}. What comes due for them waits until you have")
         print_note("connected each of them again: socialpub admin connect-profile PROVIDER")
     print_note("Posts, media and API keys are as they were. Addresses handed out for uploads and media have ended, and")

@@ -34,8 +34,9 @@ def require_reauth(tx: Tx, profile_id: str, reason: str) -> None:
     )
 
 
-def lose_tokens(tx: Tx, reason: str) -> list[str]:
-    """No stored token can be read any more: the owner of each connected profile is asked for. Their names."""
+def lose_tokens(tx: Tx, reason: str) -> list[tuple[str, str]]:
+    """No stored token can be read any more: the owner of each connected profile is asked for. Their names and
+    networks."""
     gone = ProfileStatus.DISCONNECTED
     tx.execute("UPDATE profile SET refresh_token = NULL, access_token = NULL WHERE status = ?", (gone,))
     # An empty token is none, and the profile is not taken for a disconnected one.
@@ -44,8 +45,8 @@ def lose_tokens(tx: Tx, reason: str) -> list[str]:
         "WHERE status <> ?",
         (ProfileStatus.REAUTH_REQUIRED, reason, tx.stamp, gone),
     )
-    named = tx.all("SELECT name FROM profile WHERE status <> ? ORDER BY created_at, id", (gone,))
-    return [row["name"] for row in named]
+    named = tx.all("SELECT name, provider FROM profile WHERE status <> ? ORDER BY created_at, id", (gone,))
+    return [(row["name"], row["provider"]) for row in named]
 
 
 def count_post(tx: Tx, profile_id: str) -> None:

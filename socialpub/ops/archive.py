@@ -225,7 +225,9 @@ def _read_header(path: Path, file: IO[bytes]) -> tuple[str, int]:
     except tarfile.HeaderError:
         raise _damaged(path, f"{SUMS} is not reached") from None
     if info.size < 0 or header != _header(info.name, info.size):
-        raise InvalidArchive(f"{path} is not a copy that socialpub made: it holds {info.name!r}.", USE_OURS)
+        raise InvalidArchive(
+            f"{path} is not a copy that socialpub made: {info.name!r} was packed by another program.", USE_OURS
+        )
     return info.name, info.size
 
 

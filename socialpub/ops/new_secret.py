@@ -20,8 +20,8 @@ from socialpub.db.transaction import Tx
 REASON = "Its tokens were sealed with a secret.key that is lost."
 
 
-def make(settings: Settings, clock: Clock) -> list[str]:
-    """Write a new key, and have every connected profile ask for its owner; their names.
+def make(settings: Settings, clock: Clock) -> list[tuple[str, str]]:
+    """Write a new key, and have every connected profile ask for its owner; their names and networks.
 
     Raises OperatorError when there is a key, or while socialpub runs.
     """
@@ -64,7 +64,7 @@ def _alone(settings: Settings) -> Iterator[None]:
         ours.close()
 
 
-def _part_from_old_key(settings: Settings, clock: Clock) -> list[str]:
+def _part_from_old_key(settings: Settings, clock: Clock) -> list[tuple[str, str]]:
     with closing(sqlite3.connect(settings.database_file)) as connection, connection:
         connection.row_factory = sqlite3.Row
         tx = Tx(connection, clock.now())

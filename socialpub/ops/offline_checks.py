@@ -162,4 +162,4 @@ def _unreadable(path: Path, error: Exception) -> Finding:
 
 
 def _damaged(path: Path, how: str) -> Finding:
-    return problem("database", f"{path} is damaged: {how}.", "Stop socialpub, move data_dir away and restore a copy.")
+    return problem("database", f"{path} is damaged: {how}.", damage.REMEDY)

@@ -114,13 +114,14 @@ def _check_way_back(rt: Runtime, label: str) -> None:
 
 
 def _explain(begun: Begun, label: str) -> None:
-    print_note(f"{label} must know this redirect address, exactly as it stands here:")
-    print_note(f"  {begun.redirect_uri}")
     print_note("Open this page in a browser and give your consent:")
     print_note()
     print_note(f"  {begun.url}")
     print_note()
-    print_note(f"It is valid until {begun.expires_at:%H:%M} UTC and works once.")
+    print_note(
+        f"It is valid until {begun.expires_at:%H:%M} UTC and works once. {label} must know this redirect address, exactly so:"
+    )
+    print_note(f"  {begun.redirect_uri}")
 
 
 @contextmanager

@@ -52,6 +52,7 @@ def test_a_damaged_database_is_no_stack_trace(terminal: Terminal) -> None:
     assert done.exit_code == 1
     assert "Error: The database is damaged: file is not a database." in done.stderr
     assert "socialpub restore FILE" in done.stderr
+    assert "secret.key into an empty data_dir" in done.stderr, "without it no copy can be restored"
 
 
 def test_a_database_with_unreadable_text_is_no_stack_trace(terminal: Terminal) -> None:

@@ -33,7 +33,7 @@ def test_a_new_key_costs_the_tokens_and_nothing_else(terminal: Terminal, profile
     lose_key(terminal)
     made = terminal("init", "--new-secret")
     assert made.exit_code == 0, made.output
-    assert "tokens of “ada”" in made.stderr
+    assert "tokens of “ada” (X)." in made.stderr
     assert (terminal.folder / "data" / "secret.key").stat().st_mode & 0o777 == 0o600
     assert "reauthRequired" in terminal("admin", "list-profiles").stdout
     with terminal.open() as rt:

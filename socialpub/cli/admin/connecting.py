@@ -118,9 +118,8 @@ def _explain(begun: Begun, label: str) -> None:
     print_note()
     print_note(f"  {begun.url}")
     print_note()
-    print_note(
-        f"It is valid until {begun.expires_at:%H:%M} UTC and works once. {label} must know this redirect address, exactly so:"
-    )
+    print_note(f"It is valid until {begun.expires_at:%H:%M} UTC and works once.")
+    print_note(f"{label} must know this redirect address, exactly as it stands here:")
     print_note(f"  {begun.redirect_uri}")
 
 

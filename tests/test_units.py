@@ -35,6 +35,17 @@ def test_the_units_start_commands_that_exist() -> None:
     assert set(started.values()) <= set(main.commands)
 
 
+def test_the_first_lines_lead_to_a_service_that_can_start() -> None:
+    (unit,) = (unit for unit in UNITS if unit.stem.endswith("web"))
+    steps = re.findall(r"^#   sudo(?: --user=socialpub|edit)? ?(.*)", unit.read_text(), re.MULTILINE)
+    (makes_key,) = (step for step in steps if "socialpub --config" in step)
+    program, _, arguments = makes_key.partition(" ")
+    assert service(unit)["ExecStart"].split()[:3] == [program, *arguments.split()[:2]]
+    assert arguments.split()[2:] == ["init", "--new-secret"], "a service whose secret.key is missing does not start"
+    assert any(step.startswith("install -d") and service(unit)["WorkingDirectory"] in step for step in steps)
+    assert steps.index(makes_key) < next(at for at, step in enumerate(steps) if step.startswith("systemctl enable"))
+
+
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
 def test_a_unit_bounds_what_its_service_can_take_from_the_machine(unit: Path) -> None:
     values = service(unit)

@@ -9,11 +9,15 @@ from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import print_line, print_note
 from socialpub.core.settings import init_template
 
+KEEP = "Keep secret.key safe: without it the stored tokens cannot be read."
+
 
 @click.command()
 @click.argument("folder", metavar="[DIR]", type=click.Path(file_okay=False, path_type=Path), required=False)
 @click.option(
-    "--new-secret", is_flag=True, help="For an installation whose secret.key is lost for good: make a new one there."
+    "--new-secret",
+    is_flag=True,
+    help="Make only secret.key: for a configuration that has none yet, or whose secret.key is lost for good.",
 )
 @pass_command_context
 def init(context: CommandContext, folder: Path | None, new_secret: bool) -> None:
@@ -30,7 +34,7 @@ def init(context: CommandContext, folder: Path | None, new_secret: bool) -> None
     here = "" if folder == Path() else f" --config {config}"
     print_note()
     print_note(f"Next: fill in [providers.x] in {config}, then start it with: socialpub{here} serve")
-    print_note("Keep secret.key safe: without it the stored tokens cannot be read.")
+    print_note(KEEP)
 
 
 def _make_new_secret(context: CommandContext) -> None:
@@ -39,8 +43,12 @@ def _make_new_secret(context: CommandContext) -> None:
 
     settings = context.settings()
     file_owner.refuse_root(settings)
+    is_first = not settings.database_file.exists()
     lost = new_secret.make(settings, context.clock())
     print_line(str(settings.secret_key_file))
+    if is_first:
+        print_note(KEEP)
+        return
     if lost:
         names = ", ".join(f"“{name}” ({registry.LABELS[provider]})" for name, provider in lost)
         print_note(f"Lost with the old key: the tokens of {names}. What comes due for them waits until you have")

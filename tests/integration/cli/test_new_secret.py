@@ -85,3 +85,12 @@ def test_what_was_begun_and_not_finished_can_be_begun_again(
         assert "No space left" in terminal("init", "--new-secret").stderr
     assert terminal("init", "--new-secret").exit_code == 0
     assert terminal("admin", "list-profiles").exit_code == 0
+
+
+def test_the_first_key_of_an_installation_has_replaced_nothing(terminal: Terminal) -> None:
+    lose_key(terminal)
+    made = terminal("init", "--new-secret")
+    assert made.exit_code == 0, made.output
+    assert "Keep secret.key safe" in made.stderr
+    assert "as they were" not in made.stderr
+    assert terminal("admin", "list-keys").exit_code == 0

@@ -1,6 +1,5 @@
 """`socialpub config`: which configuration counts here, and the files that come with socialpub to begin from."""
 
-import re
 import shutil
 import sys
 from importlib import resources
@@ -39,7 +38,7 @@ def _read(name: str) -> str:
 
 
 def _for_this_installation(unit: str) -> str:
-    """The unit with this very program in place of the one in /opt/socialpub."""
+    """The unit with this very program in place of the one in /opt/socialpub, in its first lines as well."""
     beside = Path(sys.executable).with_name("socialpub")
     program = str(beside) if beside.exists() else shutil.which("socialpub")
     if program is None:
@@ -49,4 +48,4 @@ def _for_this_installation(unit: str) -> str:
             f"The service may not enter home folders, where {program} lies. Install socialpub elsewhere, such as"
         )
         print_note("in /opt: sudo pipx install --global PATH")
-    return re.sub(r"(?<=^ExecStart=)\S+", program, unit, flags=re.MULTILINE)
+    return unit.replace("/opt/socialpub/.venv/bin/socialpub", program)

@@ -5,7 +5,6 @@ holds a value that was given, which may be a secret.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -62,6 +61,8 @@ class Mistakes:
     Whatever is looked at may hold a hundred thousand of them, so what is beyond is only counted.
     """
 
+    __slots__ = ("_found", "total")
+
     def __init__(self, errors: Iterable[FieldError] = (), total: int = 0) -> None:
         self._found: dict[Path, FieldError] = {}
         self.total = 0
@@ -106,8 +107,10 @@ def read(model: type[M], value: Any) -> tuple[M | None, Mistakes]:
     It takes no longer than reading the data does, however much is wrong.
     """
     mistakes = Mistakes()
-    with suppress(ValidationError):
+    try:
         return model.model_validate(value), mistakes
+    except ValidationError:
+        pass  # which it only knows by the names of the fields: all of it is told anew
     known = _known_part(model, model, value, (), "", mistakes)
     try:
         return model.model_validate(known), mistakes

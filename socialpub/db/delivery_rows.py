@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Collection
-from typing import Any
 
 from socialpub.db.models import Delivery, State
 from socialpub.db.moved_stamps import by
@@ -103,8 +102,7 @@ def fill_in(tx: Tx, delivery_id: str, provider_post_id: str, url: str | None) ->
     )
 
 
-def as_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def move_waits(tx: Tx, seconds: float, before: str, now: str) -> None:
@@ -148,11 +146,10 @@ def open_of_post(tx: Tx, post_id: str) -> list[Delivery]:
     return [Delivery.of(row) for row in rows]
 
 
-def states_of_post(tx: Tx, post_id: str) -> list[State]:
-    """The states of a post's deliveries, in the order of the profiles' ids."""
-    return [
-        State(row[0]) for row in tx.all("SELECT state FROM delivery WHERE post_id = ? ORDER BY profile_id", (post_id,))
-    ]
+def states_of_post(tx: Tx, post_id: str) -> list[tuple[str, State]]:
+    """The network and the state of each of a post's deliveries, in the order of the profiles' ids."""
+    rows = tx.all("SELECT provider, state FROM delivery WHERE post_id = ? ORDER BY profile_id", (post_id,))
+    return [(row[0], State(row[1])) for row in rows]
 
 
 def tries_of(tx: Tx, delivery: Row) -> list[Row]:

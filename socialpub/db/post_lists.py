@@ -8,7 +8,6 @@ through is the newest of a few groups, and its total a sum of their counts. Only
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from socialpub.db.json_views import POST
 from socialpub.db.models import OUTCOME_LETTERS
@@ -21,7 +20,7 @@ post."""
 _NEWEST = "ORDER BY created_at DESC, id DESC"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PostFilter:
     """Which posts, newest first. `audiences` None: every one. With `outcome` (pending, published, failed, unknown,
     canceled) one delivery must have it, which goes to one of `profiles` and `providers` where those are given. Stamps
@@ -46,10 +45,10 @@ class PostFilter:
         """Whether answering may take more than a moment: then it belongs off the event loop."""
         return self.windowed or self.page * self.per_page > 2000
 
-    @cached_property
+    @property
     def grouped(self) -> bool:
         """Whether groups have to be looked up: what no index has in order by itself."""
-        return self.outcome is not None or (self.audiences is not None and self.status is not None)
+        return self.outcome is not None or self.audiences is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +66,28 @@ def read(reader: Reader, query: PostFilter) -> PostPage:
     if query.audiences == ():
         return PostPage((), (), 0)
     groups = _groups(reader, query) if query.grouped else None
-    if groups == []:
+    if groups is not None and not groups.count:
         return PostPage((), (), 0)
     page, params = _page(query, groups)
     shown, rest = _show(reader, page, params)
     return PostPage(shown, rest, _total(reader, query, groups))
 
 
-Group = tuple[int, str, str, int]
-"""Audience, status, outcomes, and how many posts."""
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The groups whose posts a filter lets through, windows aside. They may be as many as the posts, so they stay in
+    the database: `source` is what follows FROM to have them, by the columns that they share with their posts."""
+
+    columns: tuple[str, ...]
+    source: str
+    params: list[Value]
+    count: int
+    one: Sequence[Value]
+    """The only one, where `count` is 1."""
+    posts: int
 
 
-def _groups(reader: Reader, query: PostFilter) -> list[Group]:
-    """Those whose posts the filter lets through, windows aside."""
+def _groups(reader: Reader, query: PostFilter) -> Groups:
     conditions, params = ["1"], list[Value]()
     if query.audiences is not None:
         conditions.append("audience_id IN (SELECT value FROM json_each(?))")
@@ -100,62 +108,70 @@ def _groups(reader: Reader, query: PostFilter) -> list[Group]:
                     of_one += f" AND m.{column} IN (SELECT value FROM json_each(?))"
                     params.append(json.dumps(values))
             conditions.append(f"EXISTS (SELECT 1 FROM audience_member m WHERE {of_one})")
-    rows = reader.all(
-        f"SELECT audience_id, status, outcomes, posts FROM audience_count c WHERE {' AND '.join(conditions)}", params
+    # Whatever its status and outcomes are, the posts of an audience are in order.
+    finely = query.status is not None or query.outcome is not None
+    columns = ("audience_id", "status", "outcomes") if finely else ("audience_id",)
+    names = ", ".join(columns)
+    source = f"audience_count c WHERE {' AND '.join(conditions)} GROUP BY {names}"
+    least = ", ".join(f"min({column})" for column in columns)
+    row = reader.one(
+        f"SELECT count(*), ifnull(sum(posts), 0), {least} FROM (SELECT {names}, sum(posts) AS posts FROM {source})",
+        params,
     )
-    return [tuple(row) for row in rows]
+    assert row is not None
+    return Groups(columns, source, params, row[0], tuple(row)[2:], row[1])
 
 
-def _total(reader: Reader, query: PostFilter, groups: list[Group] | None) -> int:
+def _total(reader: Reader, query: PostFilter, groups: Groups | None) -> int:
     if query.windowed:
         where, params = _where(query, groups)
         return int(reader.value(f"SELECT count(*) FROM post WHERE {where}", params))
     if groups is not None:
-        return sum(posts for *_, posts in groups)
-    if query.audiences is not None:
-        sql = "SELECT sum(posts) FROM audience_count WHERE audience_id IN (SELECT value FROM json_each(?))"
-        return int(reader.value(sql, (json.dumps(query.audiences),)) or 0)
-    sql = "SELECT sum(posts) FROM audience_count"
+        return groups.posts
     if query.status is None:
-        return int(reader.value(sql) or 0)
-    return int(reader.value(f"{sql} WHERE status = ?", (query.status,)) or 0)
+        return int(reader.value("SELECT sum(posts) FROM post_count") or 0)
+    return int(reader.value("SELECT posts FROM post_count WHERE status = ?", (query.status,)) or 0)
 
 
-def _page(query: PostFilter, groups: list[Group] | None) -> tuple[str, list[Value]]:
+def _page(query: PostFilter, groups: Groups | None) -> tuple[str, list[Value]]:
     """What follows FROM to have the posts of the page as `p`, in their order."""
     skipped = query.page * query.per_page
-    last = skipped + query.per_page
-    if not query.windowed and (query.audiences is not None or groups is not None):
-        # The newest of each group come straight from its index; together they hold the newest of all.
-        if groups is None:
-            parts, equal = json.dumps([[audience] for audience in query.audiences or ()]), ["audience_id"]
-        else:
-            parts, equal = json.dumps([group[:3] for group in groups]), ["audience_id", "status", "outcomes"]
-        same = " AND ".join(f"{column} = g.value ->> {at}" for at, column in enumerate(equal))
-        ids = f"""SELECT n.id FROM json_each(?) g CROSS JOIN post n
-            ON n.rowid IN (SELECT rowid FROM post WHERE {same} {_NEWEST} LIMIT {last})
-            ORDER BY n.created_at DESC, n.id DESC LIMIT {query.per_page} OFFSET {skipped}"""
-        params: list[Value] = [parts]
-    else:
+    part = f"LIMIT {query.per_page} OFFSET {skipped}"
+    if query.windowed or groups is None or groups.count == 1:
         where, params = _where(query, groups)
         if not skipped and not query.windowed:
             return f"post p WHERE {where} {_NEWEST} LIMIT {query.per_page}", params  # straight from an index
         # What is skipped or has to be sorted is looked at without showing it.
-        ids = f"SELECT id FROM post WHERE {where} {_NEWEST} LIMIT {query.per_page} OFFSET {skipped}"
+        ids = f"SELECT id FROM post WHERE {where} {_NEWEST} {part}"
+    else:
+        ids, params = _newest_of(groups, skipped + query.per_page, part), groups.params
     # The `+` keeps SQLite from walking a whole index in this order to find the few.
     return f"post p WHERE id IN ({ids}) ORDER BY +created_at DESC, +id DESC", params
 
 
-def _where(query: PostFilter, groups: list[Group] | None) -> tuple[str, list[Value]]:
+def _newest_of(groups: Groups, last: int, part: str) -> str:
+    """The ids of a part of the `last` newest posts of all groups. The newest of each group come straight from its
+    index, and only as many groups as posts can have one among them: those whose newest post is newest."""
+    columns = ", ".join(groups.columns)
+    some = f"SELECT {columns} FROM {groups.source}"
+    of_group = " AND ".join(f"{column} = {{0}}.{column}" for column in groups.columns)
+    if groups.count > last:
+        newest = f"SELECT created_at || id FROM post WHERE {of_group.format('h')} {_NEWEST} LIMIT 1"
+        some = f"SELECT {columns} FROM ({some}) h ORDER BY ({newest}) DESC LIMIT {last}"
+    return f"""SELECT n.id FROM ({some}) g CROSS JOIN post n
+        ON n.rowid IN (SELECT rowid FROM post WHERE {of_group.format("g")} {_NEWEST} LIMIT {last})
+        ORDER BY n.created_at DESC, n.id DESC {part}"""
+
+
+def _where(query: PostFilter, groups: Groups | None) -> tuple[str, list[Value]]:
     conditions, params = ["1"], list[Value]()
-    if groups is not None:
-        conditions.append(
-            "(audience_id, status, outcomes) IN (SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?))"
-        )
-        params.append(json.dumps([group[:3] for group in groups]))
-    elif query.audiences is not None:
-        conditions.append("audience_id IN (SELECT value FROM json_each(?))")
-        params.append(json.dumps(query.audiences))
+    if groups is not None and groups.count == 1:
+        conditions = [f"{column} = ?" for column in groups.columns]
+        params += groups.one
+    elif groups is not None:
+        columns = ", ".join(groups.columns)
+        conditions.append(f"({columns}) IN (SELECT {columns} FROM {groups.source})")
+        params += groups.params
     for condition, value in (
         ("status = ?", query.status),
         ("scheduled_at >= ?", query.scheduled_after),
@@ -169,7 +185,9 @@ def _where(query: PostFilter, groups: list[Group] | None) -> tuple[str, list[Val
 
 def _show(reader: Reader, page: str, params: Sequence[Value]) -> tuple[list[bytes], list[str]]:
     """The posts as far as they fit, and the ids of the others."""
-    cursor = reader.connection.execute(f"SELECT CAST({POST} AS BLOB) FROM {page}", params)
+    cursor = reader.connection.cursor()
+    cursor.row_factory = None  # a tuple is less than a row
+    cursor.execute(f"SELECT CAST({POST} AS BLOB) FROM {page}", params)
     shown: list[bytes] = []
     size = 0
     for (post,) in cursor:

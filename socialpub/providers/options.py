@@ -113,9 +113,12 @@ def merge(table: Table, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Op
     return {**{key: value for key, value in stored.items() if names.get(key, key) not in taken}, **own}
 
 
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 def size_bytes(options: Mapping[str, Any]) -> int:
     """How much they take as compact JSON in UTF-8."""
-    return len(json.dumps(options, ensure_ascii=False, separators=(",", ":")).encode())
+    return len(_COMPACT.encode(options).encode())
 
 
 def too_large(size: int) -> str:

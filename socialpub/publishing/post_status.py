@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from socialpub.db import delivery_rows, post_rows
 from socialpub.db.models import PostStatus, State
 from socialpub.db.transaction import Row, Tx
-from socialpub.publishing import audiences
+from socialpub.publishing import audiences, outcome_counts
 
 
 def move(tx: Tx, post_id: str, status: PostStatus) -> None:
@@ -28,12 +28,15 @@ def settle_if_resolved(tx: Tx, post_id: str) -> None:
     post = post_rows.find(tx, post_id)
     assert post is not None
     states = delivery_rows.states_of_post(tx, post_id)
-    _put(tx, post, PostStatus.SETTLED if all(state.final for state in states) else post["status"], states)
+    _put(tx, post, PostStatus.SETTLED if all(state.final for _, state in states) else post["status"], states)
 
 
-def _put(tx: Tx, post: Row, status: str, states: Sequence[State]) -> None:
-    outcomes = "".join(state.letter for state in states)
+def _put(tx: Tx, post: Row, status: str, states: Sequence[tuple[str, State]]) -> None:
+    outcomes = "".join(state.letter for _, state in states)
     post_rows.update(tx, post["id"], status=status, outcomes=outcomes, updated_at=tx.stamp)
     if (post["status"], post["outcomes"]) != (status, outcomes):
         audiences.take_post(tx, post["audience_id"], post["status"], post["outcomes"])
         audiences.add_post(tx, post["audience_id"], status, outcomes)
+    for before, (provider, state) in zip(post["outcomes"], states, strict=True):
+        if state.final and before != state.letter:
+            outcome_counts.add(tx, provider, state.outcome)

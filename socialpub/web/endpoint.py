@@ -9,7 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import ids
@@ -64,8 +64,7 @@ class FormBody:
     handler: Handler
 
 
-@dataclass(frozen=True, slots=True)
-class BodyRead:
+class BodyRead(NamedTuple):
     """A body once it was read. `shape` is None when it has not the shape that is wanted; `is_text` is false when some
     of its text cannot be compared, being no Unicode."""
 
@@ -202,7 +201,8 @@ def _read(shape: type[Shape], body: bytes, field: str | None) -> BodyRead:
     value, mistakes = json_body.parse(body, field)
     is_text = not mistakes
     found, more = shape.read(value)
-    mistakes.merge(more.errors, more.total)
+    if more:
+        mistakes.merge(more.errors, more.total)
     return BodyRead(value, found, mistakes, is_text)
 
 

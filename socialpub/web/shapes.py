@@ -7,7 +7,8 @@ each with the path of its field.
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from functools import cache
+from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
@@ -192,14 +193,19 @@ def read_flag(value: Any) -> bool:
     return bool(value == "true")
 
 
+@cache
+def _defaults(shape: type[Query]) -> Query:
+    return shape.model_validate({})
+
+
 def read_query(shape: type[Q], query_string: bytes) -> Q:
     """The parameters of a query; of a repeated one the last counts. Raises InvalidRequest, for unknown ones too."""
-    given: dict[str, Any] = {}
-    if query_string:
-        given = dict(parse_qsl(query_string.decode("latin-1"), keep_blank_values=True))
-        for name in shape.LENIENT & given.keys():
-            if given[name] in ("", "null"):
-                del given[name]
+    if not query_string:
+        return cast(Q, _defaults(shape))
+    given = dict(parse_qsl(query_string.decode("latin-1"), keep_blank_values=True))
+    for name in shape.LENIENT & given.keys():
+        if given[name] in ("", "null"):
+            del given[name]
     query, mistakes = validation.read(shape, given)
     if query is None or mistakes:
         # A list in a query is one parameter: which of its items fails is for the message.

@@ -70,6 +70,7 @@ def _chunk(rt: Runtime, tx: Tx, pairs: list[tuple[str, str]], numbers: range, be
         tx.many(sql, rows[table])
     groups = "SELECT audience_id, status, outcomes, count(*) FROM post GROUP BY 1, 2, 3"
     tx.execute(f"INSERT OR REPLACE INTO audience_count {groups}")
+    tx.execute("INSERT OR REPLACE INTO post_count SELECT status, count(*) FROM post GROUP BY 1")
 
 
 _INSERTS = {

@@ -13,7 +13,7 @@ from socialpub.db import appliance_state, delivery_rows
 from socialpub.db.models import OUTCOME_LETTERS, State
 from socialpub.db.transaction import Reader
 from socialpub.ops import health
-from socialpub.publishing import audiences, holds, sending_delays
+from socialpub.publishing import audiences, holds, outcome_counts, sending_delays
 from socialpub.runtime import Runtime
 from socialpub.web.state import WebState
 
@@ -82,15 +82,15 @@ def _families(state: WebState, reader: Reader) -> Iterator[Metric]:
 
 
 def _deliveries(rt: Runtime, reader: Reader) -> Metric:
-    """Those that have their outcome, which is final: a counter that no restart resets, summed from the posts' own."""
+    """Those that have their outcome, which is final: a counter that no restart resets."""
     family = CounterMetricFamily(
         "socialpub_deliveries", "Deliveries that have their outcome", labels=["provider", "outcome"]
     )
-    counted = {(provider, letter): count for provider, letter, count in audiences.count_deliveries(reader)}
+    counted = outcome_counts.read(reader)
     for provider in sorted(rt.providers):
-        for outcome, letter in OUTCOME_LETTERS.items():
+        for outcome in OUTCOME_LETTERS:
             if outcome != "pending":
-                family.add_metric([provider, outcome], counted.get((provider, letter), 0))
+                family.add_metric([provider, outcome], counted.get((provider, outcome), 0))
     return family
 
 

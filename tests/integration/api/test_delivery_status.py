@@ -1,6 +1,7 @@
 """`GET /posts?deliveryStatus=`: by what became of a delivery, together with every other filter (contract 1.16)."""
 
 import random
+from collections import Counter
 from datetime import timedelta
 from itertools import product
 from typing import Any
@@ -10,13 +11,14 @@ import pytest
 from socialpub.accounts import api_keys
 from socialpub.db import delivery_rows, post_lists
 from socialpub.db.models import State
-from socialpub.publishing import deliveries, post_status
+from socialpub.publishing import deliveries, outcome_counts, post_status
 from socialpub.publishing.results import Run
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, add_profile
 from tests.support.hand_clock import HandClock
 
+AT = "2026-10-12T09:{:02}:{:02}.000Z"
 OUTCOMES = ("pending", "published", "failed", "unknown", "canceled")
 
 
@@ -137,6 +139,10 @@ def test_counters_and_outcomes_are_what_the_rows_say(rt: Runtime, stock: list[An
     counted = "SELECT audience_id, status, outcomes, count(*) FROM post GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
     kept = "SELECT * FROM audience_count ORDER BY 1, 2, 3"
     assert list(map(tuple, rt.reader.all(kept))) == list(map(tuple, rt.reader.all(counted)))
+    by_status = Counter(post["status"] for post in stock)
+    assert dict(map(tuple, rt.reader.all("SELECT status, posts FROM post_count"))) == by_status
+    ended = Counter((one["provider"], outcome(one)) for post in stock for one in post["deliveries"])
+    assert outcome_counts.read(rt.reader) == {key: n for key, n in ended.items() if key[1] != "pending"}
     for post in stock:
         row = rt.reader.one("SELECT outcomes FROM post WHERE id = ?", (post["id"],))
         assert row is not None
@@ -151,10 +157,43 @@ def test_pages_come_from_indexes_and_not_from_looking_through_all_posts(rt: Runt
         post_lists.PostFilter((1, 2, 3)),
         post_lists.PostFilter((1,), outcome="published", providers=("x",)),
     ):
-        groups = post_lists._groups(rt.reader, query) if query.grouped else None
+        groups = post_lists._groups(rt.reader, query)
         page, params = post_lists._page(query, groups)
         steps = [row["detail"] for row in rt.reader.all(f"EXPLAIN QUERY PLAN SELECT p.id FROM {page}", params)]
         assert not [step for step in steps if step.startswith("SCAN p") or step.startswith("SCAN post")], steps
+
+
+def test_a_page_looks_at_no_more_of_each_group_however_many_groups_there_are(rt: Runtime) -> None:
+    def steps(groups: int) -> int:
+        """What SQLite does for a page out of so many groups, each of as many posts as the page has."""
+        rows = [
+            (f"{group}-{n}", "settled", AT.format(group % 60, n), AT.format(group % 60, n), f"{group:b}")
+            for group in range(groups)
+            for n in range(20)
+        ]
+        rt.db.write(lambda tx: tx.execute("DELETE FROM post"))
+        rt.db.write(lambda tx: tx.execute("DELETE FROM audience_count"))
+        insert = (
+            "INSERT INTO post (id, status, created_at, updated_at, audience_id, outcomes) VALUES (?, ?, ?, ?, 1, ?)"
+        )
+        rt.db.write(lambda tx: tx.many(insert, rows))
+        count = "INSERT INTO audience_count SELECT 1, 'settled', outcomes, count(*) FROM post GROUP BY outcomes"
+        rt.db.write(lambda tx: tx.execute(count))
+        taken = 0
+
+        def take() -> None:
+            nonlocal taken
+            taken += 1
+
+        query = post_lists.PostFilter((1,), "settled")
+        page, params = post_lists._page(query, post_lists._groups(rt.reader, query))
+        rt.reader.connection.set_progress_handler(take, 10)
+        assert len(rt.reader.all(f"SELECT p.id FROM {page}", params)) == 20
+        rt.reader.connection.set_progress_handler(None, 0)
+        return taken
+
+    rt.db.write(lambda tx: tx.execute("INSERT INTO audience VALUES (1, '[]')"))
+    assert steps(400) < 4 * steps(40)
 
 
 def test_an_unknown_status_is_refused(client: Client) -> None:

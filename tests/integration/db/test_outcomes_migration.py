@@ -8,6 +8,7 @@ import pytest
 
 from socialpub.db import migrate, post_lists
 from socialpub.db.post_lists import PostFilter
+from socialpub.publishing import outcome_counts
 from tests.support.appliance import open_appliance
 from tests.support.hand_clock import HandClock
 
@@ -59,4 +60,11 @@ def test_posts_of_the_former_version_are_found_by_what_became_of_them(
         page = post_lists.read(rt.reader, PostFilter(outcome=outcome, profiles=(profile,)))
         assert (page.total, len(page.shown)) == (count, count)
     assert post_lists.read(rt.reader, PostFilter(status="settled")).total == 2
+    assert post_lists.read(rt.reader, PostFilter()).total == 5
+    assert outcome_counts.read(rt.reader) == {
+        ("x", "published"): 3,
+        ("x", "failed"): 1,
+        ("x", "unknown"): 1,
+        ("x", "canceled"): 2,
+    }
     rt.close()

@@ -120,7 +120,8 @@ OPERATIONS = {
         notes="Makes a new post for the profiles whose delivery is `failed`, with the same text, media and options. "
         "What failed with `Outcome unknown:` may be public already and is left out, unless `includeUnknown` is `true`. "
         "A delivery is not tried again while another try of it is on its way, nor once one of them was published: "
-        "asking twice never posts twice. An empty body is allowed.",
+        "asking twice never posts twice. A profile disconnected since, and media whose bytes were removed, are a "
+        "400. An empty body is allowed.",
     ),
     "GET /api/v1/posts/{postId}/attempts": Operation(
         "listAttempts",

@@ -19,6 +19,7 @@ from schemathesis.specs.openapi import checks
 from socialpub.accounts import api_keys
 from socialpub.core.settings.sections import RateLimitSection
 from socialpub.db.models import State
+from socialpub.db.transaction import Tx, placeholders
 from socialpub.media.types import ACCEPTED_TYPES
 from socialpub.providers.outcomes import Refused
 from socialpub.runtime import Runtime
@@ -33,6 +34,7 @@ from tests.support.scripted_network import ScriptedNetwork
 
 PROFILE = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
 POST = "019ac5d3-1f00-7c42-8a11-7d0f2a1b3c04"
+FAILED = "019ac5d3-1f00-7c42-8a11-7d0f2a1b3c05"
 ARTIFACT = "019ac5d2-f0f0-7b20-9c4d-2e1a0b9c8d04"
 SCHEDULED = 12
 """Enough that not all of them are canceled on the way."""
@@ -44,6 +46,7 @@ class FuzzedAppliance:
     url: str
     key: str
     rt: Runtime
+    rows: "Rows"
 
     def call(self) -> dict[str, Any]:
         """What every call of schemathesis is given."""
@@ -56,9 +59,10 @@ class FuzzedAppliance:
         headers = reservation["requiredHeaders"]
         assert httpx2.put(url, content=content, headers=headers, trust_env=False).status_code in (200, 409)
 
-    def reconnect(self) -> None:
-        """A profile that was disconnected for good is back, so that what follows still has where to go."""
-        self.rt.write(lambda rt, tx: tx.execute("UPDATE profile SET status = 'active' WHERE id = ?", (PROFILE,)))
+    def begin_anew(self) -> None:
+        """Everything is as it was at first. What a walk meets does not depend on those before it, so that the same
+        draws lead the same way, and what was disconnected or tried again is there for the next one."""
+        self.rt.write(_put_back, self.rows)
 
 
 @cache
@@ -70,7 +74,7 @@ def known_document() -> dict[str, Any]:
             operation["parameters"] = [one for one in operation["parameters"] if one["name"] != "wait"]
             for parameter in operation["parameters"]:
                 if parameter["in"] == "path":
-                    parameter["example"] = PROFILE if path.startswith("/api/v1/profiles") else POST
+                    parameter["example"] = _known_id(path)
             body = operation.get("requestBody", {"content": {}})["content"].get("application/json", {})
             if "profiles" in body.get("example", {}):
                 body["example"] = {"post": {"body": "First frost."}, "profiles": [PROFILE]}
@@ -83,6 +87,12 @@ def known_document() -> dict[str, Any]:
     shapes["ProviderOptions"]["properties"] = {"x": shapes["ProviderOptions"]["properties"]["x"]}
     shapes["UploadRequest"]["properties"]["mimeType"]["enum"] = list(ACCEPTED_TYPES)
     return known
+
+
+def _known_id(path: str) -> str:
+    if path.startswith("/api/v1/profiles"):
+        return PROFILE
+    return FAILED if path.endswith("/retry") else POST
 
 
 # Their own room of the library brings those of OpenAPI; what the document says in words alone no schema tells.
@@ -102,7 +112,7 @@ def fuzzed_appliance(folder: Path) -> Iterator[FuzzedAppliance]:
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     try:
-        yield FuzzedAppliance(f"http://127.0.0.1:{listening.getsockname()[1]}", key, rt)
+        yield FuzzedAppliance(f"http://127.0.0.1:{listening.getsockname()[1]}", key, rt, rt.write(_take_rows))
     finally:
         server.should_exit = True
         thread.join()
@@ -127,12 +137,33 @@ def _furnish(rt: Runtime) -> None:
     drain(rt)
     assert [state_of(rt, post) for post in (published, failed)] == [State.PUBLISHED, State.FAILED]
     scheduled = [accept(rt, PROFILE, at=rt.now() + timedelta(days=3650)) for _ in range(SCHEDULED)]
-    rt.write(lambda rt, tx: _rename(tx, scheduled[0]))
+    rt.write(lambda rt, tx: _rename(tx, scheduled[0], POST))
+    rt.write(lambda rt, tx: _rename(tx, failed, FAILED))
     rt.providers.update(own)
 
 
-def _rename(tx: Any, post: str) -> None:
+def _rename(tx: Any, post: str, known: str) -> None:
     """Give the post the id that the document names."""
     tx.execute("PRAGMA defer_foreign_keys = ON")
-    tx.execute("UPDATE delivery SET post_id = ? WHERE post_id = ?", (POST, post))
-    tx.execute("UPDATE post SET id = ? WHERE id = ?", (POST, post))
+    tx.execute("UPDATE delivery SET post_id = ? WHERE post_id = ?", (known, post))
+    tx.execute("UPDATE post SET id = ? WHERE id = ?", (known, post))
+
+
+Rows = dict[str, tuple[list[str], list[tuple[Any, ...]]]]
+"""By table: the columns that can be written, and their values."""
+
+
+def _take_rows(_rt: Runtime, tx: Tx) -> Rows:
+    tables = tx.all("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name")
+    found: Rows = {}
+    for (table,) in tables:
+        columns = [row["name"] for row in tx.all(f"PRAGMA table_info({table})")]
+        found[table] = columns, [tuple(row) for row in tx.all(f"SELECT {', '.join(columns)} FROM {table}")]
+    return found
+
+
+def _put_back(_rt: Runtime, tx: Tx, rows: Rows) -> None:
+    tx.execute("PRAGMA defer_foreign_keys = ON")
+    for table, (columns, values) in rows.items():
+        tx.execute(f"DELETE FROM {table}")
+        tx.many(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({placeholders(columns)})", values)

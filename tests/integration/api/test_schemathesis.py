@@ -32,4 +32,4 @@ schema = schemathesis.openapi.from_dict(known_document())
 def test_every_answer_is_in_the_document(case: Any, appliance: FuzzedAppliance) -> None:
     response = case.call(**appliance.call())
     case.validate_response(response, checks=CHECKS_OF_ALL, transport_kwargs=appliance.call())
-    appliance.reconnect()
+    appliance.begin_anew()

@@ -54,7 +54,7 @@ class ProviderOptions(Shape):
     """What goes beyond text and media, by network; only networks of the chosen profiles. A post's own keys win over
     those stored with the profile."""
 
-    x: Annotated[FreeForm, _keys_of("x")] = optional("Options for X")
+    x: Annotated[FreeForm, _keys_of("x"), AlsoCalled(("twitter",))] = optional("Options for X")
     tiktok: Annotated[FreeForm, _keys_of("tiktok")] = optional("Options for TikTok")
     pinterest: Annotated[FreeForm, _keys_of("pinterest")] = optional("Options for Pinterest")
 
@@ -71,7 +71,8 @@ class MediaReference(Shape):
 
 
 _TEXT = AlsoCalled(("text", "content", "caption", "message"))
-_TIME = AlsoCalled(("publishAt", "scheduleAt", "scheduledTime"))
+_TIME = AlsoCalled(("publishAt", "scheduleAt", "scheduledTime", "date", "time", "when"))
+_LENGTH = ("limit", "pageSize", "perPage", "size", "count")
 
 
 class PostContent(Shape):
@@ -266,7 +267,7 @@ class PostsQuery(Query):
         "Only posts that are or were scheduled for this time or earlier; with an offset"
     )
     page: Annotated[int, *_number(0, LARGEST)] = Field(0, description="Which page: pages are counted from 0")
-    per_page: Annotated[int, *_number(1, 100)] = Field(20, description="Posts on a page, at most")
+    per_page: Annotated[int, *_number(1, 100), AlsoCalled(_LENGTH)] = Field(20, description="Posts on a page, at most")
 
 
 class CreateQuery(Query):
@@ -288,7 +289,9 @@ class PostQuery(Query):
 class LogsQuery(Query):
     LENIENT = frozenset({"limit", "offset"})
 
-    limit: Annotated[int, *_number(0, 100)] = Field(50, description="Entries in the answer, at most")
+    limit: Annotated[int, *_number(0, 100), AlsoCalled(_LENGTH)] = Field(
+        50, description="Entries in the answer, at most"
+    )
     offset: Annotated[int, *_number(0, LARGEST)] = Field(
         0, description="Entries to leave out at the beginning: 0 begins with the newest"
     )

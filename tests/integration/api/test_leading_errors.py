@@ -47,6 +47,8 @@ def test_a_time_at_the_wrong_place_is_told_where_it_belongs_and_nothing_is_publi
         ),
         ({"pinterest": {}}, "pinterest", "belongs in providerOptions.pinterest"),
         ({"provider_options": {}}, "provider_options", "is not known; did you mean providerOptions?"),
+        ({"date": SOON}, "date", "is not known; did you mean post.scheduledAt?"),
+        ({"providerOptions": {"twitter": {}}}, "providerOptions.twitter", "is not known; did you mean x?"),
         ({"zzzzzzzz": 1}, "zzzzzzzz", "is not known; known are post, profiles, media, providerOptions"),
     ],
 )
@@ -127,6 +129,9 @@ def test_a_malformed_payload_is_called_payload(client: Client, payload: bytes, d
         ("/posts?perpage=5", "perpage", "is not known; did you mean perPage?"),
         ("/posts?per_page=5", "per_page", "is not known; did you mean perPage?"),
         ("/posts?profileId=x", "profileId", "is not known; did you mean profileIds?"),
+        ("/posts?limit=5", "limit", "is not known; did you mean perPage?"),
+        ("/posts?pageSize=5", "pageSize", "is not known; did you mean perPage?"),
+        ("/publish/logs?perPage=5", "perPage", "is not known; did you mean limit?"),
         ("/posts?pages=5", "pages", "is not known; did you mean page?"),
         ("/publish/logs?page=1", "page", "is not known; known are limit, offset"),
         ("/profiles?provider=x", "provider", "is not known; leave it out"),

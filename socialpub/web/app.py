@@ -86,7 +86,10 @@ class App:
 
     async def _run_lifespan(self, receive: Receive, send: Send) -> None:
         while True:
-            message = await receive()
+            try:
+                message = await receive()
+            except asyncio.CancelledError:
+                return  # told twice to stop, the server ends without asking
             if message["type"] == "lifespan.startup":
                 self._flushing = asyncio.create_task(self._flush_forever())
                 await send({"type": "lifespan.startup.complete"})

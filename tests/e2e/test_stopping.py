@@ -136,6 +136,14 @@ def test_an_idle_appliance_ends_at_once_and_leaves_nobody_behind(installation: I
     assert not lives(worker)
 
 
+def test_who_asks_twice_is_shown_no_stack_trace(installation: Installation) -> None:
+    web = installation.start("web")
+    os.kill(web.pid, signal.SIGINT)
+    os.kill(web.pid, signal.SIGTERM)
+    assert web.wait(45) == 0
+    assert "Traceback" not in web.output
+
+
 def test_a_worker_ends_with_a_serve_that_was_killed(installation: Installation) -> None:
     serve = installation.start("serve")
     (worker,) = serve.children()

@@ -92,6 +92,11 @@ def _groups(reader: Reader, query: PostFilter) -> Groups:
     if query.audiences is not None:
         conditions.append("audience_id IN (SELECT value FROM json_each(?))")
         params.append(json.dumps(query.audiences))
+    if query.status is None and query.outcome is None:
+        # Whatever its status and outcomes are, the posts of an audience are in order.
+        audiences, source = query.audiences or (), "(SELECT value AS audience_id FROM json_each(?))"
+        counted = f"SELECT ifnull(sum(posts), 0) FROM audience_count WHERE {conditions[1]}"
+        return Groups(("audience_id",), source, params, len(audiences), audiences[:1], reader.value(counted, params))
     if query.status is not None:
         conditions.append("status = ?")
         params.append(query.status)
@@ -108,16 +113,10 @@ def _groups(reader: Reader, query: PostFilter) -> Groups:
                     of_one += f" AND m.{column} IN (SELECT value FROM json_each(?))"
                     params.append(json.dumps(values))
             conditions.append(f"EXISTS (SELECT 1 FROM audience_member m WHERE {of_one})")
-    # Whatever its status and outcomes are, the posts of an audience are in order.
-    finely = query.status is not None or query.outcome is not None
-    columns = ("audience_id", "status", "outcomes") if finely else ("audience_id",)
-    names = ", ".join(columns)
-    source = f"audience_count c WHERE {' AND '.join(conditions)} GROUP BY {names}"
+    columns = ("audience_id", "status", "outcomes")
+    source = f"audience_count c WHERE {' AND '.join(conditions)}"
     least = ", ".join(f"min({column})" for column in columns)
-    row = reader.one(
-        f"SELECT count(*), ifnull(sum(posts), 0), {least} FROM (SELECT {names}, sum(posts) AS posts FROM {source})",
-        params,
-    )
+    row = reader.one(f"SELECT count(*), ifnull(sum(posts), 0), {least} FROM {source}", params)
     assert row is not None
     return Groups(columns, source, params, row[0], tuple(row)[2:], row[1])
 

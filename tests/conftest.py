@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from socialpub.core import held_secrets
 from socialpub.providers.http import Http
 from socialpub.sandbox import World
 from tests.support.hand_clock import HandClock
@@ -24,6 +25,16 @@ def _own_umask() -> Iterator[None]:
     os.umask(before)
     yield
     os.umask(before)
+
+
+@pytest.fixture(autouse=True)
+def _own_secrets() -> Iterator[None]:
+    """What one test's appliance holds for secrets is a word like any other to the next."""
+    configured = dict(held_secrets._configured)
+    yield
+    held_secrets._held.set(())
+    held_secrets._configured.clear()
+    held_secrets._configured.update(configured)
 
 
 GRID = "tests/providers/test_grid"

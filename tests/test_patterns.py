@@ -173,7 +173,6 @@ FOREIGN: dict[str, list[Worst]] = {
 }
 
 OUR_OWN = {
-    "cli.config:_for_this_installation": "the units that come with this house",
     "providers.options:snake_name": "the names of options, written in this house",
     "web.openapi.code_samples:of": "the addresses of the API, written in this house",
     "web.pages.pages:_BOLD": "what the reference says, written in this house",

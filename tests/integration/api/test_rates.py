@@ -98,8 +98,10 @@ def test_what_is_no_address_counts_for_the_proxy_that_sent_it(client: Client) ->
     assert [client.send("GET", "/posts", key="wrong", x_forwarded_for=one).status for one in told] == [401, 401, 429]
 
 
-def test_wrong_tokens_of_the_metrics_are_failed_keys_as_well(client: Client, rt: Runtime) -> None:
-    rt.settings.metrics.__dict__["token"] = SecretStr("right")
+def test_wrong_tokens_of_the_metrics_are_failed_keys_as_well(
+    client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(rt.settings.metrics.__dict__, "token", SecretStr("right"))
     for _ in range(4):
         assert client.send("GET", "/metrics", key=None).status == 401
     for _ in range(2):

@@ -12,7 +12,7 @@ from socialpub.core.held_secrets import mask
 MOST_ERRORS = 100
 """So many failing fields are named in one answer; the others are counted."""
 
-LONGEST_NAME = 80
+LONGEST_PATH = 80
 """Of a longer path only the beginning is quoted: it may be something pasted."""
 
 
@@ -39,7 +39,7 @@ class FieldError:
 def written_path(path: Sequence[str | int]) -> str:
     """A path as people write it: `media[0].artifactId`."""
     written = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
-    return written if len(written) <= LONGEST_NAME else written[: LONGEST_NAME - 1] + "…"
+    return written if len(written) <= LONGEST_PATH else written[: LONGEST_PATH - 1] + "…"
 
 
 def closed(sentence: str) -> str:

@@ -4,18 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import anyio
-import httpx2
-from starlette.types import ASGIApp
-
 from socialpub.core.settings.sections import PublishingSection
 from socialpub.db.transaction import Tx
 from socialpub.providers.http import Http
 from socialpub.runtime import Runtime
-from socialpub.web.app import create_app
 from tests.chaos.times import DrawnClock
 from tests.providers.grid import BASE_URL
 from tests.support.appliance import open_appliance
+from tests.support.media_reader import reader_of
 from tests.support.sandbox_http import providers_of_the_sandbox
 
 
@@ -27,7 +23,7 @@ class Lives:
     ) -> None:
         self._folder, self._clock, self._http, self._publishing, self._disk = folder, clock, http, publishing, disk
         self.rt = self._begin()
-        self._door: tuple[Runtime, ASGIApp] | None = None
+        self._door: tuple[Runtime, Callable[[str], bytes]] | None = None
 
     def _begin(self) -> Runtime:
         networks = providers_of_the_sandbox()
@@ -65,18 +61,8 @@ class Lives:
         """The way from the internet to the appliance's own door, whichever process stands behind it."""
 
         def read(url: str) -> bytes:
-            assert url.startswith(f"{BASE_URL}/")
-            door = self._door
-            if door is None or door[0] is not self.rt:
-                door = self._door = self.rt, create_app(self.rt)
-            app = door[1]
-
-            async def get() -> bytes:
-                async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app)) as client:
-                    answer = await client.get(url)
-                    answer.raise_for_status()
-                    return bytes(answer.content)
-
-            return anyio.run(get)
+            if self._door is None or self._door[0] is not self.rt:
+                self._door = self.rt, reader_of(self.rt, BASE_URL)
+            return self._door[1](url)
 
         return read

@@ -1,17 +1,16 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-import anyio
 import httpx2
 import pytest
 
 from socialpub.providers.http import Http
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.web.app import create_app
 from tests.providers import official
 from tests.providers.grid import BASE_URL, Environment, grid_appliance
 from tests.support.hand_clock import HandClock
+from tests.support.media_reader import reader_of
 from tests.support.sandbox_http import FaultTransport, connect_x, http_over, sandbox
 
 GRID = "tests/providers/test_grid"
@@ -67,7 +66,7 @@ def rt(
     world: World,
 ) -> Iterator[Runtime]:
     rt = grid_appliance(tmp_path, clock, shared_http[1])
-    world.tiktok.fetch = reader_of(rt)
+    world.tiktok.fetch = reader_of(rt, BASE_URL)
     yield rt
     rt.db.close()
     rt.process.close()
@@ -88,21 +87,3 @@ def env(
 @pytest.fixture
 def profile(rt: Runtime, world: World) -> str:
     return connect_x(rt, world)
-
-
-def reader_of(rt: Runtime) -> Callable[[str], bytes]:
-    """The way from the internet to the appliance's own door: what a network fetches by a signed address."""
-    app = create_app(rt)
-
-    def read(url: str) -> bytes:
-        assert url.startswith(f"{BASE_URL}/")
-
-        async def get() -> bytes:
-            async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app)) as client:
-                answer = await client.get(url)
-                answer.raise_for_status()
-                return bytes(answer.content)
-
-        return anyio.run(get)
-
-    return read

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from socialpub.core.crypto import Secrets
 from socialpub.core.settings.loader import Settings
+from socialpub.db import appliance_state
 from socialpub.ops import archive, backup, restore
 from socialpub.ops.archive import ArchiveWriter
-from socialpub.publishing import resume
+from socialpub.publishing import deliveries, resume
 from socialpub.runtime import Runtime, build
 from socialpub.sandbox import World
 from tests.support.drain import drain
@@ -126,3 +127,9 @@ def resumed(rt: Runtime, clock: HandClock, **how: bool) -> resume.Resumed:
     outcome = rt.write(resume.resume, **how)
     drain(rt, clock)
     return outcome
+
+
+def become_restored(rt: Runtime) -> None:
+    """As after `restore`, without a copy: this very appliance is one, made now, and paused."""
+    rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.RESTORED_FROM, tx.stamp))
+    rt.write(deliveries.pause)

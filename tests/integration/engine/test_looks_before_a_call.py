@@ -11,10 +11,11 @@ from socialpub.core.clock import after
 from socialpub.db.models import State
 from socialpub.providers.errors import NoAnswer, Rejected, Throttled
 from socialpub.providers.oauth import Identity, Tokens
-from socialpub.publishing import holds
+from socialpub.publishing import holds, posts, resume
 from socialpub.runtime import Runtime
 from socialpub.worker import reconciler
 from tests.support.appliance import accept, attempts_of, state_of
+from tests.support.copies import become_restored
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
@@ -89,13 +90,8 @@ def test_a_stopped_scheduled_copy_is_not_called_failed_before_it_was_looked_for(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     """A restored copy's post, whose look could not be made yet, is stopped: the original may have sent it."""
-    from socialpub.publishing import posts
-
     post = accept(rt, profile, at=clock.now() + timedelta(hours=2))
-    from socialpub.publishing import resume
-    from tests.integration.ops.test_resume_looks import restored
-
-    restored(rt)
+    become_restored(rt)
     clock.forward(60)
     rt.write(resume.resume)
     clock.forward(7200)

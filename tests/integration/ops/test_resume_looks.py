@@ -2,24 +2,16 @@
 
 from datetime import timedelta
 
-from socialpub.db import appliance_state
 from socialpub.db.models import State
 from socialpub.providers.errors import AppRefused, NoAnswer, Rejected
 from socialpub.providers.outcomes import CannotTell, Look, Published
-from socialpub.publishing import deliveries, holds, resume
+from socialpub.publishing import holds, resume
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile, message_of, state_of
+from tests.support.copies import become_restored
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
-
-
-def restored(rt: Runtime) -> None:
-    def mark(tx: object) -> None:
-        appliance_state.put(tx, appliance_state.RESTORED_FROM, tx.stamp)  # type: ignore[arg-type,attr-defined]
-
-    rt.db.write(mark)
-    rt.write(deliveries.pause)
 
 
 def test_a_look_that_could_not_be_made_is_made_before_the_first_call(
@@ -27,7 +19,7 @@ def test_a_look_that_could_not_be_made_is_made_before_the_first_call(
 ) -> None:
     """The app's secret is wrong for a while: neither the look nor the call leaves."""
     post = accept(rt, profile, at=clock.now() + timedelta(hours=2))
-    restored(rt)
+    become_restored(rt)
     clock.forward(60)
     rt.write(resume.resume)
     rt.db.write(lambda tx: tx.update("profile", profile, access_expires_at=tx.stamp))
@@ -47,7 +39,7 @@ def test_a_look_that_the_network_refuses_to_the_app_ends_no_hold_of_questions(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     accept(rt, profile, at=clock.now() + timedelta(minutes=20))
-    restored(rt)
+    become_restored(rt)
     clock.forward(60)
     rt.write(resume.resume)
     network.results["create_post"] = [NoAnswer("timed out")]
@@ -67,10 +59,10 @@ def test_a_copy_of_a_copy_calls_nothing_absent_that_nobody_could_look_for(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     post = accept(rt, profile, at=clock.now() + timedelta(hours=2))
-    restored(rt)
+    become_restored(rt)
     clock.forward(60)
     rt.write(resume.resume)
-    restored(rt)
+    become_restored(rt)
     clock.forward(3 * 3600)
     rt.write(resume.resume)
     network.results["recover"] = [CannotTell("Look at the account.")] * 100

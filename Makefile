@@ -16,7 +16,7 @@ PINTEREST_LOCK := tests/sandbox/pinterest_sdk.lock
 CLIENTS_LOCK := tests/clients/generator.lock
 CLIENTS := $(VENV)/clients
 
-.PHONY: setup dev run test test-fast check clients bench chaos format options-table lock clean
+.PHONY: setup dev run test test-fast check clients bench chaos format options-table vendored lock clean
 
 # What running socialpub needs, and nothing else.
 setup: $(VENV)/.ready
@@ -67,6 +67,10 @@ format: dev
 # The README's tables of provider options, from the code.
 options-table: setup
 	$(BIN)/python -m tests.options_table
+
+# Needs npm; fetches the scripts and styles that pages load, in the versions that vendored.json names.
+vendored: setup
+	$(BIN)/python -m tests.vendored
 
 # Clients in Python and TypeScript, generated from the document of a running appliance, publish to the sandbox. Without npm
 # (Debian: nodejs npm) there is only the one in Python.

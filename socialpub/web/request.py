@@ -116,6 +116,15 @@ class Request:
         client = self.scope.get("client")
         return client_address.find(client[0] if client else "", self.headers.get(b"x-forwarded-for"))
 
+    @property
+    def relative_root(self) -> str:
+        """The way from this address up to the appliance's own `/`, as links of a page write it: `../../`.
+
+        A page that links in this way works below any path of base_url, and under every address that leads here.
+        """
+        raw_path: bytes = self.scope["raw_path"]
+        return "../" * (raw_path.count(b"/") - 1) or "./"
+
     def prefers_page(self) -> bool:
         """Whether whoever asks is a browser."""
         return accept.prefers_page(self.headers.get(b"accept"))

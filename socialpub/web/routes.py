@@ -2,6 +2,7 @@
 
 from starlette.routing import Route
 
+from socialpub.web import static_files
 from socialpub.web.api import health, logs, metrics, posts, profiles, storage, uploads
 from socialpub.web.endpoint import Endpoint, Methods
 from socialpub.web.openapi import document
@@ -27,6 +28,7 @@ def routes() -> list[Route]:
         _route("/storage/uploads/{artifactId}", PUT=storage.put),
         _route("/storage/media/{key:path}", GET=storage.read),
         _route("/oauth/{provider}/callback", GET=oauth_callback.callback),
+        _route("/static/{name:path}", GET=static_files.show),
         _route("/problems/{slug}", GET=problem_pages.show),
         _route("/", GET=home.show),
         _route("/healthz", GET=health.live),

@@ -15,6 +15,7 @@ from typing import Any
 from socialpub.accounts import consents, identify, profiles, remedies, token_answer
 from socialpub.accounts.credentials import Credentials
 from socialpub.accounts.profiles import Connected
+from socialpub.accounts.remedies import Door
 from socialpub.core import ids, logging
 from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.db import appliance_state
@@ -45,14 +46,30 @@ class Begun:
     expires_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where somebody began to connect."""
+
+    door: Door
+    profile_id: str | None
+    """The profile that came of it, or was to be connected again."""
+
+
 # --- beginning -------------------------------------------------------------------------------------------------------
 
 
-def begin(rt: Runtime, provider_name: str, name: str | None = None, profile_id: str | None = None) -> Begun:
-    """Open an attempt to connect an account, with `profile_id` only the very account of that profile.
+def begin(
+    rt: Runtime,
+    provider_name: str,
+    name: str | None = None,
+    profile_id: str | None = None,
+    door: Door = Door.SHELL,
+) -> Begun:
+    """Open an attempt to connect an account, with `profile_id` only the very account of that profile. `door`: where
+    its owner stands, who reads there what became of it.
 
-    Raises OperatorError when the app's credentials are missing or the profile cannot be connected again, NotFound when
-    there is no such profile, InvalidRequest at `name`.
+    Not from the event loop. Raises OperatorError when the app's credentials are missing or the profile cannot be
+    connected again, NotFound when there is no such profile, InvalidRequest at `name`.
     """
     provider = rt.providers[provider_name]
     missing = getattr(rt.settings.providers, provider_name).missing_keys()
@@ -67,7 +84,7 @@ def begin(rt: Runtime, provider_name: str, name: str | None = None, profile_id: 
     if name is not None:
         name = profiles.check_name(name)
     if profile_id is not None:
-        _must_fit(rt.reader, provider, profile_id)
+        _must_fit(rt.reader, provider, profile_id, door)
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
     begun = Begun(
         ids.new(int(rt.now().timestamp() * 1000)),
@@ -85,6 +102,7 @@ def begin(rt: Runtime, provider_name: str, name: str | None = None, profile_id: 
         begun.expires_at,
         name,
         profile_id,
+        door,
     )
     return begun
 
@@ -94,23 +112,29 @@ def redirect_uri(rt: Runtime, provider_name: str) -> str:
     return f"{rt.settings.base_url}/oauth/{provider_name}/callback"
 
 
-def _must_fit(reader: Reader | Tx, provider: Provider, profile_id: str) -> Profile:
+def _must_fit(reader: Reader | Tx, provider: Provider, profile_id: str, door: Door) -> Profile:
     """The profile that is to be connected again. Raises NotFound and OperatorError."""
     profile = profiles.get(reader, profile_id)
     if profile.provider != provider.name:
         raise OperatorError(
             f"The profile “{profile.name}” is no account of {provider.label}.",
-            f"Connect it with: {remedies.reconnect(profile.provider)} --profile {profile_id}",
+            f"Connect it with: {remedies.connect(profile.provider)} --profile {profile_id}",
         )
     if profile.status is ProfileStatus.DISCONNECTED:
         raise OperatorError(
             f"The profile “{profile.name}” was disconnected, which cannot be undone.",
-            f"Connect the account as a new profile: {remedies.reconnect(provider.name)}",
+            f"Connect the account as a new profile: {remedies.connect(provider.name, door)}",
         )
     return profile
 
 
 # --- the browser comes back ------------------------------------------------------------------------------------------
+
+
+def origin(rt: Runtime, provider_name: str, query: Mapping[str, str]) -> Origin | None:
+    """Where the attempt was begun that this answer belongs to; None when it is none of ours."""
+    row = consents.find_by_state(rt.reader, provider_name, query.get("state", ""))
+    return None if row is None else Origin(consents.door_of(row), row["profile_id"] or row["expected_profile_id"])
 
 
 def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id: str | None = None) -> Connected:
@@ -126,8 +150,9 @@ def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id
             "This address belongs to another attempt to connect.", "Use the address that this attempt ended at."
         )
     rt.write(consents.take, row["id"])
+    door = consents.door_of(row)
     try:
-        code = _code(provider, query)
+        code = _code(provider, query, door)
         credentials, identity = _trade(rt, provider, code, row)
         try:
             finished = rt.write(_connect, provider, row["id"], identity, credentials)
@@ -140,7 +165,7 @@ def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id
         raise
     except SocialpubError as error:
         with contextlib.suppress(SocialpubError):
-            rt.write(consents.fail, row["id"], error.detail, remedies.begin_again(provider.name))
+            rt.write(consents.fail, row["id"], error.detail, remedies.begin_again(provider.name, door))
         raise
     log.info("an account was connected", provider=provider_name, profile=finished.profile_id)
     return finished
@@ -164,13 +189,13 @@ def _find(reader: Reader, provider: Provider, query: Mapping[str, str]) -> Row:
     )
 
 
-def _code(provider: Provider, query: Mapping[str, str]) -> str:
+def _code(provider: Provider, query: Mapping[str, str], door: Door) -> str:
     """What can be traded for tokens. Raises OperatorError with what came instead."""
     error = query.get("error")
     if error == "access_denied":
         raise OperatorError(
             f"You did not give {provider.label}'s consent, so nothing was connected.",
-            remedies.begin_again(provider.name),
+            remedies.begin_again(provider.name, door),
         )
     if error:
         words = shortened(query.get("error_description"))
@@ -178,30 +203,30 @@ def _code(provider: Provider, query: Mapping[str, str]) -> str:
         raise OperatorError(
             f"{provider.label} gave no consent. It says: {said}",
             f"Check [providers.{provider.name}] and the app's page at {provider.label}, then begin again: "
-            f"{remedies.reconnect(provider.name)}",
+            f"{remedies.connect(provider.name, door)}",
         )
     code = query.get("code")
     if not code:
         raise OperatorError(
-            f"{provider.label} sent the browser back without a code.", remedies.begin_again(provider.name)
+            f"{provider.label} sent the browser back without a code.", remedies.begin_again(provider.name, door)
         )
     return code
 
 
 def _trade(rt: Runtime, provider: Provider, code: str, row: Row) -> tuple[Credentials, Identity]:
     """The tokens, tried: the network has said whose they are. Raises OperatorError."""
-    asked_at = rt.now()
+    asked_at, door = rt.now(), consents.door_of(row)
     try:
         verifier = rt.secrets.open(row["verifier"], "consent", row["id"], "verifier")
         tokens = provider.oauth.exchange(rt.http_of(provider.name), code, row["redirect_uri"], verifier)
     except ProviderError as error:
         raise OperatorError(
             f"This consent gave no tokens: {error.message}",
-            remedies.after_failure(provider, error),
+            remedies.after_failure(provider, error, door),
         ) from error
     credentials = token_answer.credentials(tokens, asked_at)
-    identify.check_grant(provider, credentials)
-    identity, credentials = identify.identify(rt, provider, credentials)
+    identify.check_grant(provider, credentials, door)
+    identity, credentials = identify.identify(rt, provider, credentials, door)
     return credentials, identity
 
 
@@ -211,14 +236,15 @@ def _connect(
     """The profile and the end of the attempt in one transaction."""
     row = consents.check_open(tx, consent_id)
     if row["expected_profile_id"] is not None:
-        expected = _must_fit(tx, provider, row["expected_profile_id"])
+        door = consents.door_of(row)
+        expected = _must_fit(tx, provider, row["expected_profile_id"], door)
         if expected.account_id != identity.account_id:
             came = _handle(identity.username, identity.name or identity.account_id)
             wanted = _handle(expected.username, expected.name)
             raise OperatorError(
                 f"This was to connect {wanted} again, but {provider.label} answered for {came}.",
                 f"Log in to {provider.label} as {wanted} (a private window helps), then begin again. "
-                f"To connect {came} as well: {remedies.reconnect(provider.name)}",
+                f"To connect {came} as well: {remedies.connect(provider.name, door)}",
             )
     connected = profiles.save(rt, tx, provider, identity, credentials, row["name"])
     consents.succeed(tx, consent_id, connected)

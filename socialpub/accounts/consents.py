@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from socialpub.accounts import remedies
 from socialpub.accounts.profiles import Connected
+from socialpub.accounts.remedies import Door
 from socialpub.core import clock, crypto
 from socialpub.core.errors import OperatorError
 from socialpub.db.transaction import Reader, Row, Tx
@@ -40,6 +41,7 @@ def insert(
     expires_at: datetime,
     name: str | None,
     expected_profile_id: str | None,
+    door: Door,
 ) -> None:
     """Note a new attempt. Of the state only a digest is kept: whoever reads the database cannot answer for the
     browser."""
@@ -52,6 +54,7 @@ def insert(
         redirect_uri=redirect_uri,
         name=name,
         expected_profile_id=expected_profile_id,
+        door=door,
         created_at=tx.stamp,
         expires_at=clock.stamp(expires_at),
     )
@@ -59,6 +62,11 @@ def insert(
 
 def find(store: Reader | Tx, consent_id: str) -> Row | None:
     return store.one("SELECT * FROM consent WHERE id = ?", (consent_id,))
+
+
+def door_of(row: Row) -> Door:
+    """Where this attempt was begun."""
+    return Door(row["door"])
 
 
 def find_by_state(reader: Reader, provider: str, state: str) -> Row | None:
@@ -70,7 +78,7 @@ def take(rt: Runtime, tx: Tx, consent_id: str) -> None:
     """Spend the state: whatever becomes of this attempt, it has no second try. Raises OperatorError."""
     row = find(tx, consent_id)
     assert row is not None
-    again = remedies.begin_again(row["provider"])
+    again = remedies.begin_again(row["provider"], door_of(row))
     if row["taken_at"] is not None:
         if row["profile_id"] is not None:
             message = "This link has been used already: the account is connected."
@@ -89,7 +97,7 @@ def check_open(tx: Tx, consent_id: str) -> Row:
     row = find(tx, consent_id)
     assert row is not None
     if row["finished_at"] is not None:
-        raise OperatorError("This attempt was given up.", remedies.begin_again(row["provider"]))
+        raise OperatorError("This attempt was given up.", remedies.begin_again(row["provider"], door_of(row)))
     return row
 
 
@@ -117,7 +125,7 @@ def outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
     row = find(rt.reader, consent_id)
     if row is None:
         return Failed("This attempt is not known any more.", None)
-    again = remedies.begin_again(row["provider"])
+    again = remedies.begin_again(row["provider"], door_of(row))
     if row["profile_id"] is not None:
         return Connected(row["profile_id"], tuple(json.loads(row["missing"])), bool(row["revived"]))
     if row["finished_at"] is not None:

@@ -2,6 +2,7 @@
 
 from socialpub.accounts import remedies, token_answer
 from socialpub.accounts.credentials import Credentials
+from socialpub.accounts.remedies import Door
 from socialpub.core import held_secrets
 from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state
@@ -11,18 +12,20 @@ from socialpub.providers.protocol import Provider
 from socialpub.runtime import Runtime
 
 
-def check_grant(provider: Provider, credentials: Credentials) -> None:
+def check_grant(provider: Provider, credentials: Credentials, door: Door = Door.SHELL) -> None:
     """Raises OperatorError when no way of publishing is left in these scopes."""
     scopes = credentials.scopes or frozenset()
     if not provider.oauth.can_publish(scopes):
         raise OperatorError(
             f"With this grant nothing could be published to {provider.label}: "
             + " ".join(provider.oauth.missing_scopes(scopes)),
-            f"Consent again, with everything that the app asks for: {remedies.reconnect(provider.name)}",
+            f"Consent again, with everything that the app asks for: {remedies.connect(provider.name, door)}",
         )
 
 
-def identify(rt: Runtime, provider: Provider, credentials: Credentials) -> tuple[Identity, Credentials]:
+def identify(
+    rt: Runtime, provider: Provider, credentials: Credentials, door: Door = Door.SHELL
+) -> tuple[Identity, Credentials]:
     """Whose tokens these are. An access token that has run out is renewed first, when there is a refresh token.
 
     Asks the network, so not from the event loop. Raises OperatorError.
@@ -41,7 +44,7 @@ def identify(rt: Runtime, provider: Provider, credentials: Credentials) -> tuple
             credentials, renewed = _renew(rt, provider, credentials), True
             return _whose(rt, provider, credentials), credentials
     except ProviderError as error:
-        hint = remedies.after_failure(provider, error)
+        hint = remedies.after_failure(provider, error, door)
         if renewed:
             hint += " The refresh token has been used in this attempt: import a newer one."
         raise OperatorError(f"It is not known whose tokens these are: {error.message}", hint) from error

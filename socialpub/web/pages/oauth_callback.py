@@ -8,6 +8,7 @@ import asyncio
 from urllib.parse import parse_qsl
 
 from socialpub.accounts import connect, profiles
+from socialpub.accounts.remedies import Door
 from socialpub.core.errors import NotFound, OperatorError
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer, Header
@@ -30,16 +31,26 @@ async def callback(rt: Runtime, caller: None, request: Request) -> Answer:  # no
         return Answer(200, b"", headers, pages.HTML)  # a check whether the address exists: no consent is used up
     try:
         query = dict(parse_qsl(request.query_string.decode("latin-1"), True, max_num_fields=MOST_PARAMETERS))
-        # It calls the network, which may take a minute: not on the event loop.
-        finished = await asyncio.to_thread(connect.finish, rt, provider.name, query)
     except ValueError:
         raise NotFound("There are more parameters here than any network sends.") from None
+    try:
+        # It calls the network, which may take a minute: not on the event loop.
+        finished = await asyncio.to_thread(connect.finish, rt, provider.name, query)
     except connect.UnknownState as error:
         request.state.rate_limits.count_guess(request.client_address)
         return Answer(400, pages.not_connected(provider.label, error), headers, pages.HTML)
     except OperatorError as error:
-        return Answer(400, pages.not_connected(provider.label, error), headers, pages.HTML)
+        way_back = _way_back(rt, connect.origin(rt, provider.name, query))
+        return Answer(400, pages.not_connected(provider.label, error, way_back), headers, pages.HTML)
     profile = profiles.find(rt.reader, finished.profile_id)
     assert profile is not None
     account = f"@{profile.username}" if profile.username else f"“{profile.name}”"  # TikTok gives no handle
-    return Answer(200, pages.connected(provider.label, account, profile.name, finished), headers, pages.HTML)
+    way_back = _way_back(rt, connect.origin(rt, provider.name, query))
+    return Answer(200, pages.connected(provider.label, account, profile.name, finished, way_back), headers, pages.HTML)
+
+
+def _way_back(rt: Runtime, origin: connect.Origin | None) -> str | None:
+    """The page of the dashboard to go on at, when it was begun there; whoever waits at a terminal closes this one."""
+    if origin is None or origin.door is not Door.DASHBOARD:
+        return None
+    return f"{rt.settings.base_url}/profiles" + (f"/{origin.profile_id}" if origin.profile_id else "")

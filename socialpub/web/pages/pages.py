@@ -48,14 +48,15 @@ def failure(error: SocialpubError) -> bytes:
     return _render("failure.html", error=error)
 
 
-def connected(label: str, account: str, name: str, finished: Connected) -> bytes:
-    """An account was connected in this browser."""
-    return _render("connected.html", label=label, account=account, profile_name=name, finished=finished)
+def connected(label: str, account: str, name: str, finished: Connected, way_back: str | None) -> bytes:
+    """An account was connected in this browser. `way_back`: the address to go on at, where there is one."""
+    values = {"label": label, "account": account, "profile_name": name, "finished": finished, "way_back": way_back}
+    return _render("connected.html", **values)
 
 
-def not_connected(label: str, error: OperatorError) -> bytes:
+def not_connected(label: str, error: OperatorError, way_back: str | None = None) -> bytes:
     """Why no account was connected, and what to do."""
-    return _render("not_connected.html", label=label, error=error)
+    return _render("not_connected.html", label=label, error=error, way_back=way_back)
 
 
 def _render(template: str, **values: Any) -> bytes:

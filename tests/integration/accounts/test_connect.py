@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from socialpub.accounts import connect, consents, profiles, renewal, revocation
-from socialpub.accounts.connect import UnknownState
+from socialpub.accounts.connect import Origin, UnknownState
 from socialpub.accounts.consents import Failed
 from socialpub.accounts.profiles import Connected
+from socialpub.accounts.remedies import Door
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
 from socialpub.db.models import State
 from socialpub.providers.errors import NoAnswer, NotSent, Rejected
@@ -236,6 +237,22 @@ def test_a_consent_that_leaves_nothing_to_publish_with_is_refused(rt: Runtime, b
     with pytest.raises(OperatorError, match="nothing could be published"):
         connect.finish(rt, network, query_of(back))
     assert rows(rt) == []
+
+
+def test_a_remedy_names_what_can_be_done_where_the_attempt_was_begun(
+    rt: Runtime, browser: Browser, world: World
+) -> None:
+    world.x.add_account("other")
+    first = connected(rt, browser, "x", "demo")
+    begun = connect.begin(rt, "x", profile_id=first.profile_id, door=Door.DASHBOARD)
+    query = query_of(browser.decides(begun.url, "other"))
+    with pytest.raises(OperatorError, match="to connect @demo again, but X answered for @other") as refused:
+        connect.finish(rt, "x", query)
+    assert str(refused.value.hint).endswith("To connect @other as well: press “Connect X” under Profiles")
+    assert connect.origin(rt, "x", query) == Origin(Door.DASHBOARD, first.profile_id)
+    with pytest.raises(OperatorError, match="used already") as again:
+        connect.finish(rt, "x", query)
+    assert again.value.hint == "Begin again: press “Connect X” under Profiles"
 
 
 def test_a_code_that_came_too_late_means_beginning_again(rt: Runtime, browser: Browser, clock: HandClock) -> None:

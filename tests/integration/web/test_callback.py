@@ -7,8 +7,9 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from socialpub.accounts import connect, consents
+from socialpub.accounts import connect, consents, profiles
 from socialpub.accounts.profiles import Connected
+from socialpub.accounts.remedies import Door
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.web.app import App, create_app
@@ -82,6 +83,26 @@ def test_the_same_account_again_is_told_as_such_with_what_its_consent_leaves_out
     page = visit(caller, browser.decides(connect.begin(rt, "x").url, without=["media.write"])).body.decode()
     assert "has new tokens" in page
     assert "media.write is missing" in page
+
+
+def test_who_began_in_the_dashboard_is_led_back_to_it(rt: Runtime, caller: Caller, browser: Browser) -> None:
+    back = browser.decides(connect.begin(rt, "x", door=Door.DASHBOARD).url)
+    page = visit(caller, back).body.decode()
+    (profile,) = profiles.list_all(rt.reader)
+    link = f'href="http://127.0.0.1:8000/profiles/{profile["id"]}"'
+    assert link in page
+    assert "close this page" not in page
+    assert link in visit(caller, back).body.decode(), "a reload leads there, too"
+    denied = browser.decides(connect.begin(rt, "x", door=Door.DASHBOARD).url, decision="deny")
+    page = visit(caller, denied).body.decode()
+    assert "press “Connect X” under Profiles" in page
+    assert 'href="http://127.0.0.1:8000/profiles"' in page
+
+
+def test_who_waits_at_a_terminal_is_not_led_to_the_dashboard(rt: Runtime, caller: Caller, browser: Browser) -> None:
+    page = visit(caller, browser.decides(connect.begin(rt, "x").url)).body.decode()
+    assert "You can close this page" in page
+    assert "/profiles" not in page
 
 
 def test_a_denied_consent_reads_as_one(rt: Runtime, caller: Caller, browser: Browser) -> None:

@@ -16,6 +16,9 @@ from socialpub.providers.pinterest.client import GetPage, call, id_of, pages, re
 from socialpub.providers.pinterest.errors import DENIED, FROM_LIST, REQUEST_ID, TABLE
 from socialpub.providers.responses import HttpResponse, json_object, text_at
 
+OWNER_SECONDS = 15.0
+"""Of a call that an owner waits for: nobody looks at an empty page for longer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Board:
@@ -109,7 +112,7 @@ def _items(get: GetPage, url: str) -> Iterator[dict[str, Any]]:
 
 def _getter(http: Http, token: str) -> GetPage:
     def get(url: str, params: dict[str, str]) -> HttpResponse:
-        return http.call("GET", url, token=token, params=params)
+        return http.call("GET", url, token=token, params=params, deadline_seconds=OWNER_SECONDS)
 
     return get
 

@@ -1,15 +1,17 @@
 """The adapter between the engine and everything that is peculiar to TikTok."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.content import Account, Content, Options, Problem
+from socialpub.providers.http import Http
 from socialpub.providers.job import Job
 from socialpub.providers.oauth import OAuth
 from socialpub.providers.outcomes import CannotTell, Done, Look, Outcome, Published
 from socialpub.providers.protocol import Step
-from socialpub.providers.tiktok import check, find_post, options, plan, publish
+from socialpub.providers.tiktok import check, creator, find_post, options, plan, publish
+from socialpub.providers.tiktok.creator import CreatorInfo
 from socialpub.providers.tiktok.oauth import TikTokOAuth
 
 
@@ -47,3 +49,7 @@ class TikTok:
     def fill_in(self, job: Job) -> Published | None:
         """What TikTok tells of a post that is published already; None while it tells nothing."""
         return find_post.fill_in(job, self.section)
+
+    def ask_creator(self, http: Http, token: str, scopes: Set[str]) -> CreatorInfo:
+        """What the account may do at the moment, for an owner who is about to post. Raises `errors.py`."""
+        return creator.ask_creator(http, self.section, token, scopes)

@@ -1,0 +1,141 @@
+"""What networks are asked while an owner waits: a creator's choices, an account's boards."""
+
+from typing import Any
+
+import pytest
+
+from socialpub.accounts import pinterest_boards, profiles, renewal, tiktok_creator
+from socialpub.accounts.remedies import Door
+from socialpub.accounts.tiktok_creator import PostingBarred
+from socialpub.core.errors import NotFound, OperatorError
+from socialpub.db import appliance_state
+from socialpub.providers.tiktok.creator import CreatorInfo
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import FaultTransport, connect_pinterest, connect_tiktok, connect_x
+
+NOBODY = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"
+
+
+@pytest.fixture
+def appliance_options(sandbox_options: dict[str, Any]) -> dict[str, Any]:
+    return sandbox_options
+
+
+@pytest.fixture
+def creator(rt: Runtime, world: World) -> str:
+    world.tiktok.add_account("quiet", "Quiet Owner", private=True, comment_disabled=True, max_duration=180)
+    return connect_tiktok(rt, world, "quiet")
+
+
+# --- a creator's choices ---------------------------------------------------------------------------------------------
+
+
+def test_a_creators_choices_are_those_that_tiktok_names_now(rt: Runtime, world: World, creator: str) -> None:
+    info = tiktok_creator.ask(rt, creator)
+    assert isinstance(info, CreatorInfo)
+    assert (info.nickname, info.username, info.longest_video_seconds) == ("Quiet Owner", "quiet", 180)
+    assert info.privacy_levels == ("FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY")
+    assert info.off == ("comment", "duet", "stitch")
+    world.tiktok.existing_account("quiet").comment_disabled = False
+    assert tiktok_creator.ask(rt, creator) != info
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("spam_risk_too_many_posts", "come back tomorrow"),
+        ("spam_risk_user_banned_from_posting", "See what TikTok's app says"),
+        ("reached_active_user_cap", "number of posting accounts"),
+    ],
+)
+def test_what_keeps_an_account_from_posting_is_a_word_to_stop(
+    rt: Runtime, world: World, creator: str, code: str, said: str
+) -> None:
+    world.tiktok.next("creator_info").refuses(code)
+    barred = tiktok_creator.ask(rt, creator)
+    assert isinstance(barred, PostingBarred)
+    assert said in barred.message
+
+
+def test_a_token_that_tiktok_does_not_take_is_renewed_for_the_question(
+    rt: Runtime, world: World, creator: str
+) -> None:
+    world.tiktok.next("creator_info").unauthorized()
+    assert isinstance(tiktok_creator.ask(rt, creator), CreatorInfo)
+    world.tiktok.remove_access("quiet")
+    with pytest.raises(OperatorError, match="did not say what this account may do") as refused:
+        tiktok_creator.ask(rt, creator, Door.DASHBOARD)
+    assert refused.value.hint == "Let the account's owner consent again: press “Reconnect” on the profile's page"
+    assert profiles.get(rt.reader, creator).status == "reauthRequired"
+
+
+def test_a_grant_without_direct_posts_says_which_permission_is_missing(rt: Runtime, world: World) -> None:
+    profile = connect_tiktok(rt, world, scopes=("user.info.basic", "video.upload"))
+    with pytest.raises(OperatorError, match=r"lacks TikTok.s permission video\.publish"):
+        tiktok_creator.ask(rt, profile)
+    assert profiles.get(rt.reader, profile).status == "active", "drafts remain"
+
+
+def test_a_paused_copy_asks_with_the_token_it_has_and_renews_none(
+    rt: Runtime, world: World, creator: str, clock: HandClock
+) -> None:
+    rt.write(lambda _, tx: appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp))
+    assert isinstance(tiktok_creator.ask(rt, creator), CreatorInfo)
+    clock.forward(86400)
+    with pytest.raises(OperatorError, match="Publishing is paused") as refused:
+        tiktok_creator.ask(rt, creator, Door.DASHBOARD)
+    assert refused.value.hint == "To continue: press “Resume” under System"
+    assert world.tiktok.counts["token"] == 0
+
+
+def test_only_tiktok_is_asked_for_its_creators(rt: Runtime, world: World) -> None:
+    with pytest.raises(OperatorError, match="not of TikTok"):
+        tiktok_creator.ask(rt, connect_x(rt, world))
+    with pytest.raises(NotFound):
+        tiktok_creator.ask(rt, NOBODY)
+
+
+# --- what is remembered ----------------------------------------------------------------------------------------------
+
+
+def test_a_form_that_is_shown_again_within_a_minute_asks_nothing(
+    rt: Runtime, world: World, creator: str, clock: HandClock
+) -> None:
+    first = tiktok_creator.ask_lately(rt, creator)
+    clock.forward(59)
+    assert tiktok_creator.ask_lately(rt, creator) == first
+    assert world.tiktok.counts["creator_info"] == 1
+    clock.forward(2)
+    tiktok_creator.ask_lately(rt, creator)
+    assert world.tiktok.counts["creator_info"] == 2
+
+
+def test_a_network_that_is_away_is_left_alone_for_a_minute_and_new_tokens_ask_at_once(
+    rt: Runtime, world: World, transport: FaultTransport
+) -> None:
+    profile = connect_pinterest(rt, world)
+    world.pinterest.next("list_boards").times_out_before_effect()
+    for _ in range(2):
+        with pytest.raises(OperatorError, match="could not be listed") as away:
+            pinterest_boards.list_lately(rt, profile, None, Door.DASHBOARD)
+        assert away.value.hint == "Try again in a while."
+    assert transport.called == ["list_boards"]
+    renewal.renew(rt, profile)
+    assert pinterest_boards.list_lately(rt, profile, None, Door.DASHBOARD)
+
+
+def test_boards_come_with_the_sections_of_the_chosen_one_only(
+    rt: Runtime, world: World, transport: FaultTransport
+) -> None:
+    profile = connect_pinterest(rt, world)
+    every = pinterest_boards.list_all(rt, profile, with_sections=True)
+    sectioned = next(one for one in every if one.sections)
+    transport.called.clear()
+    shown = pinterest_boards.list_lately(rt, profile, sectioned.board.id, Door.DASHBOARD)
+    assert [one for one in shown if one.sections] == [sectioned]
+    assert [one.board for one in shown] == [one.board for one in every]
+    assert len(transport.called) == 2
+    pinterest_boards.list_lately(rt, profile, "404", Door.DASHBOARD)
+    assert len(transport.called) == 2, "a board that is gone has no sections to ask for"

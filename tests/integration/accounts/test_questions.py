@@ -59,9 +59,7 @@ def test_what_keeps_an_account_from_posting_is_a_word_to_stop(
     assert said in barred.message
 
 
-def test_a_token_that_tiktok_does_not_take_is_renewed_for_the_question(
-    rt: Runtime, world: World, creator: str
-) -> None:
+def test_a_token_that_tiktok_does_not_take_is_renewed_for_the_question(rt: Runtime, world: World, creator: str) -> None:
     world.tiktok.next("creator_info").unauthorized()
     assert isinstance(tiktok_creator.ask(rt, creator), CreatorInfo)
     world.tiktok.remove_access("quiet")

@@ -135,6 +135,7 @@ HOMES = {
     "profile": "db.profile_rows",
     "schema_migration": "db.migrate",
     "sending_delay": "publishing.sending_delays",
+    "trail": "db.trail",
 }
 """Where the statements about a table stand. What the API shows is read by `db/json_views.py` and `db/post_lists.py`
 besides."""
@@ -155,6 +156,11 @@ def statements(path: Path) -> Iterator[str]:
             found = _ABOUT.search(text)
             if found:
                 yield found[1]
+
+
+def test_the_trail_is_only_added_to() -> None:
+    source = (ROOT / "db" / "trail.py").read_text()
+    assert not re.search(r"\b(UPDATE|DELETE|REPLACE)\b", source)
 
 
 def test_a_tables_sql_stands_in_one_place() -> None:

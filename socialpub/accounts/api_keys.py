@@ -14,7 +14,8 @@ from typing import Any
 from socialpub.core import crypto, ids
 from socialpub.core.clock import stamp
 from socialpub.core.errors import OperatorError
-from socialpub.db import profile_rows
+from socialpub.db import profile_rows, trail
+from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Reader, Row, Tx, placeholders
 from socialpub.providers.registry import PROVIDERS
 from socialpub.runtime import Runtime
@@ -30,6 +31,7 @@ class Caller:
     scope: str
     providers: frozenset[str] | None = None
     profiles: frozenset[str] | None = None
+    name: str = ""
 
     @property
     def limited(self) -> bool:
@@ -96,6 +98,8 @@ def create(
         created_at=tx.stamp,
         expires_at=None if expires_at is None else stamp(expires_at),
     )
+    ends = None if expires_at is None else stamp(expires_at)
+    trail.record(tx, TrailAction.KEY_CREATED, key_id, name, scope=scope, expires_at=ends)
     return f"spk_{key_id}_{secret}"
 
 
@@ -110,14 +114,17 @@ def list_all(reader: Reader) -> list[Key]:
 
 def revoke(rt: Runtime, tx: Tx, key_id: str) -> None:
     """From now on the key is refused. Revoking twice is fine. Raises OperatorError for an unknown id."""
-    if tx.one("SELECT 1 FROM api_key WHERE id = ?", (key_id,)) is None:
+    row = tx.one("SELECT name, revoked_at FROM api_key WHERE id = ?", (key_id,))
+    if row is None:
         raise OperatorError(
             f"There is no key {key_id}.", "`socialpub admin list-keys` shows the ids: the part between spk_ and _."
         )
-    tx.execute("UPDATE api_key SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", (tx.stamp, key_id))
+    if row["revoked_at"] is None:
+        tx.execute("UPDATE api_key SET revoked_at = ? WHERE id = ?", (tx.stamp, key_id))
+        trail.record(tx, TrailAction.KEY_REVOKED, key_id, row["name"])
 
 
-_FIND = "SELECT scope, secret_hash, providers, profiles, expires_at, revoked_at FROM api_key WHERE id = ?"
+_FIND = "SELECT scope, secret_hash, providers, profiles, expires_at, revoked_at, name FROM api_key WHERE id = ?"
 
 
 def authenticate(reader: Reader, token: str, now: datetime) -> Caller | None:
@@ -152,8 +159,8 @@ def _caller(key_id: str, row: Row, now: datetime) -> Caller | None:
     if row[5] is not None or (row[4] is not None and row[4] <= stamp(now)):
         return None
     if row[2] is None and row[3] is None:
-        return Caller(key_id, row[0])
-    return Caller(key_id, row[0], _set(row[2]), _set(row[3]))
+        return Caller(key_id, row[0], name=row[6])
+    return Caller(key_id, row[0], _set(row[2]), _set(row[3]), row[6])
 
 
 class LastUses:

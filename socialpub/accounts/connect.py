@@ -16,10 +16,11 @@ from socialpub.accounts import consents, identify, profiles, remedies, token_ans
 from socialpub.accounts.credentials import Credentials
 from socialpub.accounts.profiles import Connected
 from socialpub.accounts.remedies import Door
-from socialpub.core import ids, logging
+from socialpub.core import actor, ids, logging
 from socialpub.core.errors import OperatorError, SocialpubError
-from socialpub.db import appliance_state
+from socialpub.db import appliance_state, trail
 from socialpub.db.models import Profile, ProfileStatus
+from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Reader, Row, Tx
 from socialpub.providers.errors import ProviderError
 from socialpub.providers.oauth import Identity
@@ -248,7 +249,16 @@ def _connect(
             )
     connected = profiles.save(rt, tx, provider, identity, credentials, row["name"])
     consents.succeed(tx, consent_id, connected)
+    action = TrailAction.PROFILE_RECONNECTED if connected.revived else TrailAction.PROFILE_CONNECTED
+    # The browser that comes back from the network says nothing of who sent it there.
+    by = actor.DASHBOARD if consents.door_of(row) is Door.DASHBOARD else actor.COMMAND
+    _record(tx, action, provider, connected, by=by)
     return connected
+
+
+def _record(tx: Tx, action: TrailAction, provider: Provider, connected: Connected, by: str | None = None) -> None:
+    name = profiles.get(tx, connected.profile_id).name
+    trail.record(tx, action, connected.profile_id, name, by=by, provider=provider.name)
 
 
 def _take_back(rt: Runtime, provider: Provider, identity: Identity, credentials: Credentials) -> None:
@@ -298,4 +308,12 @@ def import_account(rt: Runtime, provider_name: str, credentials: Credentials, na
         name = profiles.check_name(name)
     identify.check_grant(provider, credentials)
     identity, credentials = identify.identify(rt, provider, credentials)
-    return rt.write(profiles.save, provider, identity, credentials, name)
+    return rt.write(_import, provider, identity, credentials, name)
+
+
+def _import(
+    rt: Runtime, tx: Tx, provider: Provider, identity: Identity, credentials: Credentials, name: str | None
+) -> Connected:
+    connected = profiles.save(rt, tx, provider, identity, credentials, name)
+    _record(tx, TrailAction.PROFILE_IMPORTED, provider, connected)
+    return connected

@@ -10,7 +10,8 @@ from typing import Any
 
 from socialpub.accounts import profiles
 from socialpub.core.errors import FieldError, InvalidRequest
-from socialpub.db import profile_rows
+from socialpub.db import profile_rows, trail
+from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Tx
 from socialpub.providers import options as option_tables
 from socialpub.providers.content import Options, Problem
@@ -59,6 +60,9 @@ def set_options(rt: Runtime, tx: Tx, profile_id: str, given: Mapping[str, str]) 
     if size > option_tables.MAX_BYTES:
         raise InvalidRequest.at("providerOptions", profile.provider, message=option_tables.too_large(size))
     profile_rows.update(tx, profile_id, options=json.dumps(options, ensure_ascii=False), updated_at=tx.stamp)
+    trail.record(
+        tx, TrailAction.PROFILE_OPTIONS_SET, profile_id, profile.name, provider=profile.provider, options=sorted(given)
+    )
     return options
 
 

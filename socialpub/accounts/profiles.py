@@ -11,8 +11,9 @@ from socialpub.accounts import token_answer
 from socialpub.accounts.credentials import Credentials
 from socialpub.core import ids
 from socialpub.core.errors import InvalidRequest, NotFound
-from socialpub.db import delivery_rows, profile_rows
+from socialpub.db import delivery_rows, profile_rows, trail
 from socialpub.db.models import Profile, ProfileStatus
+from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Reader, Row, Tx
 from socialpub.providers.oauth import Identity
 from socialpub.providers.protocol import Provider
@@ -116,8 +117,10 @@ def save(
 
 def rename(rt: Runtime, tx: Tx, profile_id: str, name: str) -> None:
     """Change the label. Posts keep the one they were accepted under; log entries from now on have the new one."""
-    get(tx, profile_id)
-    profile_rows.update(tx, profile_id, name=check_name(name), updated_at=tx.stamp)
+    profile = get(tx, profile_id)
+    name = check_name(name)
+    profile_rows.update(tx, profile_id, name=name, updated_at=tx.stamp)
+    trail.record(tx, TrailAction.PROFILE_RENAMED, profile_id, name, provider=profile.provider, former=profile.name)
 
 
 def require_reauth(rt: Runtime, tx: Tx, profile_id: str, reason: str) -> None:
@@ -127,7 +130,8 @@ def require_reauth(rt: Runtime, tx: Tx, profile_id: str, reason: str) -> None:
 
 def disconnect(rt: Runtime, tx: Tx, profile_id: str) -> None:
     """End the connection; again is fine. The tokens stay for their revocation, which `revocation.py` does."""
-    if get(tx, profile_id).status is ProfileStatus.DISCONNECTED:
+    profile = get(tx, profile_id)
+    if profile.status is ProfileStatus.DISCONNECTED:
         return
     profile_rows.update(
         tx,
@@ -139,3 +143,4 @@ def disconnect(rt: Runtime, tx: Tx, profile_id: str) -> None:
         reason=None,
     )
     delivery_rows.wake_begun(tx, profile_id)
+    trail.record(tx, TrailAction.PROFILE_DISCONNECTED, profile_id, profile.name, provider=profile.provider)

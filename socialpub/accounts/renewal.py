@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from socialpub.accounts import profiles, token_answer
-from socialpub.core import clock, logging
-from socialpub.db import appliance_state, delivery_rows, profile_rows
+from socialpub.core import actor, clock, logging
+from socialpub.db import appliance_state, delivery_rows, profile_rows, trail
 from socialpub.db.locks import FileLock
 from socialpub.db.models import Profile, ProfileStatus
+from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Tx
 from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, Rejected
 from socialpub.providers.job import Withdrawn
@@ -87,7 +88,8 @@ def refresh(rt: Runtime, profile_id: str, spent: str) -> str:
 
 
 def renew(rt: Runtime, profile_id: str) -> None:
-    """Another pair now, whether or not the present one still works. Raises as `fresh` does.
+    """Another pair now, whether or not the present one still works; the trail tells when an owner asked for it. Raises
+    as `fresh` does.
 
     Without a refresh token there is nothing to ask for (`Rejected`), and the access token may well be good: the
     profile's status stays as it is then.
@@ -95,7 +97,7 @@ def renew(rt: Runtime, profile_id: str) -> None:
     profile = _usable(rt, profile_id)
     if profile.refresh_token is None:
         raise Rejected("The profile has no refresh token: its access token cannot be renewed.", reauth=True)
-    _renew(rt, profile_id, spent=_access(rt, profile))
+    _renew(rt, profile_id, spent=_access(rt, profile), by_hand=True)
 
 
 def lock(rt: Runtime, profile_id: str) -> FileLock:
@@ -125,7 +127,7 @@ def _runs_out(rt: Runtime, profile: Profile) -> bool:
     return clock.parse(profile.access_expires_at) - rt.now() < early
 
 
-def _renew(rt: Runtime, profile_id: str, spent: str | None) -> str:
+def _renew(rt: Runtime, profile_id: str, spent: str | None, *, by_hand: bool = False) -> str:
     """Another token than `spent`; with None the present one, once an answer that still waits for the disk is stored."""
     with _locked(rt, profile_id) as held:
         profile = _usable(rt, profile_id)
@@ -151,7 +153,7 @@ def _renew(rt: Runtime, profile_id: str, spent: str | None) -> str:
                 return _give_up(rt, profile, refused)
             # The old refresh token is spent: what the disk does not take now is written at the next try.
             kept = pending[profile_id] = (profile, answer, asked_at)
-        rt.write(_store, provider, *kept)
+        rt.write(_store, provider, *kept, by_hand)
         pending.pop(profile_id, None)
         # What was stored counts: an import may have brought another grant, the new one may lack every scope, and a
         # profile that was disconnected meanwhile keeps the pair only for its revocation.
@@ -235,7 +237,9 @@ def _grant(profile: Profile) -> tuple[bytes | None, bytes | None]:
     return profile.access_token, profile.refresh_token
 
 
-def _store(rt: Runtime, tx: Tx, provider: Provider, profile: Profile, answer: Tokens, asked_at: datetime) -> None:
+def _store(
+    rt: Runtime, tx: Tx, provider: Provider, profile: Profile, answer: Tokens, asked_at: datetime, by_hand: bool
+) -> None:
     """Keep the new pair, all of it or nothing. What the network left out keeps its old value."""
     known = profiles.find(tx, profile.id)
     if known is None or _grant(known) != _grant(profile):
@@ -249,6 +253,8 @@ def _store(rt: Runtime, tx: Tx, provider: Provider, profile: Profile, answer: To
         columns |= {"status": ProfileStatus.ACTIVE, "reason": None}
         delivery_rows.wake_waiting_for_owner(tx, profile.id)
     profile_rows.update(tx, profile.id, **columns)
+    if by_hand and actor.is_owner(tx.actor):
+        trail.record(tx, TrailAction.PROFILE_REFRESHED, profile.id, known.name, provider=provider.name)
     scopes = grant.scopes or frozenset()
     # Of a profile in another state this changes nothing: only an active one becomes `reauthRequired`.
     if not provider.oauth.can_publish(scopes):

@@ -8,6 +8,7 @@ from socialpub.cli import file_owner
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import format_time, print_line, print_note, spinner
 from socialpub.core import crypto
+from socialpub.core.actor import COMMAND, acting
 from socialpub.core.crypto import Secrets
 from socialpub.core.errors import OperatorError
 from socialpub.ops import backup, backup_verification, restore
@@ -62,7 +63,7 @@ def restore_backup(context: CommandContext, file: Path, unsealed: bool) -> None:
     """
     settings = context.settings()
     file_owner.refuse_root(settings)
-    with spinner("Restoring"):
+    with spinner("Restoring"), acting(COMMAND):
         summary = restore.restore(file, settings, context.clock(), unsealed=unsealed)
     print_line(str(settings.data_dir))
     _describe(summary)

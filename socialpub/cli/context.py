@@ -36,7 +36,7 @@ class CommandContext:
         """The parts, for a command that ends soon. Of the log only warnings are shown."""
         from socialpub import runtime
         from socialpub.cli import file_owner
-        from socialpub.core import logging
+        from socialpub.core import actor, logging
         from socialpub.core.settings.sections import LoggingSection
 
         settings = self.settings()
@@ -44,7 +44,8 @@ class CommandContext:
         logging.configure(LoggingSection(level="warning"))
         rt = runtime.build(settings, role=role, **self.parts)
         try:
-            yield rt
+            with actor.acting(actor.COMMAND):
+                yield rt
         finally:
             rt.close()
 

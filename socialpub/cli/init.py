@@ -7,6 +7,7 @@ import click
 from socialpub.cli import file_owner
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import print_line, print_note
+from socialpub.core.actor import COMMAND, acting
 from socialpub.core.settings import init_template
 
 KEEP = "Keep secret.key safe: without it the stored tokens cannot be read."
@@ -44,7 +45,8 @@ def _make_new_secret(context: CommandContext) -> None:
     settings = context.settings()
     file_owner.refuse_root(settings)
     is_first = not settings.database_file.exists()
-    lost = new_secret.make(settings, context.clock())
+    with acting(COMMAND):
+        lost = new_secret.make(settings, context.clock())
     print_line(str(settings.secret_key_file))
     if is_first:
         print_note(KEEP)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import datetime
 from typing import Any
 
+from socialpub.core import actor
 from socialpub.core.clock import stamp
 
 Row = sqlite3.Row
@@ -17,12 +18,14 @@ def placeholders(values: Collection[object]) -> str:
 
 
 class Tx:
-    """One write in progress. `now` is the instant it began; everything it writes carries that one."""
+    """One write in progress. `now` is the instant it began; everything it writes carries that one. `actor` is who asked
+    for it (`core/actor.py`)."""
 
-    __slots__ = ("_after", "_connection", "now", "stamp")
+    __slots__ = ("_after", "_connection", "actor", "now", "stamp")
 
-    def __init__(self, connection: sqlite3.Connection, now: datetime) -> None:
+    def __init__(self, connection: sqlite3.Connection, now: datetime, actor: str = actor.SYSTEM) -> None:
         self._connection = connection
+        self.actor = actor
         self._after: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
         self.now = now
         self.stamp = stamp(now)

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from socialpub.core import logging
+from socialpub.core import actor, logging
 from socialpub.core.clock import Clock
 from socialpub.core.errors import Unavailable
 from socialpub.db.clock_jumps import ClockWatch
@@ -29,7 +29,7 @@ _MOST_PER_COMMIT = 200
 class _Call:
     """A write that waits, and how its caller learns of its end."""
 
-    __slots__ = ("args", "error", "fn", "future", "loop", "result", "tx")
+    __slots__ = ("actor", "args", "error", "fn", "future", "loop", "result", "tx")
 
     def __init__(
         self,
@@ -42,6 +42,7 @@ class _Call:
         self.args = args
         self.future = future
         self.loop = loop
+        self.actor = actor.current()  # the writer's thread has no door behind it
         self.result: Any = None
         self.error: BaseException | None = None
         self.tx: Tx | None = None
@@ -134,7 +135,7 @@ class Writer:
                 _attempt(after, args)
 
     def _run(self, call: _Call) -> None:
-        tx = call.tx = Tx(self._connection, self._clock.now())
+        tx = call.tx = Tx(self._connection, self._clock.now(), call.actor)
         self._connection.execute("SAVEPOINT one")
         try:
             call.result = call.fn(tx, *call.args)

@@ -9,12 +9,13 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from socialpub.core import crypto, durable_files
+from socialpub.core import actor, crypto, durable_files
 from socialpub.core.clock import Clock
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
-from socialpub.db import profile_rows, secret_binding
+from socialpub.db import profile_rows, secret_binding, trail
 from socialpub.db.locks import FileLock, ProcessLock
+from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Tx
 
 REASON = "Its tokens were sealed with a secret.key that is lost."
@@ -67,6 +68,8 @@ def _alone(settings: Settings) -> Iterator[None]:
 def _part_from_old_key(settings: Settings, clock: Clock) -> list[tuple[str, str]]:
     with closing(sqlite3.connect(settings.database_file)) as connection, connection:
         connection.row_factory = sqlite3.Row
-        tx = Tx(connection, clock.now())
+        tx = Tx(connection, clock.now(), actor.current())
         secret_binding.forget(tx)
+        if trail.is_kept(tx):
+            trail.record(tx, TrailAction.SECRET_RENEWED)
         return profile_rows.lose_tokens(tx, REASON)

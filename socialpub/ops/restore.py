@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
-from socialpub.core import crypto, durable_files
-from socialpub.core.clock import Clock, stamp
+from socialpub.core import actor, crypto, durable_files
+from socialpub.core.clock import Clock
 from socialpub.core.crypto import Secrets
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
-from socialpub.db import appliance_state
+from socialpub.db import appliance_state, trail
+from socialpub.db.trail import TrailAction
+from socialpub.db.transaction import Tx
 from socialpub.ops import backup_verification
 from socialpub.ops.backup import DATABASE, SECRET, BackupInfo, BackupSummary
 
@@ -35,7 +37,7 @@ def restore(source: Path, settings: Settings, clock: Clock, *, unsealed: bool = 
         try:
             with _scratch_folder(settings.data_dir) as scratch:
                 summary = backup_verification.unpack(copy, scratch, media=True)
-                _pause(scratch / DATABASE, info.copied_at, stamp(clock.now()))
+                _pause(scratch / DATABASE, info.copied_at, clock)
                 _move_into_place(settings, scratch)
         except FileExistsError as error:
             raise _exists(Path(error.filename2 or error.filename)) from error
@@ -118,9 +120,12 @@ def _remove_empty(folder: Path) -> None:
     folder.rmdir()
 
 
-def _pause(database: Path, copied_at: str, now: str) -> None:
+def _pause(database: Path, copied_at: str, clock: Clock) -> None:
     with closing(sqlite3.connect(database)) as connection, connection:
-        appliance_state.put(connection, appliance_state.PAUSED_AT, now)
+        tx = Tx(connection, clock.now(), actor.current())
+        if trail.is_kept(tx):  # else the migration that brings it notes this
+            trail.record(tx, TrailAction.PUBLISHING_RESTORED, copied_at=copied_at)
+        appliance_state.put(connection, appliance_state.PAUSED_AT, tx.stamp)
         # The copy of a copy that was never resumed: what is not known begins with the first one.
         appliance_state.put_earliest(connection, appliance_state.RESTORED_FROM, copied_at)
         # No worker and no look at readiness have been here yet.

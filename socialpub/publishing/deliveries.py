@@ -11,8 +11,9 @@ from datetime import timedelta
 
 from socialpub.accounts import cooldowns
 from socialpub.core.clock import after, parse, stamp
-from socialpub.db import appliance_state, delivery_rows
+from socialpub.db import appliance_state, delivery_rows, trail
 from socialpub.db.models import Delivery, State
+from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Tx
 from socialpub.publishing import attempts, holds, log_entries, network_time, post_status, read_back, scheduling
 from socialpub.publishing.attempts import Attempt, AttemptOutcome
@@ -42,7 +43,9 @@ def stop(tx: Tx, post_id: str) -> None:
 
 def pause(rt: Runtime, tx: Tx) -> None:
     """From now on nothing starts; a pause that goes on already keeps its beginning."""
-    appliance_state.put_if_absent(tx, appliance_state.PAUSED_AT, tx.stamp)
+    if appliance_state.paused_at(tx) is None:
+        appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp)
+        trail.record(tx, TrailAction.PUBLISHING_PAUSED)
 
 
 def resume(rt: Runtime, tx: Tx) -> int:

@@ -7,13 +7,15 @@ than its deliveries: it is settled in the write that settles the last of them.
 import json
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from socialpub.accounts.api_keys import Caller
-from socialpub.core import ids
+from socialpub.core import actor, ids
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, NotFound
-from socialpub.db import appliance_state, delivery_rows, post_rows, profile_rows
+from socialpub.db import appliance_state, delivery_rows, post_rows, profile_rows, trail
 from socialpub.db.models import PostStatus, State
+from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Reader, Row, Tx
 from socialpub.publishing import audiences, deliveries, drafts, equal_content, log_entries, post_status
 from socialpub.publishing.drafts import Change, Draft, DraftMedia, Target
@@ -23,7 +25,9 @@ from socialpub.runtime import Runtime
 def create(rt: Runtime, tx: Tx, draft: Draft, caller: Caller) -> str:
     """Accept a post; its id. Raises InvalidRequest naming every failing field."""
     targets = drafts.targets(rt, tx, draft, caller, tx.now)
-    return accept(rt, tx, draft.body, draft.media, targets, draft.scheduled_at)
+    post_id = accept(rt, tx, draft.body, draft.media, targets, draft.scheduled_at)
+    record(tx, TrailAction.POST_CREATED, post_id, draft.body, scheduled_at=_stamp_of(draft.scheduled_at))
+    return post_id
 
 
 def accept(
@@ -37,7 +41,7 @@ def accept(
     """Write down a post that nothing speaks against, and one delivery for each of its targets; its id."""
     post_id = ids.new(int(tx.now.timestamp() * 1000))
     status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
-    at = stamp(scheduled_at) if scheduled_at else None
+    at = _stamp_of(scheduled_at)
     audience = audiences.number(tx, [(target.profile.id, target.profile.provider) for target in targets])
     outcomes = State.QUEUED.letter * len(targets)
     post_rows.insert(
@@ -96,7 +100,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
     content_key = equal_content.key(body, len(post_rows.media_of(tx, post_id)))
     scheduled_at = post["scheduled_at"]
     if "scheduled_at" in change.given:
-        scheduled_at = stamp(change.scheduled_at) if change.scheduled_at else None
+        scheduled_at = _stamp_of(change.scheduled_at)
     due_at = scheduled_at or tx.stamp
     for delivery in delivery_rows.of_post(tx, post_id):
         options = json.loads(delivery["options"])
@@ -118,6 +122,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
     status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
     post_rows.update(tx, post_id, body=body, scheduled_at=scheduled_at)
     post_status.move(tx, post_id, status)
+    record(tx, TrailAction.POST_EDITED, post_id, body, fields=sorted(change.given))
 
 
 def cancel(rt: Runtime, tx: Tx, post_id: str, caller: Caller) -> None:
@@ -131,6 +136,7 @@ def cancel(rt: Runtime, tx: Tx, post_id: str, caller: Caller) -> None:
             "finds that out."
         )
     _cancel(tx, post_id)
+    record(tx, TrailAction.POST_CANCELED, post_id, post["body"])
 
 
 def stop(rt: Runtime, tx: Tx, post_id: str) -> dict[str, str]:
@@ -145,6 +151,8 @@ def stop(rt: Runtime, tx: Tx, post_id: str) -> dict[str, str]:
         _cancel(tx, post_id)
     else:
         deliveries.stop(tx, post_id)
+    if post["status"] in (PostStatus.SCHEDULED, PostStatus.PENDING):
+        record(tx, TrailAction.POST_STOPPED, post_id, post["body"])
     return {row["id"]: row["state"] for row in delivery_rows.of_post(tx, post_id)}
 
 
@@ -162,7 +170,17 @@ def find_visible(tx: Tx, post_id: str, caller: Caller) -> Row:
     return post
 
 
+def record(tx: Tx, action: TrailAction, post_id: str, body: str | None, **detail: Any) -> None:
+    """Note in the trail what the owner does to a post; its label is the beginning of its text, on one line."""
+    if actor.is_owner(tx.actor):  # posts of API keys are no news
+        trail.record(tx, action, post_id, " ".join(body.split()) if body else None, **detail)
+
+
 # --- inside ----------------------------------------------------------------------------------------------------------
+
+
+def _stamp_of(instant: datetime | None) -> str | None:
+    return None if instant is None else stamp(instant)
 
 
 def _may_be_out(tx: Tx, post: Row) -> bool:

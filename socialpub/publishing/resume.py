@@ -8,8 +8,9 @@ before its first call, since its owner may have published it from the original b
 from dataclasses import dataclass
 
 from socialpub.core.clock import after
-from socialpub.db import appliance_state, delivery_rows, post_rows
+from socialpub.db import appliance_state, delivery_rows, post_rows, trail
 from socialpub.db.models import Delivery, State
+from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Tx
 from socialpub.publishing import attempts, deliveries, post_status, read_back
 from socialpub.publishing.attempts import Attempt, AttemptOutcome
@@ -56,6 +57,8 @@ def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
         appliance_state.remove(tx, appliance_state.RESTORED_FROM)
     restored = copied_at is not None
     scheduled = tuple(ScheduledPost(*row) for row in post_rows.scheduled_after(tx, tx.stamp)) if restored else ()
+    if restored or appliance_state.paused_at(tx) is not None:
+        trail.record(tx, TrailAction.PUBLISHING_RESUMED, copied_at=copied_at, nothing_was_sent=nothing_was_sent or None)
     return Resumed(deliveries.resume(rt, tx), count, restored, scheduled)
 
 

@@ -12,6 +12,7 @@ from socialpub.accounts.api_keys import Caller
 from socialpub.core.errors import Conflict, FieldError, InvalidRequest
 from socialpub.db import delivery_rows, post_rows, profile_rows
 from socialpub.db.models import ProfileStatus, State
+from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Row, Tx
 from socialpub.publishing import drafts, posts
 from socialpub.publishing.drafts import DraftMedia, Target
@@ -34,7 +35,9 @@ def retry(rt: Runtime, tx: Tx, post_id: str, caller: Caller, include_unknown: bo
     post = posts.find_visible(tx, post_id, caller)
     failed = _to_try_again(tx, delivery_rows.of_post(tx, post_id), include_unknown)
     media = [DraftMedia(artifact_id, alt) for artifact_id, alt in post_rows.media_of(tx, post_id)]
-    return posts.accept(rt, tx, post["body"], media, _targets(tx, failed, media))
+    new_id = posts.accept(rt, tx, post["body"], media, _targets(tx, failed, media))
+    posts.record(tx, TrailAction.POST_RETRIED, post_id, post["body"], new_post_id=new_id)
+    return new_id
 
 
 def _to_try_again(tx: Tx, deliveries: Sequence[Row], include_unknown: bool) -> list[Row]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from socialpub.accounts.api_keys import Caller
-from socialpub.core import ids
+from socialpub.core import actor, ids
 from socialpub.core.errors import (
     FieldError,
     Forbidden,
@@ -111,8 +111,14 @@ class Endpoint:
                 await request.finish()
             return await self.handler(rt, None, request)
         caller = request.caller = authenticate(request)
-        if self.scope == "write" and caller.scope != "write":
+        if self.scope != "write":
+            return await self._answer(rt, caller, request)
+        if caller.scope != "write":
             raise Forbidden("This key may only read. Use one with the scope write.")
+        with actor.acting(actor.key(caller.key_id, caller.name)):
+            return await self._answer(rt, caller, request)
+
+    async def _answer(self, rt: Runtime, caller: Caller, request: Request) -> Answer | None:
         is_form = self.body is not None and self._is_form(request)
         if request.path_params:
             _check_ids(request.path_params)

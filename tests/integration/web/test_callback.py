@@ -10,6 +10,8 @@ import pytest
 from socialpub.accounts import connect, consents, profiles
 from socialpub.accounts.profiles import Connected
 from socialpub.accounts.remedies import Door
+from socialpub.db import trail
+from socialpub.db.trail import TrailAction
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.web.app import App, create_app
@@ -179,3 +181,11 @@ def test_others_are_answered_while_a_network_takes_its_time(
 
     first, second = caller.run(both())
     assert (first.status, second.status) == (200, 200)
+
+
+def test_who_began_to_connect_stands_in_the_trail(rt: Runtime, caller: Caller, browser: Browser) -> None:
+    visit(caller, browser.decides(connect.begin(rt, "x").url))
+    visit(caller, browser.decides(connect.begin(rt, "x", door=Door.DASHBOARD).url))
+    again, first = trail.read(rt.reader).entries
+    assert (first.actor, first.action) == ("command", TrailAction.PROFILE_CONNECTED)
+    assert (again.actor, again.action) == ("dashboard", TrailAction.PROFILE_RECONNECTED)

@@ -1,0 +1,130 @@
+"""The trail: what owners and commands did, newest first. Facts are kept, and `ops/trail_sentences.py` puts them into
+words.
+
+Whoever changes something notes it in the same transaction, in one line:
+
+    trail.record(tx, TrailAction.KEY_CREATED, key_id, name, scope=scope)
+
+Who did it stands on the transaction (`Tx.actor`), which has it from the door. A door that does something of its own,
+such as signing somebody in, records it in its write in the same way:
+
+    with acting(DASHBOARD):
+        await rt.write_soon(sessions.begin, ...)    # which calls trail.record(tx, TrailAction.SIGNED_IN, id, browser)
+
+Nothing secret goes into a label or a detail: no key, no token, no password, no set-up link.
+"""
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from socialpub.db.transaction import Reader, Row, Tx, Value, placeholders
+
+LONGEST_LABEL = 80
+
+
+class TrailAction(StrEnum):
+    """What was done. What stands before the point is what it was done to, but for `session`."""
+
+    KEY_CREATED = "key.created"
+    KEY_REVOKED = "key.revoked"
+    PROFILE_CONNECTED = "profile.connected"
+    PROFILE_RECONNECTED = "profile.reconnected"
+    PROFILE_IMPORTED = "profile.imported"
+    PROFILE_RENAMED = "profile.renamed"
+    PROFILE_DISCONNECTED = "profile.disconnected"
+    PROFILE_OPTIONS_SET = "profile.options_set"
+    PROFILE_REFRESHED = "profile.refreshed"
+    PUBLISHING_PAUSED = "publishing.paused"
+    PUBLISHING_RESUMED = "publishing.resumed"
+    PUBLISHING_RESTORED = "publishing.restored"
+    COPY_MADE = "copy.made"
+    SECRET_RENEWED = "secret.renewed"  # noqa: S105  an action, no secret
+    PASSWORD_SET = "password.set"  # noqa: S105
+    SIGNED_IN = "session.signed_in"
+    SIGNED_OUT = "session.signed_out"
+    SESSION_ENDED = "session.ended"
+    POST_CREATED = "post.created"
+    POST_EDITED = "post.edited"
+    POST_CANCELED = "post.canceled"
+    POST_STOPPED = "post.stopped"
+    POST_RETRIED = "post.retried"
+
+    @property
+    def kind(self) -> str:
+        """`key`, `profile`, `publishing`, `copy`, `secret`, `password`, `session`, `post`."""
+        return self.value.partition(".")[0]
+
+
+KINDS = tuple(dict.fromkeys(action.kind for action in TrailAction))
+
+
+@dataclass(frozen=True, slots=True)
+class TrailEntry:
+    id: int
+    at: str
+    actor: str
+    action: str
+    """An `TrailAction`, or one of a newer version."""
+    subject_id: str | None
+    label: str | None
+    detail: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TrailPage:
+    entries: list[TrailEntry]
+    total: int
+
+
+def record(
+    tx: Tx,
+    action: TrailAction,
+    subject_id: str | None = None,
+    label: str | None = None,
+    /,
+    *,
+    by: str | None = None,
+    **detail: Any,
+) -> None:
+    """Note what `tx.actor` does, or `by`, in this transaction. `label` is what the subject is called now; details are
+    what JSON can hold, and None is left out."""
+    if label is not None and len(label) > LONGEST_LABEL:
+        label = f"{label[:LONGEST_LABEL]}…"
+    facts = {name: value for name, value in detail.items() if value is not None}
+    tx.insert(
+        "trail",
+        at=tx.stamp,
+        actor=by or tx.actor,
+        action=action,
+        subject_kind=action.kind,
+        subject_id=subject_id,
+        subject_label=label,
+        detail=json.dumps(facts, ensure_ascii=False),
+    )
+
+
+def is_kept(store: Reader | Tx) -> bool:
+    """Whether this database has a trail: one that no process of this version has opened yet may have none."""
+    return store.one("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'trail'") is not None
+
+
+def read(reader: Reader, kinds: Collection[str] = (), page: int = 0, per_page: int = 50) -> TrailPage:
+    """A page, newest first, and how many entries there are in all; with `kinds` only of these."""
+    where, params = "1", list[Value]()
+    if kinds:
+        actions = [action.value for action in TrailAction if action.kind in kinds]
+        where, params = f"action IN ({placeholders(actions)})", [*actions]
+    rows = reader.all(
+        f"""SELECT id, at, actor, action, subject_id, subject_label, detail FROM trail WHERE {where}
+            ORDER BY id DESC LIMIT ? OFFSET ?""",
+        [*params, per_page, page * per_page],
+    )
+    total = int(reader.value(f"SELECT count(*) FROM trail WHERE {where}", params))
+    return TrailPage([_entry(row) for row in rows], total)
+
+
+def _entry(row: Row) -> TrailEntry:
+    return TrailEntry(row[0], row[1], row[2], row[3], row[4], row[5], json.loads(row[6]))

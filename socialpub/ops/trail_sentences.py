@@ -1,0 +1,95 @@
+"""What the trail tells, in English: for pages and commands alike.
+
+A sentence begins with what was done and names what it was done to; who did it stands beside it.
+"""
+
+from collections.abc import Callable
+
+from socialpub.core import actor
+from socialpub.db.trail import TrailAction, TrailEntry
+from socialpub.providers.registry import LABELS
+
+
+def who(name: str) -> str:
+    """The actor of an entry."""
+    key = actor.key_of(name)
+    if key is not None:
+        return f"API key “{key[1]}” ({key[0]})"
+    return {
+        actor.COMMAND: "owner, at the terminal",
+        actor.DASHBOARD: "owner, in the dashboard",
+        actor.SYSTEM: "socialpub itself",
+    }.get(name, name)
+
+
+def what(entry: TrailEntry) -> str:
+    """What was done, as a sentence. An action of a newer version is shown by its name."""
+    write = _SENTENCES.get(entry.action)
+    return f"{entry.action}." if write is None else f"{write(entry)}."
+
+
+def _account(entry: TrailEntry) -> str:
+    provider = str(entry.detail.get("provider", ""))
+    return f"the {LABELS.get(provider, provider)} profile “{entry.label}”"
+
+
+def _key_created(entry: TrailEntry) -> str:
+    scope = "write" if entry.detail.get("scope") == "write" else "read only"
+    until = f", valid until {entry.detail['expires_at']}" if "expires_at" in entry.detail else ""
+    return f"Made the API key “{entry.label}” ({scope}{until})"
+
+
+def _options_set(entry: TrailEntry) -> str:
+    return f"Set default options of {_account(entry)}: {', '.join(entry.detail.get('options', ()))}"
+
+
+def _resumed(entry: TrailEntry) -> str:
+    if "copied_at" not in entry.detail:
+        return "Resumed publishing"
+    word = ", saying that the original sent nothing" if entry.detail.get("nothing_was_sent") else ""
+    return f"Resumed publishing after the restore of a copy of {entry.detail['copied_at']}{word}"
+
+
+def _copy_made(entry: TrailEntry) -> str:
+    secret = " with secret.key in it" if entry.detail.get("holds_secret") else ""
+    return f"Made a copy{secret}: {entry.detail.get('posts')} posts and {entry.detail.get('media_files')} media files"
+
+
+def _with_browser(entry: TrailEntry, done: str) -> str:
+    return f"{done} ({entry.label})" if entry.label else done
+
+
+def _post(entry: TrailEntry, done: str) -> str:
+    return f"{done} the post “{entry.label}”" if entry.label else f"{done} the post {entry.subject_id}"
+
+
+def _post_created(entry: TrailEntry) -> str:
+    at = entry.detail.get("scheduled_at")
+    return _post(entry, "Created") + (f", scheduled for {at}" if at else "")
+
+
+_SENTENCES: dict[str, Callable[[TrailEntry], str]] = {
+    TrailAction.KEY_CREATED: _key_created,
+    TrailAction.KEY_REVOKED: lambda entry: f"Revoked the API key “{entry.label}”",
+    TrailAction.PROFILE_CONNECTED: lambda entry: f"Connected {_account(entry)}",
+    TrailAction.PROFILE_RECONNECTED: lambda entry: f"Connected {_account(entry)} again",
+    TrailAction.PROFILE_IMPORTED: lambda entry: f"Imported tokens for {_account(entry)}",
+    TrailAction.PROFILE_RENAMED: lambda entry: f"Renamed {_account(entry)}, formerly “{entry.detail.get('former')}”",
+    TrailAction.PROFILE_DISCONNECTED: lambda entry: f"Disconnected {_account(entry)}",
+    TrailAction.PROFILE_OPTIONS_SET: _options_set,
+    TrailAction.PROFILE_REFRESHED: lambda entry: f"Renewed the tokens of {_account(entry)}",
+    TrailAction.PUBLISHING_PAUSED: lambda _: "Paused publishing",
+    TrailAction.PUBLISHING_RESUMED: _resumed,
+    TrailAction.PUBLISHING_RESTORED: lambda entry: f"Restored a copy of {entry.detail.get('copied_at')}, paused",
+    TrailAction.COPY_MADE: _copy_made,
+    TrailAction.SECRET_RENEWED: lambda _: "Made a new secret.key in place of a lost one",
+    TrailAction.PASSWORD_SET: lambda _: "Set the dashboard's password",
+    TrailAction.SIGNED_IN: lambda entry: _with_browser(entry, "Signed in"),
+    TrailAction.SIGNED_OUT: lambda entry: _with_browser(entry, "Signed out"),
+    TrailAction.SESSION_ENDED: lambda entry: _with_browser(entry, "Ended a session"),
+    TrailAction.POST_CREATED: _post_created,
+    TrailAction.POST_EDITED: lambda entry: _post(entry, "Changed") + f": {', '.join(entry.detail.get('fields', ()))}",
+    TrailAction.POST_CANCELED: lambda entry: _post(entry, "Canceled"),
+    TrailAction.POST_STOPPED: lambda entry: _post(entry, "Stopped"),
+    TrailAction.POST_RETRIED: lambda entry: _post(entry, "Published again what failed of"),
+}

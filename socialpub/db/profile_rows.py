@@ -83,6 +83,15 @@ def renewable(reader: Reader) -> list[Row]:
     )
 
 
+def pictured(reader: Reader) -> list[Row]:
+    """Profiles that are not disconnected and whose network names a picture: id, provider, picture_url."""
+    return reader.all(
+        """SELECT id, provider, picture_url FROM profile WHERE status <> ? AND picture_url IS NOT NULL
+            ORDER BY created_at, id""",
+        (ProfileStatus.DISCONNECTED,),
+    )
+
+
 def disconnected_with_tokens(reader: Reader) -> list[Row]:
     """id and disconnected_at of those whose tokens are still here."""
     return reader.all(

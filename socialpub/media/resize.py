@@ -28,7 +28,8 @@ def fit(source: Path, target: Path, limits: FitLimits) -> dict[str, Any]:
             turned = orientation(picture)
             width, height = picture.size if turned < 5 else picture.size[::-1]
             if (
-                mime_type in limits.types
+                not limits.rewrite
+                and mime_type in limits.types
                 and turned == 1
                 and size <= limits.max_bytes
                 and limits.scale(width, height) == 1

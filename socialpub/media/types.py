@@ -40,6 +40,8 @@ class FitLimits:
     max_width: int | None = None
     max_height: int | None = None
     max_short_side: int | None = None
+    rewrite: bool = False
+    """Also what fits as it is: only pixels and colour profile are kept."""
 
     def scale(self, width: int, height: int) -> float:
         """The factor, at most 1, that brings these sides within the limits."""

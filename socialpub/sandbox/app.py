@@ -8,7 +8,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, Router
 from starlette.types import Receive, Scope, Send
 
-from socialpub.sandbox import control, own_pages, pages
+from socialpub.sandbox import avatars, control, own_pages, pages
 from socialpub.sandbox.endpoint import OpenSink, Prepare, SandboxEndpoint, SandboxHandler
 from socialpub.sandbox.pinterest import boards, pin_creation, pins, user_account, video_upload
 from socialpub.sandbox.pinterest import consent as pinterest_consent
@@ -64,7 +64,7 @@ def create_app(world: World) -> Starlette:
         route("x", "POST", "/2/oauth2/token", "token", x_oauth.token),
         route("x", "POST", "/2/oauth2/revoke", "revoke", x_oauth.revoke),
         consent("x", "/i/oauth2/authorize", x_consent.authorize),
-        pages.avatar_route(),
+        *avatars.routes(),
         *x_pages.routes(),
     ]
     tiktok: list[BaseRoute] = [
@@ -89,7 +89,7 @@ def create_app(world: World) -> Starlette:
         route("tiktok", "POST", "/v2/post/publish/cancel/", "cancel", publish_status.cancel),
         route("tiktok", "POST", "/v2/video/query/", "video_query", tiktok_videos.query),
         route("tiktok", "POST", "/v2/video/list/", "video_list", tiktok_videos.listing),
-        pages.avatar_route(),
+        *avatars.routes(),
         *tiktok_pages.routes(),
     ]
 
@@ -127,7 +127,7 @@ def create_app(world: World) -> Starlette:
         *pinterest_api("/sandbox/v5"),
         consent("pinterest", "/oauth/", pinterest_consent.authorize),
         route("pinterest", "POST", "/upload/", "upload_media", video_upload.upload, video_upload.open_sink),
-        pages.avatar_route(),
+        *avatars.routes(),
         *pinterest_pages.routes(),
     ]
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from socialpub.accounts import consents, idle_tokens, revocation
+from socialpub.accounts import avatars, consents, idle_tokens, revocation
 from socialpub.core import logging
 from socialpub.core.errors import SocialpubError
 from socialpub.publishing import backfill, cleanup, engine, holds, idempotency, renditions
@@ -35,6 +35,7 @@ class Housekeeping:
             PeriodicTask("renewal of idle tokens", 60.0, renew_idle_tokens),
             PeriodicTask("warnings", 3600.0, idle_tokens.warn),
             PeriodicTask("backfill", 20.0, backfill.ask),
+            PeriodicTask("pictures of accounts", 10.0, avatars.renew),
             PeriodicTask("holds", 60.0, lambda rt: rt.write(lambda _, tx: holds.drop_unasked(tx))),
             PeriodicTask("memories", 3600.0, engine.forget_ended),
             PeriodicTask("cleanup", 3600.0, cleanup.clean),

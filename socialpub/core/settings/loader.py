@@ -117,6 +117,11 @@ class Settings(Section):
         return self.data_dir / "media"
 
     @property
+    def avatars_dir(self) -> Path:
+        """Pictures of connected accounts. Disposable."""
+        return self.data_dir / "avatars"
+
+    @property
     def run_dir(self) -> Path:
         """Lock files and sockets of the running processes."""
         return self.data_dir / "run"

@@ -115,6 +115,10 @@ class NetworkSection(Section):
             return self.ID_KEY, "client_secret"
         return None
 
+    def is_overridden_host(self, host: str) -> bool:
+        """Whether `host` (a name without port) is where an `api_url` leads that was pointed elsewhere."""
+        return self.api_url != self.OWN_API_URL and host == urlsplit(self.api_url).hostname
+
     def allows_upload_host(self, host: str) -> bool:
         """Whether bytes may be sent to `host` (a name without port), which the network named at run time.
 
@@ -122,9 +126,7 @@ class NetworkSection(Section):
         was pointed elsewhere is allowed. Scheme and port of the URL are the caller's to check.
         """
         host = host.lower().rstrip(".").strip("[]")
-        if self.api_url != self.OWN_API_URL and host == urlsplit(self.api_url).hostname:
-            return True
-        return any(_matches(pattern, host) for pattern in self.upload_hosts)
+        return self.is_overridden_host(host) or any(_matches(pattern, host) for pattern in self.upload_hosts)
 
 
 def _matches(pattern: str, host: str) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import connect, consents, profiles, renewal, revocation
+from socialpub.accounts import avatars, connect, consents, profiles, renewal, revocation
 from socialpub.accounts.connect import Origin, UnknownState
 from socialpub.accounts.consents import Failed
 from socialpub.accounts.profiles import Connected
@@ -102,6 +102,13 @@ def test_a_disconnected_account_comes_back_as_a_new_profile(rt: Runtime, browser
     assert not second.revived
     with pytest.raises(OperatorError, match="disconnected"):
         connect.begin(rt, "x", profile_id=first.profile_id)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_the_picture_that_a_network_names_is_fetched_from_there(rt: Runtime, browser: Browser, network: str) -> None:
+    finished = connected(rt, browser, network)
+    assert avatars.renew(rt) == finished.profile_id
+    assert (avatars.read(rt, finished.profile_id) or b"").startswith(b"\xff\xd8\xff")
 
 
 # --- the ways it may go wrong ----------------------------------------------------------------------------------------

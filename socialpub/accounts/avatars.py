@@ -1,0 +1,159 @@
+"""The pictures of accounts, which the appliance fetches itself: the dashboard shows images from nowhere else.
+
+Of what a network's host sends only the pixels are kept, small and written anew by the decoder process. A profile
+without a picture is no failure; a disconnected one has none, and a restored copy fetches none while it is paused.
+"""
+
+import hashlib
+import ipaddress
+import os
+import socket
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from socialpub.core import logging
+from socialpub.core.settings.networks import NetworkSection
+from socialpub.db import appliance_state, profile_rows
+from socialpub.db.transaction import Row
+from socialpub.media import decoder_client
+from socialpub.media.decoder_client import DecoderFailed
+from socialpub.media.types import CannotFit, FitLimits
+from socialpub.providers.errors import ProviderError
+from socialpub.runtime import Runtime
+
+SIDE_PIXELS = 96
+MAX_FETCHED_BYTES = 1024 * 1024
+MAX_KEPT_BYTES = 32 * 1024
+RENEWED_AFTER = timedelta(days=7)
+RETRY_SECONDS = 3600.0
+FETCH_SECONDS, DECODE_SECONDS = 10.0, 60.0
+
+log = logging.get_logger("socialpub.avatars")
+
+
+class PictureRefused(Exception):
+    """What lies at the address is not taken. The message is for the log and names no address."""
+
+
+@dataclass(slots=True)
+class FailedPictures:
+    """By profile and address: until when (monotonic) it is left alone."""
+
+    until: dict[tuple[str, str], float] = field(default_factory=dict)
+
+
+def versions(rt: Runtime) -> dict[str, str]:
+    """By profile, what names the picture that is here: another picture has another name."""
+    return {row["id"]: _version(row) for row in profile_rows.pictured(rt.reader) if _path(rt, row).exists()}
+
+
+def read(rt: Runtime, profile_id: str) -> bytes | None:
+    """The picture of a connected profile, a JPEG of at most `MAX_KEPT_BYTES`; None when there is none."""
+    row = next((row for row in profile_rows.pictured(rt.reader) if row["id"] == profile_id), None)
+    try:
+        return None if row is None else _path(rt, row).read_bytes()
+    except OSError:
+        return None
+
+
+def renew(rt: Runtime) -> str | None:
+    """Fetch the picture of one profile that has none, an old one or one from another address; its id, or None.
+
+    Removes what belongs to no connected profile. May wait for a network, so not from the event loop.
+    """
+    wanted = profile_rows.pictured(rt.reader)
+    _remove_others(rt, {_path(rt, row) for row in wanted})
+    if appliance_state.restored_from(rt.reader):
+        return None
+    failed, now = rt.memory(FailedPictures).until, rt.clock.monotonic()
+    for row in wanted:
+        if failed.get((row["id"], row["picture_url"]), now) <= now and _is_due(rt, _path(rt, row)):
+            _renew(rt, row)
+            return str(row["id"])
+    return None
+
+
+def _path(rt: Runtime, row: Row) -> Path:
+    return rt.settings.avatars_dir / f"{row['id']}.{_version(row)}.jpg"
+
+
+def _version(row: Row) -> str:
+    return hashlib.sha256(row["picture_url"].encode()).hexdigest()[:16]
+
+
+def _is_due(rt: Runtime, path: Path) -> bool:
+    try:
+        return path.stat().st_mtime + RENEWED_AFTER.total_seconds() <= rt.now().timestamp()
+    except FileNotFoundError:
+        return True
+
+
+def _renew(rt: Runtime, row: Row) -> None:
+    path = _path(rt, row)
+    try:
+        _fetch(rt, row, path)
+    except (ProviderError, PictureRefused, CannotFit, DecoderFailed, OSError) as error:
+        why = "the disk refuses it" if isinstance(error, OSError) else str(error)
+        log.info("a profile's picture could not be fetched", profile=row["id"], why=why)
+        rt.memory(FailedPictures).until[row["id"], row["picture_url"]] = rt.clock.monotonic() + RETRY_SECONDS
+        if not path.exists():
+            return
+        # Some addresses end: the picture that came from there stays, and is asked for again in a week.
+    now = rt.now().timestamp()
+    os.utime(path, (now, now))
+
+
+def _fetch(rt: Runtime, row: Row, path: Path) -> None:
+    """Put the picture there. Raises what `_renew` takes for a failure."""
+    _check_address(getattr(rt.settings.providers, row["provider"]), row["picture_url"])
+    response = rt.http_of(row["provider"]).call("GET", row["picture_url"], deadline_seconds=FETCH_SECONDS)
+    if not response.ok:
+        raise PictureRefused(f"HTTP {response.status}")
+    if len(response.body) > MAX_FETCHED_BYTES:
+        raise PictureRefused(f"it has {len(response.body)} bytes, more than {MAX_FETCHED_BYTES}")
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    source, target = path.with_suffix(".fetched"), path.with_suffix(".fitted")
+    try:
+        source.write_bytes(response.body)
+        limits = FitLimits(("image/jpeg",), MAX_KEPT_BYTES, SIDE_PIXELS, SIDE_PIXELS, rewrite=True)
+        decoder_client.fit(source, target, limits, patience_seconds=DECODE_SECONDS)
+        target.replace(path)
+    finally:
+        source.unlink(missing_ok=True)
+        target.unlink(missing_ok=True)
+
+
+def _check_address(section: NetworkSection, url: str) -> None:
+    """Raises PictureRefused unless it is a public https address, or one at the host of an overridden `api_url`."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise PictureRefused("its address cannot be read") from None
+    if section.is_overridden_host(host) and parts.scheme in ("http", "https"):
+        return
+    if parts.scheme != "https" or not host:
+        raise PictureRefused("its address is not https")
+    try:
+        found = {str(known[4][0]) for known in socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)}
+    except (OSError, UnicodeError):
+        raise PictureRefused("its host was not found") from None
+    if not all(_is_public(address) for address in found):
+        raise PictureRefused("its host has a private address")
+
+
+def _is_public(address: str) -> bool:
+    found = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
+        return found.ipv4_mapped.is_global
+    return found.is_global
+
+
+def _remove_others(rt: Runtime, wanted: set[Path]) -> None:
+    """Remove pictures of profiles that are no longer connected, those from former addresses, and what was begun."""
+    folder = rt.settings.avatars_dir
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path not in wanted:
+            path.unlink(missing_ok=True)

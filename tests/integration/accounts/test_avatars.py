@@ -1,0 +1,178 @@
+"""Pictures of accounts are fetched by the appliance, and only their pixels are kept."""
+
+import io
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from socialpub.accounts import avatars, profiles
+from socialpub.db import appliance_state
+from socialpub.providers.http import Http
+from socialpub.providers.responses import HttpResponse
+from socialpub.runtime import Runtime
+from tests.samples import media
+from tests.support.appliance import add_profile
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_http import Answering
+
+WEEK = 7 * 86400.0
+CDN = "https://pictures.test/demo.png"
+
+
+@pytest.fixture
+def http(tmp_path: Path) -> Answering:
+    """A host of pictures."""
+    return Answering(HttpResponse(200, {}, media.png(tmp_path / "a.png", 400, 300).read_bytes()))
+
+
+@pytest.fixture
+def appliance_options(http: Answering) -> dict[str, Any]:
+    return {"http": http}
+
+
+@pytest.fixture(autouse=True)
+def addresses(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """What names stand for."""
+    known = {"pictures.test": "93.184.216.34", "inside.test": "192.168.1.20"}
+
+    def look_up(host: str, port: int, **_: Any) -> list[Any]:
+        if host in known or host.replace(".", "").isdigit() or ":" in host:
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (known.get(host, host), port))]
+        raise socket.gaierror
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    monkeypatch.setattr(Http, "of", lambda self, network: self)
+    return known
+
+
+def pictured(rt: Runtime, url: str = CDN, **columns: Any) -> str:
+    return add_profile(rt, picture_url=url, **columns)
+
+
+def sides(picture: bytes | None) -> tuple[str | None, tuple[int, int]]:
+    assert picture is not None
+    shown = Image.open(io.BytesIO(picture))
+    return shown.format, shown.size
+
+
+def test_a_picture_is_fetched_once_a_week_and_kept_small(rt: Runtime, http: Answering, clock: HandClock) -> None:
+    profile = pictured(rt)
+    assert avatars.read(rt, profile) is None
+    assert avatars.renew(rt) == profile
+    assert sides(avatars.read(rt, profile)) == ("JPEG", (96, 72))
+    assert list(avatars.versions(rt)) == [profile]
+    clock.forward(WEEK - 1)
+    assert avatars.renew(rt) is None
+    clock.forward(1)
+    assert avatars.renew(rt) == profile
+    assert len(http.calls) == 2
+
+
+def test_another_address_is_another_picture(rt: Runtime, http: Answering) -> None:
+    profile = pictured(rt)
+    avatars.renew(rt)
+    before = avatars.versions(rt)
+    rt.db.write(lambda tx: tx.update("profile", profile, picture_url="https://pictures.test/new.png"))
+    assert avatars.versions(rt) == {}
+    assert avatars.renew(rt) == profile
+    assert avatars.versions(rt) != before
+    assert len(list(rt.settings.avatars_dir.iterdir())) == 1, "the former one is gone"
+
+
+def test_a_picture_that_fits_is_written_anew_all_the_same(rt: Runtime, http: Answering, tmp_path: Path) -> None:
+    small = media.jpeg(tmp_path / "small.jpg", 90, 90).read_bytes()
+    http._answers = [HttpResponse(200, {}, small)]
+    profile = pictured(rt)
+    avatars.renew(rt)
+    kept = avatars.read(rt, profile)
+    assert sides(kept) == ("JPEG", (90, 90))
+    assert b"Exif" in small
+    assert b"Exif" not in (kept or b"")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        HttpResponse(404, {}, b"gone"),
+        HttpResponse(302, {"location": "http://127.0.0.1/"}, b""),
+        HttpResponse(200, {}, b"<svg xmlns='http://www.w3.org/2000/svg'/>"),
+        HttpResponse(200, {}, b"\xff\xd8\xff" + b"x" * 2000),
+        HttpResponse(200, {}, b"\x89PNG\r\n\x1a\n" + bytes(1024 * 1024)),
+    ],
+    ids=["gone", "elsewhere", "drawing", "broken", "large"],
+)
+def test_what_is_no_picture_is_left_alone_for_an_hour(
+    rt: Runtime, http: Answering, clock: HandClock, answer: HttpResponse
+) -> None:
+    good = http._answers[0]
+    http._answers = [answer]
+    profile = pictured(rt)
+    assert avatars.renew(rt) == profile
+    assert avatars.read(rt, profile) is None
+    assert list(rt.settings.avatars_dir.glob("*")) == []
+    clock.forward(3599)
+    assert avatars.renew(rt) is None
+    clock.forward(1)
+    http._answers = [good]
+    assert avatars.renew(rt) == profile
+    assert avatars.read(rt, profile) is not None
+
+
+def test_an_address_that_has_ended_costs_no_picture_that_is_here(
+    rt: Runtime, http: Answering, clock: HandClock
+) -> None:
+    profile = pictured(rt)
+    avatars.renew(rt)
+    http._answers = [HttpResponse(403, {}, b"expired")]
+    clock.forward(WEEK)
+    avatars.renew(rt)
+    assert avatars.read(rt, profile) is not None
+    clock.forward(7200)
+    assert avatars.renew(rt) is None, "it is asked for again in a week"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://pictures.test/a.png",
+        "https://127.0.0.1/a.png",
+        "https://10.1.2.3/a.png",
+        "https://[::1]/a.png",
+        "https://[::ffff:10.0.0.1]/a.png",
+        "https://169.254.169.254/latest",
+        "https://inside.test/a.png",
+        "https://nowhere.test/a.png",
+        "https://[broken/a.png",
+        "file:///etc/passwd",
+        "ftp://pictures.test/a.png",
+    ],
+)
+def test_only_public_addresses_by_https_are_asked(rt: Runtime, http: Answering, url: str) -> None:
+    profile = pictured(rt, url)
+    assert avatars.renew(rt) == profile
+    assert http.calls == []
+
+
+def test_nothing_is_kept_of_a_disconnected_profile(rt: Runtime) -> None:
+    profile = pictured(rt)
+    avatars.renew(rt)
+    rt.write(profiles.disconnect, profile)
+    assert avatars.read(rt, profile) is None
+    assert avatars.versions(rt) == {}
+    assert avatars.renew(rt) is None
+    assert list(rt.settings.avatars_dir.iterdir()) == []
+
+
+def test_a_restored_copy_fetches_nothing_until_it_is_in_charge(rt: Runtime, http: Answering) -> None:
+    profile = pictured(rt)
+    rt.write(lambda _, tx: appliance_state.put(tx, appliance_state.RESTORED_FROM, tx.stamp))
+    assert avatars.renew(rt) is None
+    rt.write(lambda _, tx: appliance_state.remove(tx, appliance_state.RESTORED_FROM))
+    assert avatars.renew(rt) == profile
+
+
+def test_who_asks_for_the_picture_of_no_profile_gets_none(rt: Runtime) -> None:
+    assert avatars.read(rt, "../secret.key") is None

@@ -110,7 +110,7 @@ def test_who_am_i_shows_the_fields_asked_for(web: TestClient, world: World) -> N
     data = studio.call("GET", "/2/users/me", params={"user.fields": fields}).json()["data"]
     assert set(data) == set(fields.split(","))
     assert (data["subscription_type"], data["verified_type"]) == ("Premium", "blue")
-    assert web.get(data["profile_image_url"]).headers["content-type"] == "image/svg+xml"
+    assert web.get(data["profile_image_url"]).headers["content-type"] == "image/png"
     assert studio.call("GET", "/2/users/me", params={"user.fields": "shoe_size"}).status_code == 400
 
 

@@ -133,7 +133,7 @@ def test_who_am_i(client: Client, world: World) -> None:
     me = known(client.users.get_me(user_fields=["profile_image_url", "subscription_type", "verified_type"]))
     assert (me.id, me.username) == (world.x.existing_account("demo").id, "demo")
     assert me.subscription_type == "None"
-    assert me.profile_image_url.endswith("_normal.svg")
+    assert me.profile_image_url.endswith("_normal.png")
 
 
 # --- posts -----------------------------------------------------------------------------------------------------------

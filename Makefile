@@ -15,6 +15,7 @@ DEV_LOCK := tests/requirements.lock
 PINTEREST_LOCK := tests/sandbox/pinterest_sdk.lock
 CLIENTS_LOCK := tests/clients/generator.lock
 CLIENTS := $(VENV)/clients
+AXE := $(VENV)/axe
 
 .PHONY: setup dev run test test-fast check clients bench chaos format options-table vendored lock clean
 
@@ -22,7 +23,7 @@ CLIENTS := $(VENV)/clients
 setup: $(VENV)/.ready
 
 # The tools of tests and checks besides; `make test`, `make check` and the others see to it themselves.
-dev: $(VENV)/.dev-ready
+dev: $(VENV)/.dev-ready $(if $(shell command -v npm),$(AXE)/.ready)
 
 # A stamp is newer than these files as long as the environment matches them.
 $(VENV)/.ready: requirements.lock pyproject.toml
@@ -42,6 +43,12 @@ $(VENV)/.dev-ready: $(VENV)/.ready $(DEV_LOCK) $(PINTEREST_LOCK)
 	@echo "Installing Pinterest's own library, which only tests call, into $(VENV)/pinterest"
 	@rm -rf $(VENV)/pinterest
 	@$(INSTALL) --target $(VENV)/pinterest -r $(PINTEREST_LOCK) $(BRIEFLY)
+	@touch $@
+
+$(AXE)/.ready: tests/axe/package.json tests/axe/package-lock.json
+	@echo "Installing axe-core, which tests ask whether pages are accessible, into $(@D)"
+	@rm -rf $(@D) && mkdir -p $(@D) && cp $^ $(@D)
+	@npm ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
 run: setup

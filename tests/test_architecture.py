@@ -135,6 +135,8 @@ HOMES = {
     "profile": "db.profile_rows",
     "schema_migration": "db.migrate",
     "sending_delay": "publishing.sending_delays",
+    "session": "accounts.browser_sessions",
+    "sign_in_link": "accounts.sign_in_links",
     "trail": "db.trail",
 }
 """Where the statements about a table stand. What the API shows is read by `db/json_views.py` and `db/post_lists.py`

@@ -40,6 +40,11 @@ def print_note(text: str = "") -> None:
     click.echo(visible(text), err=True)
 
 
+def ask_hidden(label: str) -> str:
+    """A secret from whoever sits at the terminal; it is not shown while it is typed."""
+    return str(click.prompt(label, hide_input=True, err=True))
+
+
 def print_error(message: str, hint: str | None = None, file: IO[Any] | None = None) -> None:
     """What failed, and what to do about it."""
     for label, text in (("Error", message), ("Hint", hint)):

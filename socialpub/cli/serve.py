@@ -5,9 +5,13 @@ import threading
 
 import click
 
+from socialpub.accounts import password, sign_in_links
+from socialpub.accounts.sign_in_links import Purpose
 from socialpub.cli.child_process import end_with_parent, end_with_parent_option
 from socialpub.cli.context import CommandContext, pass_command_context
+from socialpub.cli.output import print_note
 from socialpub.cli.worker_supervisor import WorkerSupervisor
+from socialpub.runtime import Runtime
 from socialpub.web import server
 
 
@@ -24,12 +28,20 @@ def serve(context: CommandContext, stop_seconds: float | None) -> None:
         # A second `serve` finds its port in use before its worker could take the first one's place.
         for sock in server.listen(rt.settings):
             sock.close()
+        _offer_dashboard(rt)
         supervisor.start()
         try:
             code = server.run(rt)
         finally:
             supervisor.stop()
     sys.exit(code)
+
+
+def _offer_dashboard(rt: Runtime) -> None:
+    """Tell how to set the dashboard's first password, to whoever sees this terminal."""
+    if rt.settings.dashboard.enabled and not password.is_set(rt.reader):
+        token = rt.write(sign_in_links.make, Purpose.SET_UP)
+        print_note(f"Set the dashboard's password, once, within a day: {rt.settings.base_url}/setup?token={token}")
 
 
 def _stop_together(stopping: threading.Event, supervisor: WorkerSupervisor) -> None:

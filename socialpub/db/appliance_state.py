@@ -28,6 +28,9 @@ INSTANCE_ID = "instance_id"
 SECRET_KEY = "secret_key"  # noqa: S105  a name, no secret
 """The check value of the `secret.key` that seals this database's tokens."""
 
+PASSWORD = "password"  # noqa: S105  a name, no secret
+"""The argon2 hash of the dashboard's password."""
+
 
 class Writable(Protocol):
     """A `Tx`, or the connection to a copy that nobody has opened yet."""

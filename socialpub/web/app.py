@@ -30,7 +30,11 @@ class App:
     def __init__(self, rt: Runtime) -> None:
         self.state = WebState(rt)
         first = verification_routes(rt.settings.providers.tiktok.verification_file)
-        self._router = Router(routes=[*first, *routes()], default=_not_found, redirect_slashes=False)
+        self._router = Router(
+            routes=[*first, *routes(dashboard=rt.settings.dashboard.enabled)],
+            default=_not_found,
+            redirect_slashes=False,
+        )
         self._flushing: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:

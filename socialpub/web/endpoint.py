@@ -253,10 +253,14 @@ def endpoint(
     return make
 
 
+Answering = Callable[[Request], Awaitable[Answer | None]]
+"""An endpoint, or a page of the dashboard. One that returns None has answered itself."""
+
+
 class Methods:
     """One path: which endpoint answers which method. An ASGI callable for Starlette's `Route`."""
 
-    def __init__(self, **by_method: Endpoint) -> None:
+    def __init__(self, **by_method: Answering) -> None:
         self.by_method = by_method
         self._endpoints = dict(by_method)
         if "GET" in by_method:

@@ -17,6 +17,9 @@ from socialpub.core.settings.sections import RateLimitSection
 from socialpub.web import client_address
 from socialpub.web.answer import Header
 
+WRONG_PASSWORDS, PASSWORD_MINUTES = 10, 15
+"""So many wrong passwords from one address in so many minutes (contract 9)."""
+
 MOST_PLACES = 10_000
 """Of so many the failures are counted at a time: callers can invent addresses. Whoever has more starts anew."""
 
@@ -87,10 +90,10 @@ class PerMinute(RateLimitItemPerMinute):
 
 
 class RateLimit:
-    """So many a minute of one kind."""
+    """So many of one kind in a minute, or in several."""
 
-    def __init__(self, per_minute: int, clock: Clock, detail: str, most: int | None = None) -> None:
-        self.item = PerMinute(per_minute)
+    def __init__(self, amount: int, clock: Clock, detail: str, most: int | None = None, minutes: int = 1) -> None:
+        self.item = PerMinute(amount, minutes)
         self.windows = RateWindows(clock, most)
         self._clock = clock
         self._detail = detail
@@ -114,6 +117,10 @@ class RateLimit:
             )
         return headers
 
+    def forget(self, identifier: str) -> None:
+        """What was counted for it counts no more."""
+        self.windows.clear(self.item.key_for(identifier))
+
 
 class RateLimits:
     def __init__(self, settings: RateLimitSection, clock: Clock) -> None:
@@ -122,6 +129,9 @@ class RateLimits:
         self.failures = RateLimit(failures, clock, "Too many wrong keys come from this address.", MOST_PLACES)
         self.guesses = RateLimit(
             failures, clock, "Too many returns from unknown consent pages come from this address.", MOST_PLACES
+        )
+        self.passwords = RateLimit(
+            WRONG_PASSWORDS, clock, "Too many wrong passwords came from this address.", MOST_PLACES, PASSWORD_MINUTES
         )
 
     def count(self, key_id: str) -> tuple[Header, ...]:
@@ -135,3 +145,11 @@ class RateLimits:
     def count_guess(self, address: str) -> None:
         """Count one return from a consent page that was not asked for here. Raises RateLimited."""
         self.guesses.count(client_address.place(address))
+
+    def count_password(self, address: str) -> None:
+        """Count one password from this address as wrong until it turned out to be right. Raises RateLimited."""
+        self.passwords.count(client_address.place(address))
+
+    def forgive_passwords(self, address: str) -> None:
+        """The right one came from this address."""
+        self.passwords.forget(client_address.place(address))

@@ -4,14 +4,15 @@ from starlette.routing import Route
 
 from socialpub.web import static_files
 from socialpub.web.api import health, logs, metrics, posts, profiles, storage, uploads
+from socialpub.web.dashboard.routes import routes as dashboard_routes
 from socialpub.web.endpoint import Endpoint, Methods
 from socialpub.web.openapi import document
 from socialpub.web.pages import home, oauth_callback, tiktok_verification
 from socialpub.web.pages import problems as problem_pages
 
 
-def routes() -> list[Route]:
-    """They are tried in this order: what is asked most comes first."""
+def routes(*, dashboard: bool = False) -> list[Route]:
+    """They are tried in this order: what is asked most comes first. With the dashboard or without its pages."""
     found = [
         _route("/api/v1/posts/validate", POST=posts.validate),
         _route("/api/v1/posts/{postId}", GET=posts.show, PATCH=posts.edit),
@@ -30,12 +31,12 @@ def routes() -> list[Route]:
         _route("/oauth/{provider}/callback", GET=oauth_callback.callback),
         _route("/static/{name:path}", GET=static_files.show),
         _route("/problems/{slug}", GET=problem_pages.show),
-        _route("/", GET=home.show),
         _route("/healthz", GET=health.live),
         _route("/readyz", GET=health.ready),
         _route("/metrics", GET=metrics.show),
     ]
-    return [*found, _route("/api/v1/openapi-docs", GET=document.endpoint_for(found))]
+    pages = dashboard_routes() if dashboard else [_route("/", GET=home.show)]
+    return [*found, _route("/api/v1/openapi-docs", GET=document.endpoint_for(found)), *pages]
 
 
 def verification_routes(file_name: str) -> list[Route]:

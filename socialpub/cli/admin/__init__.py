@@ -23,6 +23,7 @@ COMMANDS = {
     "show-post": ("socialpub.cli.admin.posts:show_post", "Show what became of a post: plans, attempts, answers."),
     "stop-post": ("socialpub.cli.admin.posts:stop_post", "Send nothing more of a post."),
     "retry-post": ("socialpub.cli.admin.posts:retry_post", "Publish a post again where it failed."),
+    "set-password": ("socialpub.cli.admin.password:set_password", "Set the dashboard's password."),
     "pause": ("socialpub.cli.admin.queue:pause", "Start no delivery until `resume`."),
     "resume": ("socialpub.cli.admin.queue:resume_publishing", "Let deliveries start again; says what is too late."),
 }

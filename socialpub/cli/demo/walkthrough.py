@@ -4,8 +4,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from socialpub.accounts import api_keys, connect, consents, pinterest_boards
+from socialpub.accounts import api_keys, connect, consents, pinterest_boards, sign_in_links
 from socialpub.accounts.profiles import Connected
+from socialpub.accounts.sign_in_links import Purpose
 from socialpub.cli.context import CommandContext
 from socialpub.cli.demo import consent_click
 from socialpub.cli.demo.api_client import ApiClient
@@ -54,6 +55,12 @@ def run(processes: DemoProcesses, client: ApiClient, transcript: Transcript, vid
 
     transcript.step("Wait for the outcomes")
     return {kind: client.wait_for(post_id, kind) for kind, post_id in ids.items()}
+
+
+def sign_in_link(processes: DemoProcesses) -> str:
+    """The address that lets a browser into the dashboard, once."""
+    with CommandContext(processes.config).open() as rt:
+        return f"{processes.url}/login?token={rt.write(sign_in_links.make, Purpose.SIGN_IN)}"
 
 
 def use_config(config: Path) -> str:

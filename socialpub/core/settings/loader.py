@@ -19,6 +19,7 @@ from socialpub.core import durations
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings import env, messages, toml_errors
 from socialpub.core.settings.sections import (
+    DashboardSection,
     DatabaseSection,
     HealthSection,
     LoggingSection,
@@ -79,6 +80,7 @@ class Settings(Section):
     uploads: UploadsSection = UploadsSection()
     media: MediaSection = MediaSection()
     rate_limit: RateLimitSection = RateLimitSection()
+    dashboard: DashboardSection = DashboardSection()
     metrics: MetricsSection = MetricsSection()
     health: HealthSection = HealthSection()
     logging: LoggingSection = LoggingSection()

@@ -112,6 +112,11 @@ class MetricsSection(Section):
     token_file: Trimmed = Field(default="", description=FILE_INSTEAD)
 
 
+class DashboardSection(Section):
+    enabled: bool = Field(default=True, description="true or false")
+    session_lifetime: Duration = Field(default=timedelta(days=30), description=A_DURATION)
+
+
 class HealthSection(Section):
     disk_floor_bytes: ByteSize = Field(default=ByteSize(500_000_000), description='bytes or a size such as "500MB"')
 

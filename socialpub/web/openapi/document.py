@@ -99,7 +99,8 @@ def endpoints(routes: Iterable[Route]) -> Iterable[tuple[str, str, Endpoint]]:
     for route in routes:
         if isinstance(route.endpoint, Methods):
             for method, target in route.endpoint.by_method.items():
-                yield route.path_format, method, target
+                if isinstance(target, Endpoint):
+                    yield route.path_format, method, target
 
 
 def _request_body(target: Endpoint, operation: Operation) -> dict[str, Any]:

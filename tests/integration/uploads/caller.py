@@ -16,6 +16,8 @@ class Reply:
     status: int
     headers: dict[str, str]
     body: bytes
+    cookies: tuple[str, ...] = ()
+    """Every Set-Cookie, of which there may be several."""
 
     def json(self) -> Any:
         return json.loads(self.body)
@@ -102,7 +104,8 @@ class Caller:
             raise Gone
         start, *rest = answered
         replied = {name.decode(): value.decode() for name, value in start["headers"]}
-        return Reply(start["status"], replied, b"".join(message.get("body", b"") for message in rest))
+        cookies = tuple(value.decode() for name, value in start["headers"] if name == b"set-cookie")
+        return Reply(start["status"], replied, b"".join(message.get("body", b"") for message in rest), cookies)
 
     # --- the API -----------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from socialpub.accounts import api_keys
+from socialpub.core.settings.sections import DashboardSection
 from socialpub.runtime import Runtime
 from socialpub.web.app import create_app
 from tests.integration.uploads.caller import Caller
@@ -19,7 +20,7 @@ BASE = "https://social.example/base"
 
 @pytest.fixture
 def appliance_options(appliance_options: dict[str, Any]) -> dict[str, Any]:
-    return {**appliance_options, "base_url": BASE}
+    return {**appliance_options, "base_url": BASE, "dashboard": DashboardSection(enabled=False)}
 
 
 @pytest.fixture

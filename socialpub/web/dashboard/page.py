@@ -1,0 +1,126 @@
+"""`page`: what happens to every request to the dashboard before its handler.
+
+Who is not signed in is led to `/login`, and back. A form counts only with the token that this browser was given, sent
+from our own pages. Failures of the domain become a page that says what to do; what was typed stays in the browser.
+"""
+
+import secrets
+from collections.abc import Awaitable, Callable
+from urllib.parse import quote
+
+from socialpub.accounts import browser_sessions, password
+from socialpub.accounts.browser_sessions import BrowserSession
+from socialpub.core.actor import DASHBOARD, acting
+from socialpub.core.errors import NotFound, OperatorError, SocialpubError, UnsupportedMediaType
+from socialpub.runtime import Runtime
+from socialpub.web.answer import Answer
+from socialpub.web.dashboard import cookies, forgery, forms
+from socialpub.web.dashboard.forms import Form
+from socialpub.web.dashboard.visit import Visit
+from socialpub.web.request import Request
+
+PageHandler = Callable[[Runtime, Visit], Awaitable[Answer | None]]
+
+
+class Page:
+    """A handler with everything that stands before it."""
+
+    def __init__(self, handler: PageHandler, *, signed_in: bool, streams: bool) -> None:
+        self.handler = handler
+        self.signed_in = signed_in
+        self.streams = streams
+        self.__doc__ = handler.__doc__
+
+    async def __call__(self, request: Request) -> Answer | None:
+        visit = await _visit(request)
+        if self.signed_in and visit.session is None:
+            await request.finish()
+            return _lead_to_sign_in(visit)
+        try:
+            if request.method != "POST":
+                await request.finish()
+            elif not self.streams:
+                visit.form = await _read_form(request)
+                visit.check_form(visit.form.text(forgery.FIELD) or _token_header(request))
+            with acting(DASHBOARD):
+                return await self.handler(request.state.rt, visit)
+        except SocialpubError as error:
+            if error.status >= 500:
+                raise
+            return failure(visit, error.title, error.detail, error.status, error.retry_after_seconds)
+        except OperatorError as error:
+            return failure(visit, "That did not work", " ".join(filter(None, (error.message, error.hint))), 409)
+
+
+def page(*, signed_in: bool = True, streams: bool = False) -> Callable[[PageHandler], Page]:
+    """Make `async def name(rt, visit) -> Answer` a page, or what a form of one does.
+
+    `signed_in=False`: for everybody; `visit.session` may be None. With `streams` the handler takes the body itself and
+    calls `visit.check_form` with the token that it finds there (`check_header` of this module for scripts).
+    """
+    return lambda handler: Page(handler, signed_in=signed_in, streams=streams)
+
+
+def failure(visit: Visit, title: str, detail: str, status: int, retry_after_seconds: int | None = None) -> Answer:
+    """A page that says what did not work."""
+    if retry_after_seconds is not None:
+        visit.headers.append((b"retry-after", b"%d" % retry_after_seconds))
+    return visit.show("failure.html", http_status=status, title=title, detail=detail)
+
+
+def nothing_here() -> NotFound:
+    """For an id in an address that leads to nothing."""
+    return NotFound("There is nothing at this address any more. The navigation leads on.")
+
+
+def check_header(visit: Visit) -> None:
+    """The token of a request that a script of ours sends. Raises Forbidden."""
+    visit.check_form(_token_header(visit.request))
+
+
+async def _visit(request: Request) -> Visit:
+    values = cookies.read(request)
+    rt = request.state.rt
+    session = None
+    token = values.get(cookies.name_of(request, "session"))
+    if token:
+        session = browser_sessions.find(rt, rt.reader, token)
+    visitor = values.get(cookies.name_of(request, "visitor"), "")
+    fresh = session is None and not visitor
+    if fresh:
+        visitor = secrets.token_urlsafe(32)
+    visit = Visit(request, values, session, visitor)
+    if fresh:
+        visit.headers.append(cookies.put(request, "visitor", visitor))
+    if session is not None and browser_sessions.is_due(rt, session):
+        await rt.write_soon(browser_sessions.note, session.id, request.client_address)
+        visit.headers.append(session_cookie(request, session))
+    return visit
+
+
+def session_cookie(request: Request, session: BrowserSession) -> tuple[bytes, bytes]:
+    """The cookie that this session is known by, as long as it may last without being used."""
+    lifetime = int(request.state.rt.settings.dashboard.session_lifetime.total_seconds())
+    return cookies.put(request, "session", session.token, lifetime)
+
+
+def _lead_to_sign_in(visit: Visit) -> Answer:
+    if visit.is_fragment:
+        # A page that refreshes itself: the whole of it has to be loaded anew.
+        visit.headers.append((b"hx-redirect", visit.href("/login").encode()))
+        return Answer(401, b"", tuple(visit.headers))
+    if not password.is_set(visit.rt.reader):
+        return visit.show("no_password.html", base_url=visit.rt.settings.base_url)
+    back = visit.address if visit.request.method in ("GET", "HEAD") else "/"
+    return visit.go("/login" if back == "/" else f"/login?next={quote(back, safe='/')}")
+
+
+async def _read_form(request: Request) -> Form:
+    body = await request.read()
+    if request.content_type not in (forms.URLENCODED, b""):
+        raise UnsupportedMediaType("A form of the dashboard is sent as a browser sends it.")
+    return Form.read(body)
+
+
+def _token_header(request: Request) -> str:
+    return request.headers.get(forgery.HEADER, b"").decode("latin-1")

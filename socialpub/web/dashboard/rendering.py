@@ -1,0 +1,77 @@
+"""Pages of the dashboard from their templates, and the headers that each of them is sent with.
+
+Nothing on a page comes from another host, and no script stands in it: what a text of somebody else's could smuggle in
+would not run. A page belongs to one browser: it is kept by nobody on the way.
+"""
+
+import gzip
+import io
+import secrets
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from socialpub.core import sizes
+from socialpub.web import accept
+from socialpub.web.answer import Answer, Header
+from socialpub.web.pages import pages
+from socialpub.web.request import Request
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; "
+    "connect-src 'self'; form-action 'self'{form_targets}; base-uri 'none'; frame-ancestors 'none'"
+)
+SMALL_BYTES = 2000
+"""Below it a page is sent as it is."""
+
+HEADERS: tuple[Header, ...] = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+    (b"vary", b"Accept, Accept-Encoding, Cookie"),
+)
+
+
+def render(template: str, values: Mapping[str, Any]) -> bytes:
+    return _environment().get_template(template).render(values).encode()
+
+
+def answer(
+    request: Request, status: int, body: bytes, headers: tuple[Header, ...], form_targets: tuple[str, ...]
+) -> Answer:
+    """The rendered page as it is sent, compressed where the browser takes it."""
+    policy = POLICY.format(form_targets="".join(f" {origin}" for origin in form_targets))
+    headers = (*headers, (b"content-security-policy", policy.encode()), *HEADERS)
+    if len(body) > SMALL_BYTES and accept.takes_gzip(request.headers.get(b"accept-encoding")):
+        return Answer(status, _compressed(body), (*headers, (b"content-encoding", b"gzip")), pages.HTML)
+    return Answer(status, body, headers, pages.HTML)
+
+
+def _compressed(body: bytes) -> bytes:
+    """With a file name of random length in its head, which nobody reads: the length of an answer tells nothing about
+    what else stands in it."""
+    packed = io.BytesIO()
+    with gzip.GzipFile("x" * (1 + secrets.randbelow(64)), "wb", 5, packed, mtime=0) as stream:
+        stream.write(body)
+    return packed.getvalue()
+
+
+@cache
+def _environment() -> "Environment":
+    # jinja2 costs memory: only an appliance whose pages are opened pays for it.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("socialpub.web.dashboard"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["size"] = sizes.write
+    return environment

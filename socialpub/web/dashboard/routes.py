@@ -1,0 +1,23 @@
+"""Every address of the dashboard on one screen."""
+
+from starlette.routing import Route
+
+from socialpub.web.dashboard import overview, sign_in, system
+from socialpub.web.endpoint import Answering, Methods
+
+
+def routes() -> list[Route]:
+    """In the order of the navigation."""
+    return [
+        _route("/", GET=overview.front),
+        _route("/login", GET=sign_in.form, POST=sign_in.submit),
+        _route("/setup", GET=sign_in.set_up_form, POST=sign_in.set_up),
+        _route("/logout", POST=sign_in.sign_out),
+        _route("/system", GET=system.show),
+        _route("/system/sessions/{sessionId}/end", POST=system.end_session),
+        _route("/system/password", POST=system.change_password),
+    ]
+
+
+def _route(path: str, **methods: Answering) -> Route:
+    return Route(path, Methods(**methods), methods=None)

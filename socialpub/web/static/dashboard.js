@@ -1,0 +1,36 @@
+// What every page of the dashboard has: the browser's time zone for the server, and buttons that copy.
+// Pages work without it; whatever it does is only quicker or more pleasant.
+"use strict";
+
+(() => {
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zone) {
+    const known = document.cookie.split("; ").includes(`socialpub_zone=${encodeURIComponent(zone)}`);
+    if (!known) {
+      document.cookie = `socialpub_zone=${encodeURIComponent(zone)}; path=/; max-age=31536000; samesite=lax`;
+    }
+  }
+
+  // <button data-copy="id of an element"> copies that element's text, and says so in the button for a moment.
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("button[data-copy]");
+    if (!button) return;
+    const source = document.getElementById(button.dataset.copy);
+    const text = source.value ?? source.textContent;
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      // Without https there is no clipboard: select it, so that the keyboard can copy it.
+      const range = document.createRange();
+      range.selectNodeContents(source);
+      const selection = getSelection();
+      selection.removeAllRanges();
+      selection.addRange(range);
+      document.execCommand("copy");
+    }
+    const said = button.dataset.copied || "Copied";
+    const before = button.textContent;
+    button.textContent = said;
+    setTimeout(() => { button.textContent = before; }, 2000);
+  });
+})();

@@ -1,0 +1,20 @@
+"""`admin set-password`: from a pipe as by hand; whoever was signed in has to sign in again."""
+
+from socialpub.accounts import browser_sessions, password
+from socialpub.runtime import Runtime
+from tests.integration.cli.conftest import Terminal
+
+
+def test_a_password_is_set_and_ends_every_session(terminal: Terminal, rt: Runtime) -> None:
+    refused = terminal("admin", "set-password", stdin="too short\n")
+    assert (refused.exit_code, password.is_set(rt.reader)) == (1, False)
+    assert "at least 10 characters" in refused.stderr
+
+    rt.write(browser_sessions.begin, "127.0.0.1", "a browser")
+    done = terminal("admin", "set-password", stdin="long enough for me\n")
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "The password is set" in done.stderr
+    assert "long enough" not in done.stderr
+    assert password.matches(rt.reader, "long enough for me")
+    assert not password.matches(rt.reader, "long enough for you")
+    assert browser_sessions.list_all(rt, rt.reader) == []

@@ -1,0 +1,45 @@
+"""The dashboard of an appliance whose networks are the sandbox, seen in browsers without scripts."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from socialpub.accounts import password
+from socialpub.runtime import Runtime
+from socialpub.web.app import App, create_app
+from tests.support.dashboard_browser import DashboardBrowser, sign_in
+
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture
+def appliance_options(sandbox_options: dict[str, Any]) -> dict[str, Any]:
+    return {**sandbox_options, "base_url": "http://testserver"}
+
+
+@pytest.fixture
+def app(rt: Runtime) -> App:
+    return create_app(rt)
+
+
+@pytest.fixture(scope="session")
+def password_hash() -> str:
+    """Hashing is slow on purpose; once is enough."""
+    return password.hashed(PASSWORD, PASSWORD)
+
+
+@pytest.fixture
+def stranger(app: App) -> Iterator[DashboardBrowser]:
+    """A browser that was never here."""
+    with DashboardBrowser(app) as browser:
+        yield browser
+
+
+@pytest.fixture
+def owner(app: App, rt: Runtime, password_hash: str) -> Iterator[DashboardBrowser]:
+    """A browser in which the owner is signed in."""
+    rt.write(password.put, password_hash)
+    with DashboardBrowser(app) as browser:
+        sign_in(browser, PASSWORD)
+        yield browser

@@ -1,0 +1,155 @@
+"""The owner gets in, stays in, and gets out; nobody else does."""
+
+import pytest
+
+from socialpub.accounts import password, sign_in_links
+from socialpub.accounts.sign_in_links import Purpose
+from socialpub.runtime import Runtime
+from socialpub.web.app import App, create_app
+from tests.integration.dashboard.conftest import PASSWORD
+from tests.support.dashboard_browser import DashboardBrowser, sign_in
+from tests.support.hand_clock import HandClock
+
+
+def test_the_first_password_is_set_over_the_link_that_serve_prints(rt: Runtime, stranger: DashboardBrowser) -> None:
+    page = stranger.open("/")
+    assert page.heading == "Set a password first"
+    assert "socialpub admin set-password" in page.text
+
+    link = f"/setup?token={rt.write(sign_in_links.make, Purpose.SET_UP)}"
+    assert stranger.open(link).heading == "Set a password"
+    page = stranger.press("Set password", {"Password": "short", "Repeat password": "short"})
+    assert (page.status, "at least 10 characters" in page.text) == (400, True)
+    page = stranger.press("Set password", {"Password": PASSWORD, "Repeat password": PASSWORD + "!"})
+    assert "must be the same" in page.text
+    page = stranger.press("Set password", {"Password": PASSWORD, "Repeat password": PASSWORD})
+    assert (page.heading, page.role("status")) == ("Overview", "The password is set. This browser is signed in.")
+    assert stranger.open("/").role("status") == ""  # said once
+
+    assert stranger.open(link).status == 409
+    with DashboardBrowser(create_app(rt)) as other:
+        assert other.open("/").heading == "Sign in"
+
+
+def test_a_link_works_for_a_day(rt: Runtime, stranger: DashboardBrowser, clock: HandClock) -> None:
+    link = f"/setup?token={rt.write(sign_in_links.make, Purpose.SET_UP)}"
+    clock.forward(86_399)
+    assert stranger.open(link).heading == "Set a password"
+    clock.forward(2)
+    page = stranger.open(link)
+    assert page.status == 403
+    assert "older than a day" in page.role("alert")
+
+
+def test_the_demo_s_link_lets_a_browser_in_once(rt: Runtime, stranger: DashboardBrowser, app: App) -> None:
+    link = f"/login?token={rt.write(sign_in_links.make, Purpose.SIGN_IN)}"
+    assert stranger.open(link).heading == "Overview"
+    with DashboardBrowser(app) as other:
+        assert other.open(link).status == 403
+
+
+def test_whoever_is_not_signed_in_is_led_to_the_password_and_back(owner: DashboardBrowser, app: App) -> None:
+    with DashboardBrowser(app) as browser:
+        page = browser.open("/system?x=1")
+        assert (page.heading, page.path) == ("Sign in", "/login?next=/system%3Fx%3D1")
+        page = browser.press("Sign in", {"Password": PASSWORD})
+        assert (page.heading, page.path) == ("System", "/system?x=1")
+        assert browser.open("/login").heading == "Overview"
+
+
+@pytest.mark.parametrize("next_page", ["https://evil.example", "//evil.example", "/\\evil.example", "/a//b", "evil"])
+def test_nobody_is_led_elsewhere(owner: DashboardBrowser, app: App, next_page: str) -> None:
+    with DashboardBrowser(app) as browser:
+        browser.open(f"/login?next={next_page}")
+        page = browser.press("Sign in", {"Password": PASSWORD})
+        assert (page.heading, page.path) == ("Overview", "/")
+
+
+def test_a_wrong_password_is_told_and_ten_of_them_close_the_door_for_a_while(
+    owner: DashboardBrowser, app: App, clock: HandClock
+) -> None:
+    with DashboardBrowser(app) as guesser:
+        for _ in range(10):
+            page = sign_in(guesser, "wrong")
+            assert (page.status, "not the password" in page.role("alert")) == (403, True)
+        page = sign_in(guesser, PASSWORD)
+        assert page.status == 429
+        assert int(page.reply.headers["retry-after"]) <= 900
+        assert "Try again in" in page.role("alert")
+        assert owner.open("/").heading == "Overview"  # who is in stays in
+        clock.forward(901)
+        assert sign_in(guesser, PASSWORD).heading == "Overview"
+
+
+def test_a_session_survives_a_restart_and_ends_when_it_is_not_used(
+    owner: DashboardBrowser, rt: Runtime, clock: HandClock
+) -> None:
+    owner.caller.app = create_app(rt)
+    assert owner.open("/").heading == "Overview"
+    for _ in range(3):
+        clock.forward(29 * 86_400)
+        assert owner.open("/").heading == "Overview"
+    clock.forward(30 * 86_400 + 1)
+    assert owner.open("/").heading == "Sign in"
+
+
+def test_signing_out_ends_the_session_wherever_its_cookie_went(owner: DashboardBrowser) -> None:
+    stolen = dict(owner.cookies)
+    assert owner.press("Sign out").heading == "Sign in"
+    assert not any("session" in name for name in owner.cookies)
+    owner.cookies = stolen
+    assert owner.open("/").heading == "Sign in"
+
+
+def test_another_browser_is_listed_and_can_be_ended(owner: DashboardBrowser, app: App) -> None:
+    with DashboardBrowser(app, headers={"user-agent": "<b>Phone</b>"}) as phone:
+        sign_in(phone, PASSWORD)
+        page = owner.open("/system")
+        assert "<b>Phone</b>" in page.text  # as text
+        assert "(this one)" in page.text
+        page = owner.press("End session")
+        assert "ended" in page.role("status")
+        assert phone.open("/").heading == "Sign in"
+    assert owner.open("/").heading == "Overview"
+
+
+def test_another_password_ends_every_other_session(owner: DashboardBrowser, app: App) -> None:
+    with DashboardBrowser(app) as phone:
+        sign_in(phone, PASSWORD)
+        before = dict(owner.cookies)
+        owner.open("/system")
+        new = {"New password": "another long one", "Repeat new password": "another long one"}
+        page = owner.press("Change password", {"Present password": "wrong", **new})
+        assert (page.status, "not the present password" in page.text) == (400, True)
+        page = owner.press("Change password", {"Present password": PASSWORD, **new})
+        assert "changed" in page.role("status")
+        assert owner.open("/").heading == "Overview"
+        assert phone.open("/").heading == "Sign in"
+        phone.cookies = before
+        assert phone.open("/").heading == "Sign in"
+        assert sign_in(phone, PASSWORD).status == 403
+        assert sign_in(phone, "another long one").heading == "Overview"
+
+
+def test_a_session_of_the_original_is_worth_nothing_on_a_copy(owner: DashboardBrowser, rt: Runtime) -> None:
+    rt.instance_id = "another-installation"
+    name = next(name for name in owner.cookies if "session" in name)
+    owner.cookies["socialpub_session_another-"[:26]] = owner.cookies[name]
+    assert owner.open("/").heading == "Sign in"
+
+
+def test_over_https_the_cookie_is_bound_to_it(rt: Runtime, app: App, password_hash: str) -> None:
+    rt.write(password.put, password_hash)
+    with DashboardBrowser(app, headers={"x-forwarded-proto": "https", "origin": "https://testserver"}) as browser:
+        sign_in(browser, PASSWORD)
+        name = next(name for name in browser.cookies if "session" in name)
+        assert name.startswith("__Host-")
+        reply = browser.ask("GET", "/")
+        assert reply.status == 200
+    with DashboardBrowser(app) as browser:
+        browser.open("/login")
+        token = browser.page.root.all("input")[0].attributes["value"]
+        reply = browser.ask("POST", "/login", f"csrf={token}&password={PASSWORD.replace(' ', '+')}".encode())
+        (cookie,) = [one for one in reply.cookies if "session" in one]
+        assert all(part in cookie for part in ("HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=2592000"))
+        assert "Secure" not in cookie

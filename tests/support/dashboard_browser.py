@@ -1,0 +1,267 @@
+"""A browser without scripts, for the dashboard: it keeps cookies, follows redirects, and sends the forms of its page.
+
+Controls are found as people find them: by what is written on them.
+"""
+
+import gzip
+import re
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import urlencode, urljoin, urlsplit
+
+from tests.integration.uploads.caller import Caller, Reply
+
+ORIGIN = "http://testserver"
+VOID = {"input", "img", "br", "link", "meta", "hr", "source"}
+
+
+@dataclass
+class Element:
+    tag: str
+    attributes: dict[str, str]
+    parent: "Element | None" = None
+    children: "list[Element | str]" = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """What a reader sees of it, white space as one blank."""
+        parts = (child if isinstance(child, str) else child.text for child in self.children)
+        return re.sub(r"\s+", " ", " ".join(parts)).strip()
+
+    @property
+    def raw_text(self) -> str:
+        return "".join(child if isinstance(child, str) else child.raw_text for child in self.children)
+
+    def all(self, *tags: str) -> "list[Element]":
+        found = []
+        for child in self.children:
+            if isinstance(child, Element):
+                if not tags or child.tag in tags:
+                    found.append(child)
+                found += child.all(*tags)
+        return found
+
+    def within(self, tag: str) -> "Element | None":
+        """The nearest of this kind around it."""
+        at = self.parent
+        while at is not None and at.tag != tag:
+            at = at.parent
+        return at
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.root = self._at = Element("#page", {})
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        element = Element(tag, {name: value or "" for name, value in attrs}, self._at)
+        self._at.children.append(element)
+        if tag not in VOID:
+            self._at = element
+
+    def handle_endtag(self, tag: str) -> None:
+        at: Element | None = self._at
+        while at is not None and at.tag != tag:
+            at = at.parent
+        if at is not None and at.parent is not None:
+            self._at = at.parent
+
+    def handle_data(self, data: str) -> None:
+        self._at.children.append(data)
+
+
+class Page:
+    """What the browser shows."""
+
+    def __init__(self, reply: Reply, url: str) -> None:
+        self.reply, self.url = reply, url
+        self.html = reply.body.decode() if reply.headers.get("content-encoding") != "gzip" else ""
+        if not self.html and reply.body:
+            self.html = gzip.decompress(reply.body).decode()
+        reader = _Reader()
+        reader.feed(self.html)
+        self.root = reader.root
+
+    @property
+    def status(self) -> int:
+        return self.reply.status
+
+    @property
+    def path(self) -> str:
+        parts = urlsplit(self.url)
+        return parts.path + (f"?{parts.query}" if parts.query else "")
+
+    @property
+    def heading(self) -> str:
+        (heading,) = self.root.all("h1")
+        return heading.text
+
+    @property
+    def title(self) -> str:
+        return self.root.all("title")[0].text
+
+    @property
+    def text(self) -> str:
+        return self.root.all("main")[0].text
+
+    def role(self, role: str) -> str:
+        """What is said in the elements of this role."""
+        return " ".join(one.text for one in self.root.all() if one.attributes.get("role") == role).strip()
+
+    def links(self) -> dict[str, str]:
+        """Where each link leads, by what is written on it."""
+        return {name_of(one): urljoin(self.url, one.attributes["href"]) for one in self.root.all("a")}
+
+    def button(self, name: str, nth: int = 0) -> Element:
+        found = [one for one in self.root.all("button") if name_of(one) == name]
+        assert len(found) > nth, f"no button {name!r} among {[name_of(one) for one in self.root.all('button')]}"
+        return found[nth]
+
+    def has_button(self, name: str) -> bool:
+        return any(name_of(one) == name for one in self.root.all("button"))
+
+    def form_of(self, button: Element) -> Element:
+        if "form" in button.attributes:
+            return next(one for one in self.root.all("form") if one.attributes.get("id") == button.attributes["form"])
+        form = button.within("form")
+        assert form is not None
+        return form
+
+    def field(self, label: str) -> Element:
+        """The control with this label, or within the group and label `Group: Label`."""
+        for one in self.root.all("label"):
+            if one.text.partition(" (")[0] == label or one.text == label:
+                control = self.root_by_id(one.attributes["for"]) if "for" in one.attributes else None
+                return control or one.all("input", "select", "textarea")[0]
+        raise AssertionError(f"no field {label!r} among {[one.text for one in self.root.all('label')]}")
+
+    def root_by_id(self, wanted: str) -> Element | None:
+        return next((one for one in self.root.all() if one.attributes.get("id") == wanted), None)
+
+
+def name_of(element: Element) -> str:
+    """The accessible name, nearly."""
+    return element.attributes.get("aria-label") or element.text
+
+
+class DashboardBrowser:
+    def __init__(self, app: Any, origin: str = ORIGIN, headers: dict[str, str] | None = None) -> None:
+        self.caller = Caller(app, "")
+        self.origin = origin
+        self.headers = headers or {}
+        self.cookies: dict[str, str] = {}
+        self.page: Page
+
+    def __enter__(self) -> "DashboardBrowser":
+        self.caller.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.caller.__exit__()
+
+    # --- going about -------------------------------------------------------------------------------------------------
+
+    def open(self, path: str) -> Page:
+        """Open an address of the appliance, and follow where it leads to."""
+        return self._load("GET", urljoin(self.origin, path))
+
+    def follow(self, name: str) -> Page:
+        """Click a link of the page."""
+        return self._load("GET", self.page.links()[name])
+
+    def press(self, name: str, values: dict[str, Any] | None = None, *, nth: int = 0) -> Page:
+        """Press a button of the page, after fields were filled in: by their labels, or with `#` by their names. A list
+        is several choices; True and False tick a box."""
+        button = self.page.button(name, nth)
+        form = self.page.form_of(button)
+        fields = self.fields_of(form, button)
+        for label, value in (values or {}).items():
+            key = label.removeprefix("#") if label.startswith("#") else self.page.field(label).attributes["name"]
+            own = self.page.field(label) if not label.startswith("#") else None
+            if isinstance(value, bool):
+                ticked = own.attributes.get("value", "on") if own is not None else "on"
+                fields = [(k, v) for k, v in fields if (k, v) != (key, ticked)]
+                fields += [(key, ticked)] if value else []
+                continue
+            fields = [(k, v) for k, v in fields if k != key]
+            fields += [(key, one) for one in (value if isinstance(value, list) else [value])]
+        return self.send(form, fields)
+
+    def send(self, form: Element, fields: list[tuple[str, str]]) -> Page:
+        action = urljoin(self.page.url, form.attributes.get("action", "") or self.page.url)
+        if form.attributes.get("method", "get").lower() == "get":
+            return self._load("GET", f"{action.partition('?')[0]}?{urlencode(fields)}")
+        return self._load("POST", action, urlencode(fields).encode())
+
+    def fields_of(self, form: Element, button: Element | None = None) -> list[tuple[str, str]]:
+        """What the form sends as it stands."""
+        form_id = form.attributes.get("id")
+        own = [one for one in self.page.root.all("input", "select", "textarea") if one.within("form") is form]
+        own += [
+            one
+            for one in self.page.root.all("input", "select", "textarea")
+            if form_id and one.attributes.get("form") == form_id
+        ]
+        found = []
+        for one in own:
+            name, kind = one.attributes.get("name"), one.attributes.get("type", "text")
+            if not name or "disabled" in one.attributes or kind in ("submit", "button", "file"):
+                continue
+            if kind in ("checkbox", "radio"):
+                if "checked" in one.attributes:
+                    found.append((name, one.attributes.get("value", "on")))
+            elif one.tag == "select":
+                options = one.all("option")
+                chosen = [o for o in options if "selected" in o.attributes]
+                if not chosen and "multiple" not in one.attributes:
+                    chosen = options[:1]
+                found += [(name, o.attributes.get("value", o.text)) for o in chosen]
+            elif one.tag == "textarea":
+                found.append((name, one.raw_text.removeprefix("\n")))
+            else:
+                found.append((name, one.attributes.get("value", "")))
+        if button is not None and button.attributes.get("name"):
+            found.append((button.attributes["name"], button.attributes.get("value", "")))
+        return found
+
+    # --- the wire ----------------------------------------------------------------------------------------------------
+
+    def ask(self, method: str, url: str, body: bytes = b"", headers: dict[str, str] | None = None) -> Reply:
+        """One request with this browser's cookies; cookies of the answer are kept."""
+        parts = urlsplit(urljoin(self.origin, url))
+        told = {"host": parts.netloc, "accept": "text/html,application/xhtml+xml", "user-agent": "Test browser"}
+        if self.cookies:
+            told["cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        if method == "POST":
+            told |= {"content-type": "application/x-www-form-urlencoded", "origin": f"{parts.scheme}://{parts.netloc}"}
+        reply = self.caller.ask(
+            method, parts.path + (f"?{parts.query}" if parts.query else ""), body, told | self.headers | (headers or {})
+        )
+        for cookie in reply.cookies:
+            name, _, rest = cookie.partition("=")
+            value = rest.partition(";")[0]
+            if "Max-Age=0" in cookie:
+                self.cookies.pop(name, None)
+            else:
+                self.cookies[name] = value
+        return reply
+
+    def _load(self, method: str, url: str, body: bytes = b"") -> Page:
+        for _ in range(10):
+            reply = self.ask(method, url, body)
+            if reply.status not in (301, 302, 303, 307):
+                self.page = Page(reply, url)
+                return self.page
+            target = urljoin(url, reply.headers["location"])
+            if urlsplit(target).netloc != urlsplit(self.origin).netloc:
+                self.page = Page(reply, target)  # the browser leaves us
+                return self.page
+            method, url, body = "GET", target, b""
+        raise AssertionError(f"{url} leads around in a circle")
+
+
+def sign_in(browser: DashboardBrowser, password: str) -> Page:
+    browser.open("/login")
+    return browser.press("Sign in", {"Password": password})

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from socialpub.accounts import cooldowns, remedies, renewal
+from socialpub.accounts.remedies import Door
 from socialpub.core import clock, logging
 from socialpub.db import appliance_state, profile_rows
 from socialpub.db.models import ProfileStatus
@@ -96,14 +97,17 @@ def warn(rt: Runtime) -> int:
     return warned
 
 
-def warning(row: Row, now: datetime) -> str | None:
+def warning(row: Row, now: datetime, door: Door = Door.SHELL) -> str | None:
     """What the owner has to do about this profile within a week, and why; None when it can be left alone.
 
     `row` has provider, status, reason, expires_at, renewable.
     """
-    remedy = f"Connect the account again: {remedies.reconnect(row['provider'])}"
+    how = remedies.reconnect(row["provider"], door)
+    remedy = f"Connect the account again: {how}"
     if row["status"] == ProfileStatus.REAUTH_REQUIRED:
-        return f"{row['reason']} Run: {remedies.reconnect(row['provider'])}" if row["reason"] else remedy
+        if not row["reason"]:
+            return remedy
+        return f"{row['reason']} {f'Run: {how}' if door is Door.SHELL else remedy}"
     if row["status"] != ProfileStatus.ACTIVE or not _within(row["expires_at"], SOON, now):
         return None
     what = "Its refresh token" if row["renewable"] else "It has no refresh token, and its access token"

@@ -20,6 +20,7 @@ from socialpub.providers.protocol import Provider
 from socialpub.runtime import Runtime
 
 LONGEST_NAME = 200
+UNKNOWN = "There is no profile with this id."
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ def get(store: Reader | Tx, profile_id: str) -> Profile:
     """The profile. Raises NotFound."""
     profile = find(store, profile_id)
     if profile is None:
-        raise NotFound("There is no profile with this id.")
+        raise NotFound(UNKNOWN)
     return profile
 
 
@@ -52,6 +53,14 @@ def list_all(reader: Reader) -> list[Row]:
     """Every profile, oldest first: what the API shows of it, its stored options (JSON), why it needs its owner, and
     whether its access can be renewed without one."""
     return profile_rows.list_all(reader)
+
+
+def of_owner(reader: Reader, profile_id: str) -> Row:
+    """One profile as its owner sees it (`profile_rows.of_owner`). Raises NotFound."""
+    row = profile_rows.of_owner(reader, profile_id)
+    if row is None:
+        raise NotFound(UNKNOWN)
+    return row
 
 
 def count(reader: Reader) -> list[tuple[str, str, int]]:

@@ -63,6 +63,18 @@ def list_all(reader: Reader) -> list[Row]:
     )
 
 
+def of_owner(reader: Reader, profile_id: str) -> Row | None:
+    """One profile as its owner sees it: what `list_all` has of it, and scopes, access_expires_at, refresh_expires_at,
+    renewed_at, disconnected_at, account_id."""
+    return reader.one(
+        """SELECT id, name, provider, status, username, picture_url, expires_at, posts_count, created_at, updated_at,
+                options, reason, refresh_token IS NOT NULL AS renewable, scopes, access_expires_at, refresh_expires_at,
+                coalesce(renewed_at, created_at) AS renewed_at, disconnected_at, account_id
+            FROM profile WHERE id = ?""",
+        (profile_id,),
+    )
+
+
 def not_warned_since(reader: Reader, instant: str) -> list[Row]:
     """Profiles that are not disconnected and whose owner was not warned since: id, name, provider, status, reason,
     expires_at, renewable."""

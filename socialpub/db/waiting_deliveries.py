@@ -1,0 +1,41 @@
+"""Deliveries that have no outcome yet, as the owner of a profile sees them. Only read here."""
+
+from socialpub.db.transaction import Reader, Row
+
+
+def next_of(reader: Reader, profile_id: str, most: int) -> list[Row]:
+    """Deliveries to this profile without an outcome, those that run first, then the next ones: id, post_id, body,
+    due_at, started_at, waits_for_owner (0 or 1)."""
+    columns = """d.id, d.post_id, p.body, d.due_at, d.run_at, d.started_at,
+        ifnull(json_extract(d.progress, '$.waits_for_owner'), 0) AS waits_for_owner"""
+    # Each from its own index: most deliveries have ended.
+    running, queued = (
+        f"""SELECT {columns} FROM delivery d JOIN post p ON p.id = d.post_id
+            WHERE d.profile_id = ? AND d.state = '{state}' ORDER BY {order} LIMIT ?"""
+        for state, order in (("running", "d.id"), ("queued", "d.run_at"))
+    )
+    found = reader.all(running, (profile_id, most))
+    return [*found, *reader.all(queued, (profile_id, most - len(found)))]
+
+
+def totals_of(reader: Reader, profile_id: str, now: str) -> Row:
+    """How many deliveries to this profile have no outcome yet (`waiting`), and how many of them wait for the owner
+    (`held`), for their time (`scheduled`), or are past their commit (`committed`)."""
+    row = reader.one(
+        """SELECT count(*) AS waiting, ifnull(sum(held), 0) AS held, ifnull(sum(committed), 0) AS committed,
+                ifnull(sum(ahead AND NOT held), 0) AS scheduled
+            FROM (SELECT ifnull(json_extract(progress, '$.waits_for_owner'), 0) AS held,
+                    committed_at IS NOT NULL AS committed, started_at IS NULL AND due_at > :now AS ahead
+                FROM delivery WHERE profile_id = :profile AND state = 'queued'
+                UNION ALL SELECT 0, committed_at IS NOT NULL, 0
+                FROM delivery WHERE profile_id = :profile AND state = 'running')""",
+        {"now": now, "profile": profile_id},
+    )
+    assert row is not None
+    return row
+
+
+def count_queued_by_profile(reader: Reader) -> list[tuple[str, int]]:
+    """How many deliveries wait for each profile that has any."""
+    rows = reader.all("SELECT profile_id, count(*) FROM delivery WHERE state = 'queued' GROUP BY profile_id")
+    return [(row[0], row[1]) for row in rows]

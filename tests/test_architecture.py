@@ -138,6 +138,7 @@ HOMES = {
     "session": "accounts.browser_sessions",
     "sign_in_link": "accounts.sign_in_links",
     "trail": "db.trail",
+    "usage": "accounts.usage",
 }
 """Where the statements about a table stand."""
 

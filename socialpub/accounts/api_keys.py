@@ -6,11 +6,13 @@ and never again. Whether it still holds is asked of the database at every reques
 
 import json
 import secrets
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from socialpub.accounts import usage
 from socialpub.core import crypto, ids
 from socialpub.core.clock import stamp
 from socialpub.core.errors import OperatorError
@@ -164,28 +166,34 @@ def _caller(key_id: str, row: Row, now: datetime) -> Caller | None:
 
 
 class LastUses:
-    """When each key was last used, collected in memory: one write about once a minute instead of one per request."""
+    """When each key was last used and how often, collected in memory: one write about once a minute instead of one per
+    request."""
 
     def __init__(self, rt: Runtime) -> None:
         self._rt = rt
         self._uses: dict[str, datetime] = {}
+        self._requests: Counter[str] = Counter()
 
     def note(self, key_id: str) -> None:
         self._uses[key_id] = self._rt.clock.now()
+        self._requests[key_id] += 1
 
     async def flush(self) -> None:
         """Write down what was collected. What cannot be written now is kept for the next time."""
         uses, self._uses = self._uses, {}
+        requests, self._requests = self._requests, Counter()
         if not uses:
             return
         try:
-            await self._rt.write_soon(_record_uses, uses)
+            await self._rt.write_soon(_record_uses, uses, requests)
         except Exception:
             self._uses = {**uses, **self._uses}
+            self._requests += requests
             raise
 
 
-def _record_uses(rt: Runtime, tx: Tx, uses: dict[str, datetime]) -> None:
+def _record_uses(rt: Runtime, tx: Tx, uses: dict[str, datetime], requests: Counter[str]) -> None:
+    usage.add(tx, usage.REQUESTS, requests)
     tx.many("UPDATE api_key SET last_used_at = ? WHERE id = ?", [(stamp(at), key_id) for key_id, at in uses.items()])
 
 

@@ -1,7 +1,7 @@
 """What a command works with: the configuration, and the appliance's parts while the command runs."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,8 +35,10 @@ class CommandContext:
     def open(self, role: str = "admin") -> Iterator["Runtime"]:
         """The parts, for a command that ends soon. Of the log only warnings are shown."""
         from socialpub import runtime
+        from socialpub.accounts import usage
         from socialpub.cli import file_owner
         from socialpub.core import actor, logging
+        from socialpub.core.errors import SocialpubError
         from socialpub.core.settings.sections import LoggingSection
 
         settings = self.settings()
@@ -46,6 +48,8 @@ class CommandContext:
         try:
             with actor.acting(actor.COMMAND):
                 yield rt
+                with suppress(SocialpubError):
+                    usage.write_calls(rt)
         finally:
             rt.close()
 

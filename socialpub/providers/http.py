@@ -46,6 +46,7 @@ class Http:
     ) -> None:
         self._lookups = lookups
         self._of_network: dict[str, Http] = {}
+        self._calls = 0
         self._user_agent = user_agent
         self._mounts = dict(mounts or {})
         self._stall_seconds = stall_seconds
@@ -119,6 +120,21 @@ class Http:
             if body is not None:
                 body.close()
 
+    def take_calls(self) -> dict[str, int]:
+        """How many calls of each network were begun since this was asked last."""
+        taken = {}
+        for network, own in list(self._of_network.items()):
+            with own._lock:
+                taken[network], own._calls = own._calls, 0
+        return {network: count for network, count in taken.items() if count}
+
+    def give_back_calls(self, counts: Mapping[str, int]) -> None:
+        """What was taken could not be written down: it is taken again the next time."""
+        for network, count in counts.items():
+            own = self.of(network)
+            with own._lock:
+                own._calls += count
+
     def close(self) -> None:
         """Cut off what is still in flight and end the thread. Afterwards every call is `NotSent`."""
         with self._lock:
@@ -144,6 +160,7 @@ class Http:
             if self._running is None:
                 self._running = self._start()
             loop, client, _ = self._running
+            self._calls += 1
             return asyncio.run_coroutine_threadsafe(work(client), loop)
 
     def _start(self) -> tuple[asyncio.AbstractEventLoop, httpx2.AsyncClient, threading.Thread]:

@@ -1,5 +1,6 @@
 """How many deliveries of each network had which outcome: counted when one ends, so that a scrape reads a few rows."""
 
+from socialpub.accounts import usage
 from socialpub.db.transaction import Reader, Tx
 
 
@@ -9,6 +10,7 @@ def add(tx: Tx, provider: str, outcome: str) -> None:
         "INSERT INTO delivery_count VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET deliveries = deliveries + 1",
         (provider, outcome),
     )
+    usage.add(tx, outcome, {provider: 1})
 
 
 def read(reader: Reader) -> dict[tuple[str, str], int]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from starlette.routing import Router
 
+from socialpub.accounts import usage
 from socialpub.core import logging
 from socialpub.core.errors import InternalError, NotFound, SocialpubError, Unavailable
 from socialpub.runtime import Runtime
@@ -115,9 +116,10 @@ class App:
             await self._flush()
 
     async def _flush(self) -> None:
-        # When a key was last used is worth a line in a list, but no failure.
+        # When a key was last used and how much is worth a line in a list, but no failure.
         with contextlib.suppress(SocialpubError):
             await self.state.last_uses.flush()
+            await usage.write_calls_soon(self.state.rt)
 
 
 def create_app(rt: Runtime) -> App:

@@ -3,11 +3,12 @@
 It may wait for a network or a disk, so it has a thread of its own in the worker.
 """
 
+import contextlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from socialpub.accounts import avatars, consents, idle_tokens, revocation
+from socialpub.accounts import avatars, consents, idle_tokens, revocation, usage
 from socialpub.core import logging
 from socialpub.core.errors import SocialpubError
 from socialpub.publishing import backfill, cleanup, engine, holds, idempotency, renditions
@@ -42,6 +43,8 @@ class Housekeeping:
             PeriodicTask("renditions", 3600.0, renditions.clean),
             PeriodicTask("idempotency keys", 3600.0, lambda rt: rt.write(idempotency.clean)),
             PeriodicTask("consents", 3600.0, lambda rt: rt.write(consents.clean)),
+            PeriodicTask("usage", 60.0, usage.write_calls),
+            PeriodicTask("old usage", 3600.0, lambda rt: rt.write(usage.clean)),
         ]
         self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
 
@@ -50,6 +53,8 @@ class Housekeeping:
 
     def join(self) -> None:
         self._thread.join(timeout=5)
+        with contextlib.suppress(SocialpubError):  # worth a number on a page, but no failure
+            usage.write_calls(self.rt)
 
     def _run(self) -> None:
         while not self.rt.stopping.is_set():

@@ -1,0 +1,97 @@
+"""What each key and network used: counted in memory, written down now and then, read day by day."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from socialpub.accounts import api_keys, usage
+from socialpub.accounts.usage import DayUsage
+from socialpub.core.errors import Unavailable
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from tests.integration.api.client import Client
+from tests.support.appliance import accept
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import FaultTransport, connect_x
+
+DAY = 86400
+
+
+@pytest.fixture
+def appliance_options(sandbox_options: dict[str, Any]) -> dict[str, Any]:
+    return sandbox_options
+
+
+def today(rt: Runtime) -> DayUsage:
+    return usage.read(rt.reader, rt.now())[0]
+
+
+def test_requests_are_counted_by_key_and_written_down_now_and_then(client: Client, rt: Runtime) -> None:
+    other = rt.write(api_keys.create, "other")
+    for key in (client.key, client.key, other):
+        assert client.send("GET", "/posts", key=key).status == 200
+    assert client.send("GET", "/posts", key="spk_abc_wrong").status == 401
+    assert today(rt).requests == {}
+    client.run(client.app._flush())
+    assert today(rt).requests == {client.key.split("_")[1]: 2, other.split("_")[1]: 1}
+    client.send("GET", "/profiles")
+    client.run(client.app._flush())
+    assert today(rt).requests[client.key.split("_")[1]] == 3
+
+
+def test_what_could_not_be_written_is_written_the_next_time(
+    client: Client, rt: Runtime, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accept(rt, connect_x(rt, world))
+    drain(rt)
+    client.send("GET", "/posts")
+    made = len(rt.reader.all("SELECT 1 FROM attempt"))
+
+    def full(_write: Callable[..., Any], *_: Any) -> Any:
+        raise Unavailable("The disk is full.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(rt.db, "write", full)
+        patched.setattr(rt.db, "write_soon", full)
+        client.run(client.app._flush())
+        with pytest.raises(Unavailable):
+            usage.write_calls(rt)
+    assert (today(rt).requests, today(rt).calls) == ({}, {})
+    client.run(client.app._flush())
+    assert today(rt).requests == {client.key.split("_")[1]: 1}
+    assert today(rt).calls["x"] >= made > 0
+
+
+def test_calls_and_outcomes_are_counted_by_network_and_day(
+    rt: Runtime, world: World, transport: FaultTransport, clock: HandClock
+) -> None:
+    profile = connect_x(rt, world)
+    accept(rt, profile)
+    drain(rt, clock)
+    usage.write_calls(rt)
+    first, calls = today(rt), len(transport.called)
+    assert first.calls == {"x": calls}
+    assert calls > 0
+    assert first.ended == {("x", "published"): 1}
+    clock.forward(DAY)
+    world.x.next("create_post").fails_with(400)
+    accept(rt, profile, body="Another")
+    drain(rt, clock)
+    usage.write_calls(rt)
+    usage.write_calls(rt)
+    days = usage.read(rt.reader, rt.now(), 3)
+    assert [day.day for day in days] == ["2026-10-13", "2026-10-12", "2026-10-11"]
+    assert days[0].calls == {"x": len(transport.called) - calls}
+    assert days[0].ended == {("x", "failed"): 1}
+    assert days[1] == first
+    assert days[2] == DayUsage("2026-10-11")
+
+
+def test_what_is_older_than_a_year_is_forgotten(rt: Runtime, clock: HandClock) -> None:
+    rt.db.write(lambda tx: usage.add(tx, usage.CALLS, {"x": 1}))
+    clock.forward(400 * DAY)
+    assert rt.write(usage.clean) == 0
+    clock.forward(DAY)
+    assert rt.write(usage.clean) == 1

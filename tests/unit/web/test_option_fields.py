@@ -1,0 +1,134 @@
+"""Options as fields of a form, and what comes back from them."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from socialpub.core.errors import FieldError
+from socialpub.core.settings.sections import ProvidersSection
+from socialpub.providers.options import OptionType
+from socialpub.providers.registry import OPTIONS, PROVIDERS, build
+from socialpub.web.dashboard import option_fields, option_words
+from socialpub.web.dashboard.forms import Form
+from socialpub.web.dashboard.option_fields import NetworkChoices, OptionChoice
+
+
+def form(network: str, **fields: str | list[str]) -> Form:
+    pairs = [
+        (f"options.{network}.{key}", one)
+        for key, value in fields.items()
+        for one in (value if isinstance(value, list) else [value])
+    ]
+    return Form.read(urlencode(pairs).encode())
+
+
+def sent_back(network: str, shown: dict[str, Any], known: NetworkChoices | None = None) -> dict[str, str | list[str]]:
+    """What a browser sends of a form that nobody has touched."""
+    return {
+        key: ["", *one.ticked] if one.control == "boxes" else next(
+            (choice.value for choice in one.choices if one.is_chosen(choice)), one.value
+        )
+        for key, one in option_fields.fields(network, shown, known=known).items()
+    }  # fmt: skip
+
+
+def test_every_option_and_every_value_has_a_name_for_people() -> None:
+    for network in PROVIDERS:
+        for option in OPTIONS[network]:
+            assert option.name in option_words.LABELS
+            for value in option.values:
+                assert option_words.value(value) != value
+            assert "`" not in option_words.hint(option)
+
+
+@pytest.mark.parametrize(
+    ("network", "stored"),
+    [
+        ("x", {"replySettings": "following", "madeWithAi": False, "paidPartnership": True, "quotePostId": "123"}),
+        ("tiktok", {"mode": "draft", "privacyLevel": "SELF_ONLY", "disableComment": False, "photoCoverIndex": 0}),
+        ("pinterest", {"boardId": "5001", "title": "A <b> & c", "aiDisclosures": ["AI_MODIFIED"], "link": "https://a.example/b"}),
+        ("pinterest", {}),
+    ],
+)  # fmt: skip
+def test_a_form_that_nobody_touched_says_what_was_stored(network: str, stored: dict[str, Any]) -> None:
+    given = option_fields.read(form(network, **sent_back(network, stored)), network)
+    assert given == stored
+    provider = build(ProvidersSection())[network]
+    assert provider.read_options(given) == (stored, [])
+
+
+def test_blank_is_not_given_and_false_is_a_word_of_its_own() -> None:
+    assert option_fields.read(form("tiktok", disableComment=""), "tiktok") == {}
+    assert option_fields.read(form("tiktok", disableComment="false"), "tiktok") == {"disableComment": False}
+    assert option_fields.read(form("x"), "tiktok") == {}
+    fields = option_fields.fields("tiktok", {}, stored={"disableComment": False}, blank="As stored")
+    assert [one.label for one in fields["disableComment"].choices] == ["As stored: no", "Yes", "No"]
+    assert fields["disableDuet"].choices[0].label == "As stored: yes"
+    assert fields["privacyLevel"].choices[0] == OptionChoice("", "Not set"), "nobody but the owner chooses it"
+
+
+def test_a_box_says_what_the_hidden_field_before_it_does_not() -> None:
+    assert option_fields.read(form("tiktok", disableComment=["true", "false"]), "tiktok") == {"disableComment": False}
+    assert option_fields.read(form("tiktok", disableComment=["true"]), "tiktok") == {"disableComment": True}
+    boxes = form("pinterest", aiDisclosures=["", "AI_MODIFIED", "SYNTHETIC_PERFORMER"])
+    assert option_fields.read(boxes, "pinterest") == {"aiDisclosures": ["AI_MODIFIED", "SYNTHETIC_PERFORMER"]}
+    assert option_fields.read(form("pinterest", aiDisclosures=[""]), "pinterest") == {}
+
+
+@pytest.mark.parametrize(
+    ("network", "key", "typed", "said"),
+    [
+        ("tiktok", "photoCoverIndex", "first", 'Cover photo (first is 0) must be a whole number, not "first".'),
+        ("tiktok", "photoCoverIndex", "9" * 30, "Cover photo (first is 0) must be"),
+        ("tiktok", "photoCoverIndex", "-1", "Cover photo (first is 0) must be at least 0"),
+        ("tiktok", "disableDuet", "maybe", "Duets off must be true or false"),
+        ("x", "replySettings", "nobody", "Who may reply must be one of"),
+        ("pinterest", "boardId", "Recipes", "Board must be a string of digits"),
+        ("pinterest", "dominantColor", "red", "Dominant colour must be a colour"),
+        ("pinterest", "aiDisclosures", "EVERYTHING", "What AI made must name only"),
+    ],
+)
+def test_what_is_wrong_is_said_at_the_field_and_stays_as_it_was_typed(
+    network: str, key: str, typed: str, said: str
+) -> None:
+    given = option_fields.read(form(network, **{key: typed}), network)
+    provider = build(ProvidersSection())[network]
+    _, problems = provider.read_options(given)
+    errors = option_fields.errors_of(network, [FieldError(one.path, one.message) for one in problems])
+    field = option_fields.fields(network, given, errors=errors)[key]
+    assert (field.error or "").startswith(said)
+    assert typed in (field.value, *field.ticked)
+
+
+def test_a_section_counts_on_its_own_board_only() -> None:
+    boards = [OptionChoice("5001", "Recipes"), OptionChoice("5002", "Prints")]
+    known = NetworkChoices({"boardId": boards, "boardSectionId": [OptionChoice("5001/7001", "Recipes: Soups")]})
+    stored = {"boardId": "5001", "boardSectionId": "7001"}
+    untouched = sent_back("pinterest", stored, known)
+    assert untouched["boardSectionId"] == "5001/7001"
+    assert option_fields.read(form("pinterest", **untouched), "pinterest") == stored
+    moved = form("pinterest", boardId="5002", boardSectionId="5001/7001")
+    assert option_fields.read(moved, "pinterest") == {"boardId": "5002"}
+    typed = form("pinterest", boardId="5002", boardSectionId="7009")
+    assert option_fields.read(typed, "pinterest") == {"boardId": "5002", "boardSectionId": "7009"}
+
+
+def test_a_choice_that_the_network_no_longer_offers_is_shown_and_not_replaced() -> None:
+    known = NetworkChoices({"privacyLevel": [OptionChoice("SELF_ONLY", "Only me")]}, {"disableDuet": "Off."})
+    fields = option_fields.fields("tiktok", {"privacyLevel": "PUBLIC_TO_EVERYONE"}, known=known)
+    assert [one.label for one in fields["privacyLevel"].choices] == [
+        "Not set", "Only me", "Everyone (not offered at the moment)",
+    ]  # fmt: skip
+    assert [one.value for one in fields["privacyLevel"].choices if fields["privacyLevel"].is_chosen(one)] == [
+        "PUBLIC_TO_EVERYONE"
+    ]
+    assert fields["disableDuet"].locked == "Off."
+
+
+def test_every_type_of_option_has_a_control() -> None:
+    known = {one.type for table in OPTIONS.values() for one in table}
+    assert known == set(OptionType), "a type that no table has is one that no form has shown"
+    for network in PROVIDERS:
+        for one in option_fields.fields(network, {}).values():
+            assert one.control in ("select", "boxes", "text", "number", "url")

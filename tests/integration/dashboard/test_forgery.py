@@ -1,0 +1,167 @@
+"""Other sites, guesses and old cookies get nowhere, and pages cannot be framed."""
+
+import dataclasses
+import re
+
+import pytest
+
+from socialpub.accounts import browser_sessions, password
+from socialpub.core.settings.sections import DashboardSection
+from socialpub.runtime import Runtime
+from socialpub.web.app import App, create_app
+from socialpub.web.dashboard.page import Page
+from socialpub.web.dashboard.routes import routes
+from socialpub.web.endpoint import Methods
+from tests.integration.dashboard.conftest import PASSWORD
+from tests.support.dashboard_browser import DashboardBrowser, sign_in
+
+FORM = "application/x-www-form-urlencoded"
+OPEN = {"/login", "/setup"}
+
+
+def actions() -> list[str]:
+    """Every address of the dashboard that does something, with an id in its place."""
+    return [re.sub(r"\{[^}]+\}", "0190c5c2-7c1b-7a55-9f0e-3b1f0c2d4e5f", route.path) for route in posts()]
+
+
+def posts() -> list[object]:
+    return [r for r in routes() if isinstance(r.endpoint, Methods) and "POST" in r.endpoint.by_method]
+
+
+def sessions(rt: Runtime) -> int:
+    return len(browser_sessions.list_all(rt, rt.reader))
+
+
+@pytest.mark.parametrize("path", [path for path in actions() if path not in OPEN])
+def test_no_action_is_done_without_the_form_s_token(owner: DashboardBrowser, rt: Runtime, path: str) -> None:
+    before = rt.reader.data_version()
+    for body in (b"", b"csrf=", b"csrf=" + b"0" * 80, b"name=x&csrf=%F0%9F%98%80"):
+        reply = owner.ask("POST", path, body)
+        assert reply.status in (403, 415), (path, body, reply.status)
+    assert rt.reader.data_version() == before
+    assert owner.open("/system").heading == "System"
+
+
+@pytest.mark.parametrize("path", [path for path in actions() if path not in OPEN])
+def test_no_action_is_done_for_a_stranger(stranger: DashboardBrowser, owner: DashboardBrowser, path: str) -> None:
+    stranger.open("/login")
+    token = stranger.page.root.all("input")[0].attributes["value"]
+    reply = stranger.ask("POST", path, f"csrf={token}".encode())
+    assert (reply.status, reply.headers["location"].endswith("login")) == (303, True)
+
+
+def test_another_site_s_form_does_nothing(owner: DashboardBrowser, rt: Runtime) -> None:
+    """Even with a token that was stolen: the browser says where the form stood."""
+    owner.open("/")
+    form = owner.page.form_of(owner.page.button("Sign out"))
+    body = "&".join(f"{name}={value}" for name, value in owner.fields_of(form)).encode()
+    for origin in ("https://evil.example", "null", "http://testserver.evil.example", "http://testserver:81"):
+        reply = owner.ask("POST", "/logout", body, {"origin": origin})
+        assert (reply.status, b"another site" in reply.body) == (403, True), origin
+    quiet = DashboardBrowser(owner.caller.app)
+    quiet.caller, quiet.cookies = owner.caller, owner.cookies
+    headers = {"cookie": "; ".join(f"{k}={v}" for k, v in owner.cookies.items()), "content-type": FORM}
+    reply = owner.caller.ask("POST", "/logout", body, {**headers, "sec-fetch-site": "cross-site"})
+    assert reply.status == 403
+    assert sessions(rt) == 1
+    assert owner.press("Sign out").heading == "Sign in"
+    assert sessions(rt) == 0
+
+
+def test_a_token_is_worth_nothing_in_another_browser(owner: DashboardBrowser, app: App, rt: Runtime) -> None:
+    with DashboardBrowser(app) as other:
+        sign_in(other, PASSWORD)
+        other.open("/")
+        token = other.fields_of(other.page.form_of(other.page.button("Sign out")))[0][1]
+    reply = owner.ask("POST", "/logout", f"csrf={token}".encode())
+    assert reply.status == 403
+    assert "not given to this browser" in reply.body.decode()
+    assert sessions(rt) == 2
+
+
+def test_a_form_is_kept_from_before_another_sign_in(owner: DashboardBrowser) -> None:
+    owner.open("/")
+    body = f"csrf={owner.fields_of(owner.page.form_of(owner.page.button('Sign out')))[0][1]}".encode()
+    owner.press("Sign out")
+    sign_in(owner, PASSWORD)
+    assert owner.ask("POST", "/logout", body).status == 403
+
+
+@pytest.mark.parametrize("token", ["", "0", "x" * 43, "é" * 43, "' OR 1=1 --", "a" * 9000])
+def test_a_guessed_session_is_nobody_s(owner: DashboardBrowser, stranger: DashboardBrowser, token: str) -> None:
+    name = next(name for name in owner.cookies if "session" in name)
+    reply = stranger.ask("GET", "/system", headers={"cookie": f"{name}={token}"})
+    assert reply.status == 303
+
+
+def test_a_session_that_was_planted_is_not_taken_over(app: App, rt: Runtime, password_hash: str) -> None:
+    """Session fixation: whatever the browser brings, signing in gives it another one."""
+    rt.write(password.put, password_hash)
+    with DashboardBrowser(app) as browser, DashboardBrowser(app) as thief:
+        planted = {f"socialpub_session_{rt.instance_id[:8]}": "planted", f"socialpub_visitor_{rt.instance_id[:8]}": "v"}
+        browser.cookies = dict(planted)
+        assert sign_in(browser, PASSWORD).heading == "Overview"
+        thief.cookies = planted
+        assert thief.open("/").heading == "Sign in"
+
+
+def test_the_password_form_is_guarded_too(owner: DashboardBrowser, app: App, rt: Runtime) -> None:
+    """Nobody is signed in by another site."""
+    with DashboardBrowser(app) as browser:
+        body = f"password={PASSWORD.replace(' ', '+')}".encode()
+        assert browser.ask("POST", "/login", body).status == 403
+        browser.open("/login")
+        token = browser.page.root.all("input")[0].attributes["value"]
+        reply = browser.ask("POST", "/login", body + f"&csrf={token}".encode(), {"origin": "https://evil.example"})
+        assert reply.status == 403
+    assert sessions(rt) == 1
+
+
+def test_every_page_forbids_frames_inline_code_and_foreign_hosts(owner: DashboardBrowser) -> None:
+    for path in ("/", "/system", "/nowhere", "/setup"):
+        reply = owner.ask("GET", path)
+        if path == "/nowhere":
+            assert reply.status == 404
+        policy = dict(part.strip().partition(" ")[::2] for part in reply.headers["content-security-policy"].split(";"))
+        assert policy["default-src"] == "'none'"
+        assert policy["frame-ancestors"] == "'none'"
+        if reply.status == 200:
+            assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
+            assert policy["base-uri"] == "'none'"
+            assert reply.headers["x-frame-options"] == "DENY"
+            assert reply.headers["cache-control"] == "no-store"
+            assert reply.headers["referrer-policy"] == "same-origin"
+        assert reply.headers["x-content-type-options"] == "nosniff"
+
+
+def test_no_page_holds_inline_code_or_addresses_of_other_hosts(owner: DashboardBrowser) -> None:
+    for path in ("/", "/system", "/login"):
+        page = owner.open(path)
+        for element in page.root.all():
+            assert not any(name == "style" or name.startswith("on") for name in element.attributes), element.attributes
+            if element.tag in ("script", "style"):
+                assert element.raw_text.strip() == ""
+            for name in ("src", "href", "action"):
+                assert not element.attributes.get(name, "").startswith(("http:", "https:", "//", "/", "javascript:"))
+
+
+def test_two_pages_never_hold_the_same_token(owner: DashboardBrowser) -> None:
+    """What compresses well with a guess would tell it."""
+    tokens = [one.attributes["value"] for _ in range(2) for one in owner.open("/system").root.all("input")
+              if one.attributes.get("name") == "csrf"]  # fmt: skip
+    assert len(set(tokens)) == len(tokens) > 2
+
+
+def test_all_pages_of_the_room_are_guarded() -> None:
+    """A handler that was not made a page would answer anybody."""
+    for route in routes():
+        for target in route.endpoint.by_method.values():
+            assert isinstance(target, Page) or target.__name__ == "front"
+
+
+def test_switched_off_there_is_no_page(rt: Runtime) -> None:
+    off = rt.settings.model_copy(update={"dashboard": DashboardSection(enabled=False)})
+    with DashboardBrowser(create_app(dataclasses.replace(rt, settings=off))) as browser:
+        for path in ("/login", "/setup", "/system", "/posts"):
+            assert browser.ask("GET", path).status == 404
+        assert "Reference" in browser.open("/").root.text

@@ -142,7 +142,12 @@ HOMES = {
 }
 """Where the statements about a table stand."""
 
-READERS = {"socialpub.db.json_views", "socialpub.db.post_lists", "socialpub.db.waiting_deliveries"}
+READERS = {
+    "socialpub.db.post_calendar",
+    "socialpub.db.json_views",
+    "socialpub.db.post_lists",
+    "socialpub.db.waiting_deliveries",
+}
 """Read what is shown besides, and change nothing."""
 
 _ABOUT = re.compile(r"\b(?:FROM|INTO|UPDATE|JOIN)\s+(?:copied\.)?([a-z_]+)")

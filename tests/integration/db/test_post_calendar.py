@@ -1,0 +1,78 @@
+"""A calendar: every post on its day, as the reader's time zone has it."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from socialpub.core.clock import stamp
+from socialpub.db import post_calendar
+from socialpub.db.post_calendar import CalendarDelivery
+from socialpub.publishing import posts
+from socialpub.publishing.drafts import DraftMedia
+from socialpub.runtime import Runtime
+from tests.samples import media
+from tests.support.appliance import OWNER, accept, add_profile
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import artifact
+
+
+def midnights(first: datetime, days: int) -> list[str]:
+    return [stamp(first + timedelta(days=day)) for day in range(days + 1)]
+
+
+def test_posts_stand_on_the_day_of_their_time_with_what_became_of_them(
+    rt: Runtime, profile: str, clock: HandClock, tmp_path: Path
+) -> None:
+    other = add_profile(rt, account_id="other", name="Second")
+    picture = artifact(rt, media.png(tmp_path / "a.png"), "image/png")
+    key = rt.reader.value("SELECT storage_key FROM artifact")
+    now = accept(rt, profile, body="w" * 300)
+    drain(rt, clock)
+    clock.forward(60)
+    tomorrow = accept(
+        rt, profile, other, body=None, at=rt.now() + timedelta(days=1), media=(DraftMedia(picture), DraftMedia(picture))
+    )
+    gone = accept(rt, profile, at=rt.now() + timedelta(days=1, hours=-2))
+    rt.write(posts.cancel, gone, OWNER)
+    accept(rt, profile, at=rt.now() + timedelta(days=9))
+    today, next_day, empty = post_calendar.read(rt.reader, midnights(datetime(2026, 10, 12, tzinfo=UTC), 3))
+    assert [day.begins_at for day in (today, next_day, empty)] == midnights(datetime(2026, 10, 12, tzinfo=UTC), 2)
+    assert (empty.posts, empty.more, today.more) == ((), 0, 0)
+    (shown,) = today.posts
+    assert (shown.id, shown.status, shown.at, shown.text) == (now, "settled", "2026-10-12T09:00:00.000Z", "w" * 100)
+    assert shown.deliveries == (CalendarDelivery("x", "x profile", "published"),)
+    assert (shown.media, shown.artifact_id, shown.storage_key) == (0, None, None)
+    assert [(post.id, post.status) for post in next_day.posts] == [(gone, "canceled"), (tomorrow, "scheduled")]
+    assert next_day.posts[0].deliveries[0].outcome == "canceled"
+    pictured = next_day.posts[1]
+    assert [(one.profile_name, one.outcome) for one in pictured.deliveries] == [
+        ("x profile", "pending"),
+        ("Second", "pending"),
+    ]
+    assert (pictured.text, pictured.media, pictured.artifact_id, pictured.kind) == (None, 2, picture, "image")
+    assert pictured.storage_key == key
+
+
+def test_a_full_day_shows_its_first_posts_and_how_many_more_there_are(
+    rt: Runtime, profile: str, clock: HandClock
+) -> None:
+    made = []
+    for _ in range(5):
+        clock.forward(1)
+        made.append(accept(rt, profile))
+    early = accept(rt, profile, at=rt.now() + timedelta(hours=1))
+    days = midnights(datetime(2026, 10, 12, tzinfo=UTC), 1)
+    for most, more in ((4, 2), (6, 0), (7, 0)):
+        (day,) = post_calendar.read(rt.reader, days, most)
+        assert [post.id for post in day.posts] == [*made, early][:most]
+        assert day.more == more
+
+
+def test_a_day_is_the_readers_own_also_when_it_has_25_hours(rt: Runtime, profile: str) -> None:
+    zone = ZoneInfo("Europe/Berlin")
+    late = accept(rt, profile, at=datetime(2026, 10, 25, 23, 30, tzinfo=zone))
+    first = accept(rt, profile, at=datetime(2026, 10, 26, 0, 0, tzinfo=zone))
+    days = [stamp(datetime(2026, 10, day, tzinfo=zone)) for day in (25, 26, 27)]
+    found = post_calendar.read(rt.reader, days)
+    assert [[post.id for post in day.posts] for day in found] == [[late], [first]]

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -45,9 +46,9 @@ def checksum(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def published(package: Package) -> dict[str, bytes]:
-    """The files of a package as npm has them, by their path inside of it."""
-    name = f"{package['package']}@{package['version']}"
+@cache
+def published(name: str) -> dict[str, bytes]:
+    """The files of a package (`htmx.org@4.0.1`) as npm has them, by their path inside of it."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["npm", "pack", name, "--silent", "--pack-destination", folder], check=True, stdout=sys.stderr)
         (archive,) = Path(folder).glob("*.tgz")
@@ -62,14 +63,17 @@ def published(package: Package) -> dict[str, bytes]:
 def write(package: Package) -> None:
     """The files of one package. Exits when one is not what its checksum says."""
     is_new = not folder_of(package).exists()
-    contents = published(package)
+    own_name = f"{package['package']}@{package['version']}"
     for file in package["files"]:
-        content = contents[file["file"]]
+        # Not every package of a project brings the project's licence along.
+        content = published(file.get("from", own_name))[file["file"]]
         if is_new:
             file["sha256"] = checksum(content)
         elif file["sha256"] != checksum(content):
             sys.exit(f"{package['package']} {package['version']}: {file['file']} is not what its checksum says")
         path = path_of(package, file)
+        if path.exists() and stored(package, file) == content:
+            continue  # another zlib would compress it to other bytes
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(gzip.compress(content, mtime=0) if file.get("compressed") else content)
 

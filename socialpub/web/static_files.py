@@ -116,7 +116,8 @@ def vendored_url(package: str, file_name: str) -> str:
 
 
 def vendored_packages() -> list[dict[str, Any]]:
-    """`vendored.json`: of each package `package`, `version`, `licence`, and its `files` with their checksums."""
+    """`vendored.json`: of each package `package`, `version`, `licence`, and its `files`: the path inside the
+    package, the checksum, whether it is stored `compressed`, and of which package it is when it is `from` another."""
     packages: list[dict[str, Any]] = json.loads((FOLDER / VENDORED / "vendored.json").read_bytes())["packages"]
     return packages
 

@@ -18,33 +18,33 @@ from socialpub.web.endpoint import Endpoint, Methods, endpoint
 from socialpub.web.openapi import answers, code_samples, components, parameters, words
 from socialpub.web.openapi.components import ref
 from socialpub.web.openapi.operations import OPERATIONS, Operation
-from socialpub.web.pages import pages
+from socialpub.web.pages.reference import ReferencePages
 from socialpub.web.request import Request
 
 VERSION = "1.0.0"
 
 
 def endpoint_for(routes: Sequence[Route]) -> Endpoint:
-    """The endpoint that shows the document of these routes: JSON, or a readable page for a browser.
+    """The endpoint that shows the document of these routes: JSON, or for a browser a viewer that makes calls.
 
-    With `?format=json` a browser gets the JSON as well.
+    With `?format=json` a browser gets the JSON as well, with `?format=page` the page for readers without JavaScript.
     """
+    reference = ReferencePages(lambda base_url: build(routes, base_url))
 
-    # Made once a process, when somebody asks: neither changes, and the page takes as long as a hundred requests.
-    @cache
-    def as_page(base_url: str) -> bytes:
-        return pages.reference(build(routes, base_url))
-
+    # Made once a process, when somebody asks: it does not change.
     @cache
     def as_json(base_url: str) -> bytes:
         return orjson.dumps(build(routes, base_url))
 
     @endpoint(scope=None)
     async def show(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
-        wants_json = b"format=json" in request.query_string.split(b"&")
-        if request.prefers_page() and not wants_json:
-            return Answer(200, as_page(rt.settings.base_url), pages.HEADERS, pages.HTML)
-        return Answer(200, as_json(rt.settings.base_url))
+        base_url = rt.settings.base_url
+        wanted = request.query_string.split(b"&")
+        if b"format=page" in wanted:
+            return reference.plain(base_url)
+        if request.prefers_page() and b"format=json" not in wanted:
+            return reference.viewer(base_url, request.relative_root)
+        return Answer(200, as_json(base_url))
 
     return show
 

@@ -20,7 +20,7 @@ class HomeLink(NamedTuple):
 
 
 LINKS = (
-    HomeLink("reference", "/api/v1/openapi-docs", "Reference", "every address of the API, with examples for curl"),
+    HomeLink("reference", "/api/v1/openapi-docs", "Reference", "every address of the API, to read and to try"),
     HomeLink("openapi", "/api/v1/openapi-docs?format=json", "OpenAPI document", "the same as JSON, for generators"),
     HomeLink("readiness", "/readyz", "Readiness", "whether the appliance works, or the reasons why not"),
 )

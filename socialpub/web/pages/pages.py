@@ -1,6 +1,6 @@
 """The pages that the appliance shows in a browser: the API's reference, and what a problem means.
 
-Served by us alone: no foreign host, no script.
+Served by us alone: no foreign host, and no script but that of the reference's viewer.
 """
 
 import re
@@ -27,10 +27,23 @@ HEADERS: tuple[Header, ...] = (
 
 def reference(document: dict[str, Any]) -> bytes:
     """The OpenAPI document as something to read."""
+    return _render("reference.html", **_reference_values(document))
+
+
+def viewer(document: dict[str, Any], **values: str) -> bytes:
+    """The same for whoever has JavaScript: a viewer that makes calls. Without it the page shows what `reference` does.
+
+    `root` is the way up from the page, `nonce` what its policy asks of styles; `style`, `start` and `viewer` are the
+    addresses of what the page loads, below `root`.
+    """
+    return _render("viewer.html", **_reference_values(document), **values)
+
+
+def _reference_values(document: dict[str, Any]) -> dict[str, Any]:
     schemas = document["components"]["schemas"]
     options = [field["$ref"].rpartition("/")[2] for field in schemas["ProviderOptions"]["properties"].values()]
     objects = [name for name in schemas if name not in options]
-    return _render("reference.html", document=document, schemas=schemas, options=options, objects=objects)
+    return {"document": document, "schemas": schemas, "options": options, "objects": objects}
 
 
 def home(base_url: str, links: Sequence[object]) -> bytes:

@@ -190,8 +190,8 @@ def test_a_request_that_the_document_refuses_is_refused_and_the_other_way_round(
         assert (client.send("POST", "/posts", body).status == 201) is fine
 
 
-def test_a_browser_gets_a_page_that_asks_nobody_else(client: Client) -> None:
-    reply = client.ask("GET", "/api/v1/openapi-docs", headers={"accept": "text/html"})
+def test_the_page_without_script_asks_nobody(client: Client) -> None:
+    reply = client.ask("GET", "/api/v1/openapi-docs?format=page")
     assert (reply.status, reply.headers["content-type"]) == (200, "text/html; charset=utf-8")
     page = reply.body.decode()
     for path in DOCUMENT["paths"]:
@@ -202,6 +202,36 @@ def test_a_browser_gets_a_page_that_asks_nobody_else(client: Client) -> None:
     assert "src=" not in page
     assert "<link" not in page
     assert "default-src 'none'" in reply.headers["content-security-policy"]
+
+
+def test_a_browser_gets_a_page_that_runs_and_asks_only_what_is_ours(client: Client) -> None:
+    reply = client.ask("GET", "/api/v1/openapi-docs", headers={"accept": "text/html"})
+    assert (reply.status, reply.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    page = reply.body.decode()
+    policy = dict(one.split(" ", 1) for one in reply.headers["content-security-policy"].split("; "))
+    assert policy.pop("default-src") == policy.pop("base-uri") == policy.pop("form-action") == "'none'"
+    assert policy.pop("frame-ancestors") == "'none'"
+    assert policy.pop("script-src") == policy.pop("connect-src") == "'self'"
+    assert policy.pop("img-src") == "'self' data:"
+    assert policy.pop("style-src-attr") == "'unsafe-inline'"
+    found = re.fullmatch("'self' 'nonce-([A-Za-z0-9_-]{22})'", policy.pop("style-src-elem"))
+    assert found is not None
+    assert policy == {}
+    assert set(re.findall('nonce="([^"]*)"', page)) == {found[1]}
+
+    loaded = re.findall('(?:src|<link rel="stylesheet" href)="([^"]*)"', page)
+    assert len(loaded) == 3
+    assert all(re.fullmatch(r"\.\./\.\./static/[\w./-]+", one) for one in loaded), "relative to this page, all ours"
+    assert all(client.ask("GET", one.removeprefix("../..")).status == 200 for one in loaded)
+    assert not re.search(r"<script[^>]*>[^<]", page), "no script stands in the page itself"
+    assert not re.search(r"<[^>]* on[a-z]+=", page)
+
+
+def test_no_two_answers_have_the_same_nonce(client: Client) -> None:
+    replies = [client.ask("GET", "/api/v1/openapi-docs", headers={"accept": "text/html"}) for _ in range(2)]
+    first, second = (reply.headers["content-security-policy"] for reply in replies)
+    assert first != second
+    assert {reply.headers["cache-control"] for reply in replies} == {"no-store"}
 
 
 @pytest.mark.parametrize(
@@ -225,8 +255,9 @@ def test_a_browser_gets_the_json_by_the_pages_own_link(client: Client) -> None:
     assert reply.json() == DOCUMENT
 
 
-def test_every_link_within_the_page_leads_somewhere(client: Client) -> None:
-    page = client.ask("GET", "/api/v1/openapi-docs", headers={"accept": "text/html"}).body.decode()
+@pytest.mark.parametrize("query", ["", "?format=page"])
+def test_every_link_within_the_page_leads_somewhere(client: Client, query: str) -> None:
+    page = client.ask("GET", f"/api/v1/openapi-docs{query}", headers={"accept": "text/html"}).body.decode()
     targets = set(re.findall(r'id="([^"]*)"', page))
     links = set(re.findall(r'href="#([^"]*)"', page))
     assert links
@@ -237,9 +268,11 @@ def test_every_link_within_the_page_leads_somewhere(client: Client) -> None:
 def test_the_page_is_rendered_once_however_often_it_is_asked_for(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def ask() -> bytes:
-        return client.ask("GET", "/api/v1/openapi-docs", headers={"accept": "text/html"}).body
+    def ask(query: str) -> bytes:
+        page = client.ask("GET", f"/api/v1/openapi-docs{query}", headers={"accept": "text/html"}).body
+        return re.sub(rb'(nonce|csp-nonce" content)="[^"]*"', b"", page)
 
-    first = ask()
+    first, plain = ask(""), ask("?format=page")
     monkeypatch.setattr(pages, "reference", None)
-    assert ask() == first
+    monkeypatch.setattr(pages, "viewer", None)
+    assert (ask(""), ask("?format=page")) == (first, plain)

@@ -1,0 +1,175 @@
+"""The reference as a reader meets it: with JavaScript a viewer that makes calls, without it a page to read.
+
+The browser reaches the appliance under another address than its base_url, as through a tunnel.
+"""
+
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+import uvicorn
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Route, expect
+
+from socialpub.accounts import api_keys
+from socialpub.runtime import Runtime
+from socialpub.web.app import App
+from tests.support.appliance import accept, add_profile
+from tests.support.chromium import chromium
+
+REFERENCE = "/api/v1/openapi-docs"
+LIST_POSTS = "#tag/posts/GET/api/v1/posts"
+BEHIND_A_PROXY = "http://proxy.test/social"
+
+
+@dataclass
+class Reader:
+    """A tab, what its console complained about, and every address that it asked."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+    def heard(self, message: ConsoleMessage) -> None:
+        if message.type != "info":
+            self.complaints.append(message.text)
+
+    def asks(self, request: Request) -> None:
+        if not request.url.startswith("data:"):
+            self.asked.append(request.url)
+
+    def asked_only(self, address: str) -> bool:
+        return bool(self.asked) and all(url.startswith(f"{address}/") for url in self.asked)
+
+    def enter(self, key: str) -> None:
+        self.page.get_by_placeholder("Token").first.fill(key)
+
+    def try_call(self, call: str) -> None:
+        self.page.get_by_role("button", name=f"Test Request ({call})", exact=True).click()
+        self.page.get_by_role("button", name="Send").first.click()
+
+    def sample_of(self, operation: str, language: str) -> str:
+        """The code that makes the call, once it is shown in this language."""
+        section = self.page.get_by_role("region", name=operation, exact=True)
+        picker = section.get_by_test_id("client-picker")
+        picker.click()
+        self.page.get_by_role("option", name=language, exact=True).click()
+        expect(picker).to_contain_text(language)
+        return section.locator("pre").first.inner_text()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    with browser.new_context() as context:
+        yield context
+
+
+@pytest.fixture
+def reader(context: BrowserContext) -> Reader:
+    reader = Reader(context.new_page())
+    reader.page.on("console", reader.heard)
+    reader.page.on("pageerror", lambda error: reader.complaints.append(str(error)))
+    context.on("request", reader.asks)
+    return reader
+
+
+@pytest.fixture
+def address(app: App) -> Iterator[str]:
+    """The appliance on a port of this machine."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    server.should_exit = True
+    thread.join()
+    listening.close()
+
+
+@pytest.fixture
+def key(rt: Runtime) -> str:
+    return rt.write(api_keys.create, "reader")
+
+
+def test_a_reader_makes_a_call_and_copies_it(rt: Runtime, reader: Reader, address: str, key: str) -> None:
+    accept(rt, add_profile(rt), body="First frost.")
+    page = reader.page
+    page.goto(f"{address}{REFERENCE}{LIST_POSTS}")
+    reader.enter(key)
+    reader.try_call("get /api/v1/posts")
+    expect(page.get_by_text("200 OK")).to_be_visible()
+    expect(page.get_by_text('"First frost."').first).to_be_visible()
+    assert f"{address}/api/v1/posts" in reader.asked
+    page.keyboard.press("Escape")
+
+    for language, beginning in (("Curl", "curl "), ("Requests", "requests.get("), ("Fetch", "fetch(")):
+        sample = reader.sample_of("List posts", language)
+        assert beginning in sample
+        assert f"{address}/api/v1/posts" in sample
+        assert "Authorization" in sample
+
+    assert reader.complaints == []
+    assert reader.asked_only(address)
+
+
+def test_the_key_is_gone_with_the_tab(reader: Reader, address: str, key: str) -> None:
+    page = reader.page
+    page.goto(f"{address}{REFERENCE}{LIST_POSTS}")
+    reader.enter(key)
+    reader.try_call("get /api/v1/posts")
+    expect(page.get_by_text("200 OK")).to_be_visible()
+    kept = page.evaluate("""async () => [
+        {...localStorage}, {...sessionStorage}, document.cookie, location.href, await indexedDB.databases(),
+    ]""")
+    assert key not in str(kept)
+    page.reload()
+    expect(page.get_by_placeholder("Token").first).to_have_value("")
+
+
+def test_it_works_below_a_path_that_the_proxy_takes_away(reader: Reader, address: str, key: str) -> None:
+    def pass_on(route: Route) -> None:
+        route.fulfill(response=route.fetch(url=route.request.url.replace(BEHIND_A_PROXY, address, 1)))
+
+    page = reader.page
+    page.context.route(f"{BEHIND_A_PROXY}/**", pass_on)
+    page.goto(f"{BEHIND_A_PROXY}{REFERENCE}/{LIST_POSTS}")  # with a slash too many besides
+    reader.enter(key)
+    reader.try_call("get /api/v1/posts")
+    expect(page.get_by_text("200 OK")).to_be_visible()
+    assert f"{BEHIND_A_PROXY}/api/v1/posts" in reader.asked
+    assert reader.asked_only(BEHIND_A_PROXY)
+    assert reader.complaints == []
+
+
+@pytest.mark.parametrize("query", ["", "?format=page"])
+def test_without_javascript_creating_a_post_stands_first_with_its_examples_open(
+    browser: Browser, address: str, query: str
+) -> None:
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        reader = Reader(page)
+        page.on("console", reader.heard)
+        page.on("request", reader.asks)
+        page.goto(f"{address}{REFERENCE}{query}")
+        first = page.locator("article").first
+        expect(first.get_by_role("heading")).to_have_text("POST /api/v1/posts")
+        expect(first.locator("pre", has_text="curl ").first).to_be_visible()
+        expect(first.locator("details[open] pre", has_text='"data"')).to_be_visible()
+        assert not page.get_by_text("is being loaded").is_visible()
+        assert reader.complaints == []
+        assert reader.asked_only(address)
+
+
+def test_when_the_viewer_does_not_load_the_plain_page_is_one_click_away(reader: Reader, address: str) -> None:
+    page = reader.page
+    page.route("**/standalone.*.js", lambda route: route.abort())
+    page.goto(f"{address}{REFERENCE}")
+    page.get_by_role("link", name="the plain page").click()
+    expect(page.locator("article").first.get_by_role("heading")).to_have_text("POST /api/v1/posts")

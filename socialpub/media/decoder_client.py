@@ -131,18 +131,32 @@ def fit(
 
     Raises `CannotFit` (the image's fault), `DecoderFailed` (ours), FileNotFoundError. Blocks, in turn with others.
     """
+    request = _writing("fit", source, target, limits) | _allowance(seconds, memory_bytes)
+    try:
+        return _run(source, request, patience_seconds)
+    except MediaRejected as rejected:
+        raise CannotFit(rejected.reason) from None
+
+
+async def thumbnail_async(source: Path, target: Path, limits: FitLimits, *, key_id: str = "") -> dict[str, Any]:
+    """Write a still of a picture, or of the beginning of a film, within the limits to `target`: for the event loop, in
+    turn as `inspect_file_async`. Raises as `fit` does; see `resize.fit` for the result."""
+    request = _writing("thumbnail", source, target, limits) | _allowance(FIT_CPU_SECONDS, MEMORY_BYTES)
+    try:
+        return await _run_async(source, request, PATIENCE_SECONDS, key_id)
+    except MediaRejected as rejected:
+        raise CannotFit(rejected.reason) from None
+
+
+def _writing(do: str, source: Path, target: Path, limits: FitLimits) -> dict[str, Any]:
     source.stat()
-    request = {
-        "do": "fit",
+    return {
+        "do": do,
         "source": str(source.absolute()),
         "target": str(target.absolute()),
         "limits": asdict(limits),
         "max_output_bytes": limits.max_bytes,
     }
-    try:
-        return _run(source, request | _allowance(seconds, memory_bytes), patience_seconds)
-    except MediaRejected as rejected:
-        raise CannotFit(rejected.reason) from None
 
 
 def _inspection(

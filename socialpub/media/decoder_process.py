@@ -71,6 +71,10 @@ def _load_decoders(request: dict[str, Any]) -> None:
         from socialpub.media import resize  # noqa: F401
 
         return
+    if request["do"] == "thumbnail":
+        from socialpub.media import thumbnail  # noqa: F401
+
+        return
     import pylibmagic  # noqa: F401
     import magic  # noqa: F401  # isort: skip
 
@@ -84,7 +88,7 @@ def _load_decoders(request: dict[str, Any]) -> None:
 def _respond(request: dict[str, Any]) -> dict[str, Any]:
     out_of_memory = False
     try:
-        return {"result": _fit(request) if request["do"] == "fit" else _inspect(request)}
+        return {"result": _DO[request["do"]](request)}
     except (MediaRejected, CannotFit) as error:
         reason = error.reason
     except MemoryError:
@@ -109,6 +113,7 @@ def _respond(request: dict[str, Any]) -> dict[str, Any]:
 _TOO_LARGE = {
     "inspect": "Decoding the file needs more memory than one upload may take.",
     "fit": "Making the picture fit needs more memory than one picture may take.",
+    "thumbnail": "Making a thumbnail needs more memory than one may take.",
 }
 
 
@@ -141,6 +146,14 @@ def _fit(request: dict[str, Any]) -> dict[str, Any]:
 
     return resize.fit(Path(request["source"]), Path(request["target"]), FitLimits(**request["limits"]))
 
+
+def _thumbnail(request: dict[str, Any]) -> dict[str, Any]:
+    from socialpub.media import thumbnail
+
+    return thumbnail.write(Path(request["source"]), Path(request["target"]), FitLimits(**request["limits"]))
+
+
+_DO = {"inspect": _inspect, "fit": _fit, "thumbnail": _thumbnail}
 
 if __name__ == "__main__":
     main()

@@ -5,6 +5,7 @@ place nor device.
 """
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,13 +84,21 @@ def _write_fitting(
     if not candidates:
         raise CannotFit(f"The picture cannot be written as {' or '.join(limits.types)}.")
 
+    return write_within(upright, candidates, target, limits.max_bytes, extra)
+
+
+def write_within(
+    picture: Image.Image, candidates: Sequence[str], target: Path, max_bytes: int, extra: dict[str, Any]
+) -> dict[str, Any]:
+    """Write the picture as the first of these types that takes no more than that, smaller where it has to be. Returns
+    what `fit` does. Raises `CannotFit`."""
     while True:
         for candidate in candidates:
-            best = encoding.best(upright, candidate, limits.max_bytes, extra)
+            best = encoding.best(picture, candidate, max_bytes, extra)
             if best is not None:
                 target.write_bytes(best)
-                return _result(candidate, upright.width, upright.height, len(best), changed=True)
-        upright = _shrink(upright, candidates[-1], limits.max_bytes, extra)
+                return _result(candidate, picture.width, picture.height, len(best), changed=True)
+        picture = _shrink(picture, candidates[-1], max_bytes, extra)
 
 
 def _shrink(picture: Image.Image, mime_type: str, max_bytes: int, extra: dict[str, Any]) -> Image.Image:

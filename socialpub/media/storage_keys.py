@@ -12,6 +12,9 @@ from pathlib import Path
 FITTED = "fitted"
 """The folder of versions that were made for a delivery: a folder for each, and a file for each version."""
 
+THUMBNAILS = "thumbnails"
+"""The folder of thumbnails, each under the key of what it shows."""
+
 _NOWHERE = "nowhere"
 _SUFFIXES = {
     "image/jpeg": "jpg",
@@ -47,3 +50,8 @@ def path(root: Path, key: str) -> Path:
     if is_key(key) or _FITTED_KEY.fullmatch(key):
         return root / key
     return root / _NOWHERE / sha256(key.encode(errors="surrogatepass")).hexdigest()
+
+
+def thumbnail_path(root: Path, key: str) -> Path:
+    """Where the thumbnail of the artifact with this key is, or would be."""
+    return root / THUMBNAILS / f"{key}.jpg" if is_key(key) else path(root, key)

@@ -4,6 +4,8 @@ Runs in a child process, and loads PyAV. Only the demuxers of MP4/QuickTime and 
 the file's content suggests, and none of them may reach another file.
 """
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,13 @@ def inspect_video(path: Path, mime_type: str, found: str) -> dict[str, Any]:
 
 
 def _demux(path: Path, demuxer: str, mime_type: str) -> dict[str, Any]:
+    with open_video(path, demuxer, mime_type) as container:
+        return _facts(container, mime_type)
+
+
+@contextlib.contextmanager
+def open_video(path: Path, demuxer: str, mime_type: str) -> Iterator[InputContainer]:
+    """The container (`mov` or `matroska`); whatever is said against it is a `MediaRejected`."""
     av.logging.set_level(av.logging.PANIC)
     options = {"protocol_whitelist": "file"}
     if demuxer == "mov":
@@ -52,7 +61,7 @@ def _demux(path: Path, demuxer: str, mime_type: str) -> dict[str, Any]:
     try:
         # The prefix keeps a file name from being read as the address of something else.
         with av.open(f"file:{path}", format=demuxer, container_options=options, metadata_errors="replace") as container:
-            return _facts(container, mime_type)
+            yield container
     except av.error.MemoryError:
         raise MemoryError from None
     except (av.error.FFmpegError, ValueError, OverflowError) as error:
@@ -62,7 +71,8 @@ def _demux(path: Path, demuxer: str, mime_type: str) -> dict[str, Any]:
         ) from None
 
 
-def _facts(container: InputContainer, mime_type: str) -> dict[str, Any]:
+def track_of(container: InputContainer, mime_type: str) -> VideoStream:
+    """The video's track. Raises `MediaRejected`."""
     # A track without a decoder has no context at all, and a cover picture is not a video.
     tracks = [t for t in container.streams.video if not t.disposition & Disposition.attached_pic]
     if not tracks:
@@ -70,6 +80,12 @@ def _facts(container: InputContainer, mime_type: str) -> dict[str, Any]:
     track = next((t for t in tracks if t.codec_context), None)
     if track is None:
         raise MediaRejected(f"The file was declared as {mime_type}, but nothing here can decode its video track.")
+    track.thread_count = 1  # Each further thread would reserve address space, of which there is little.
+    return track
+
+
+def _facts(container: InputContainer, mime_type: str) -> dict[str, Any]:
+    track = track_of(container, mime_type)
     packets, seconds, rate, first = _read_packets(container, track, mime_type)
     width, height, rotation = first.width, first.height, first.rotation % 360
     if rotation in (90, 270):
@@ -105,7 +121,6 @@ def _read_packets(
 
     Every packet is read, as headers of live recordings and fragments say nothing, or lie, about the duration.
     """
-    track.thread_count = 1  # Each further thread would reserve address space, of which there is little.
     first: VideoFrame | None = None
     shown: list[float] = []
     packets, began, ended = 0, float("inf"), 0.0
@@ -133,6 +148,17 @@ def _read_packets(
         seconds = container.duration / 1_000_000
     span = max(shown) - min(shown) if shown else 0.0
     return packets, seconds, (len(shown) - 1) / span if span > 0 else 0.0, first
+
+
+def first_frame(container: InputContainer, track: VideoStream) -> VideoFrame | None:
+    """The first picture of the track, read no further than that."""
+    for packets, packet in enumerate(container.demux(track)):
+        if packets >= _MAX_PACKETS_TO_TRY:
+            return None
+        frame = _decode_frame(track, packet if packet.size else None)
+        if frame is not None:
+            return frame
+    return None
 
 
 def _decode_frame(track: VideoStream, packet: "Packet[Any] | None") -> VideoFrame | None:

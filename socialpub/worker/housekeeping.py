@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from socialpub.accounts import avatars, consents, idle_tokens, revocation, usage
 from socialpub.core import logging
 from socialpub.core.errors import SocialpubError
-from socialpub.publishing import backfill, cleanup, engine, holds, idempotency, renditions
+from socialpub.publishing import backfill, cleanup, engine, holds, idempotency, renditions, thumbnails
 from socialpub.runtime import Runtime
 
 LOOK_SECONDS = 1.0
@@ -41,6 +41,7 @@ class Housekeeping:
             PeriodicTask("memories", 3600.0, engine.forget_ended),
             PeriodicTask("cleanup", 3600.0, cleanup.clean),
             PeriodicTask("renditions", 3600.0, renditions.clean),
+            PeriodicTask("thumbnails", 3600.0, thumbnails.clean),
             PeriodicTask("idempotency keys", 3600.0, lambda rt: rt.write(idempotency.clean)),
             PeriodicTask("consents", 3600.0, lambda rt: rt.write(consents.clean)),
             PeriodicTask("usage", 60.0, usage.write_calls),

@@ -2,7 +2,7 @@
 
 from starlette.routing import Route
 
-from socialpub.web.dashboard import overview, sign_in, system
+from socialpub.web.dashboard import overview, sign_in, system, thumbnails
 from socialpub.web.endpoint import Answering, Methods
 
 
@@ -10,6 +10,7 @@ def routes() -> list[Route]:
     """In the order of the navigation."""
     return [
         _route("/", GET=overview.front),
+        _route("/artifacts/{artifactId}/thumbnail", GET=thumbnails.show),
         _route("/login", GET=sign_in.form, POST=sign_in.submit),
         _route("/setup", GET=sign_in.set_up_form, POST=sign_in.set_up),
         _route("/logout", POST=sign_in.sign_out),

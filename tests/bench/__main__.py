@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.bench import creating, figures, load, publishing, reading, uploading, waiting
+from tests.bench import creating, dashboard, figures, load, publishing, reading, uploading, waiting
 from tests.bench.figures import Figure
 from tests.bench.servers import Servers
 
 FEW_POSTS = 1000
-LINES = ("idle", "reads", "waiting", "publishing", "burst", "uploads", "creates")
+LINES = ("idle", "reads", "dashboard", "waiting", "publishing", "burst", "uploads", "creates")
 
 
 def main() -> None:
@@ -47,11 +47,12 @@ def main() -> None:
                 found.extend(measure())
 
         line("idle", lambda: waiting.measure_idle(small))
-        if {"reads", "creates"} & set(wanted):
+        if {"reads", "creates", "dashboard"} & set(wanted):
             _say(f"{time.perf_counter() - began:4.0f} s  filling a second appliance with {many:,} posts")
             appliances[many] = servers.start_appliance("large", many)
         line("reads", lambda: reading.measure(servers, appliances, loader, rounds, 1))
         line("reads", lambda: reading.measure_long(appliances, rounds))
+        line("dashboard", lambda: dashboard.measure(appliances))
         line("waiting", lambda: waiting.measure_waiting(small))
         line("publishing", lambda: publishing.measure_alone(small, 50 if asked.quick else 200))
         line("burst", lambda: publishing.measure_burst(small, 1 if asked.quick else 3))

@@ -91,8 +91,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
     """Change a future scheduled post. Raises NotFound, InvalidRequest, Conflict."""
     post = find_visible(tx, post_id, caller)
     drafts.check_change(rt, tx, post, change)
-    if post["status"] != PostStatus.SCHEDULED or post["scheduled_at"] <= tx.stamp:
-        raise Conflict("Only a scheduled post whose time is still to come can be changed.")
+    check_changeable(post["status"], post["scheduled_at"], tx.stamp)
     body = change.body if "body" in change.given else post["body"]
     if "media" in change.given:
         post_rows.delete_media(tx, post_id)
@@ -123,6 +122,12 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
     post_rows.update(tx, post_id, body=body, scheduled_at=scheduled_at)
     post_status.move(tx, post_id, status)
     record(tx, TrailAction.POST_EDITED, post_id, body, fields=sorted(change.given))
+
+
+def check_changeable(status: str, scheduled_at: str | None, now: str) -> None:
+    """Raises Conflict unless a post of this status and time can be changed at this moment."""
+    if status != PostStatus.SCHEDULED or (scheduled_at or "") <= now:
+        raise Conflict("Only a scheduled post whose time is still to come can be changed.")
 
 
 def cancel(rt: Runtime, tx: Tx, post_id: str, caller: Caller) -> None:

@@ -2,7 +2,7 @@
 
 from starlette.routing import Route
 
-from socialpub.web.dashboard import overview, sign_in, system, thumbnails
+from socialpub.web.dashboard import overview, reschedule, sign_in, system, thumbnails
 from socialpub.web.endpoint import Answering, Methods
 
 
@@ -14,6 +14,7 @@ def routes() -> list[Route]:
         _route("/login", GET=sign_in.form, POST=sign_in.submit),
         _route("/setup", GET=sign_in.set_up_form, POST=sign_in.set_up),
         _route("/logout", POST=sign_in.sign_out),
+        _route("/posts/{postId}/reschedule", GET=reschedule.form, POST=reschedule.submit),
         _route("/system", GET=system.show),
         _route("/system/sessions/{sessionId}/end", POST=system.end_session),
         _route("/system/password", POST=system.change_password),

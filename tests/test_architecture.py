@@ -145,6 +145,7 @@ HOMES = {
 READERS = {
     "socialpub.db.post_calendar",
     "socialpub.db.json_views",
+    "socialpub.db.log_lists",
     "socialpub.db.post_lists",
     "socialpub.db.waiting_deliveries",
 }

@@ -1,0 +1,105 @@
+"""The delivery history as its owner reads it, and as a file for a spreadsheet."""
+
+import csv
+import io
+import sqlite3
+from contextlib import closing
+from datetime import timedelta
+
+import pytest
+
+from socialpub.accounts.api_keys import OWNER
+from socialpub.db import log_lists
+from socialpub.db.log_lists import LogFilter
+from socialpub.publishing import log_csv, posts
+from socialpub.runtime import Runtime
+from tests.support.appliance import accept, add_profile
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+
+
+def told(rt: Runtime, **filters: object) -> list[tuple[str, str | None]]:
+    """Type and text of what a filter lets through, newest first."""
+    page = log_lists.read(rt.reader, LogFilter(**filters))  # type: ignore[arg-type]
+    return [(entry.type, entry.text) for entry in page.entries]
+
+
+def test_entries_are_found_by_network_profile_type_time_and_error(rt: Runtime, profile: str, clock: HandClock) -> None:
+    second = add_profile(rt, "tiktok", account_id="b", name="Second")
+    accept(rt, profile, body="first")
+    drain(rt)
+    clock.forward(60)
+    noon = rt.stamp()
+    canceled = accept(rt, second, body="second", at=rt.now() + timedelta(hours=1))
+    clock.forward(60)
+    rt.write(posts.cancel, canceled, OWNER)
+    gone = accept(rt, profile, body="third", at=rt.now() + timedelta(hours=1))
+    rt.write(posts.stop, gone)
+    assert told(rt, profile_id=profile) == [
+        ("canceled", "third"),
+        ("pending", "third"),
+        ("published", "first"),
+        ("pending", "first"),
+    ]
+    assert told(rt, provider="tiktok") == [("canceled", "second"), ("pending", "second")]
+    assert told(rt, type="canceled", profile_id=second) == [("canceled", "second")]
+    assert told(rt, until=noon) == [("published", "first"), ("pending", "first")]
+    assert told(rt, since=noon, type="pending") == [("pending", "third"), ("pending", "second")]
+    assert told(rt, provider="pinterest") == []
+
+
+def test_an_error_is_found_by_its_words(rt: Runtime, profile: str) -> None:
+    post = accept(rt, profile, body="b" * 300)
+    rt.write(posts.stop, post)
+    for words, found in (("STOPPED by", 1), ("stopped%", 0), ("refused", 0)):
+        page = log_lists.read(rt.reader, LogFilter(error=words))
+        assert len(page.entries) == found, words
+    (entry,) = log_lists.read(rt.reader, LogFilter(type="failed")).entries
+    assert (entry.error, entry.text, entry.post_id) == ("Stopped by the owner.", "b" * 100, post)
+
+
+def test_pages_follow_one_another_though_entries_are_added_meanwhile(
+    rt: Runtime, profile: str, clock: HandClock
+) -> None:
+    for number in range(5):
+        accept(rt, profile, body=str(number))
+    first = log_lists.read(rt.reader, LogFilter(per_page=2))
+    accept(rt, profile, body="meanwhile")
+    second = log_lists.read(rt.reader, LogFilter(per_page=2, below=first.below))
+    last = log_lists.read(rt.reader, LogFilter(per_page=2, below=second.below))
+    assert [[entry.text for entry in page.entries] for page in (first, second, last)] == [["4", "3"], ["2", "1"], ["0"]]
+    assert last.below is None
+    assert log_lists.read(rt.reader, LogFilter(per_page=6)).below is None
+
+
+def test_the_file_holds_every_entry_once_and_no_formula(
+    rt: Runtime, profile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["=1+1", "plain, with a comma", 'two\nlines "quoted"', "@mention", "Größe 🌅"]
+    for text in texts:
+        accept(rt, profile, body=text)
+    monkeypatch.setattr(log_csv, "SLICE", 2)
+    pieces = log_csv.pieces(rt, LogFilter())
+    read = [next(pieces), next(pieces)]
+    accept(rt, profile, body="meanwhile")
+    read += pieces
+    assert len(read) == 4
+    rows = list(csv.DictReader(io.StringIO(b"".join(read).decode(), newline="")))
+    shown = [row["text"] for row in rows]
+    assert shown == ["Größe 🌅", "'@mention", 'two\nlines "quoted"', "plain, with a comma", "'=1+1"]
+    assert rows[0]["profile"] == "x profile"
+    assert rows[0]["time"] == "2026-10-12T09:00:00.000Z"
+    assert list(log_csv.pieces(rt, LogFilter(provider="tiktok"))) == [read[0]]
+
+
+def test_nothing_is_held_open_between_two_slices(rt: Runtime, profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(3):
+        accept(rt, profile)
+    monkeypatch.setattr(log_csv, "SLICE", 1)
+    pieces = log_csv.pieces(rt, LogFilter())
+    next(pieces), next(pieces)
+    accept(rt, profile)
+    with closing(sqlite3.connect(rt.settings.database_file)) as other:
+        busy, _, _ = other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    assert not busy, "a transaction that stays open keeps the journal from being emptied"
+    assert len(list(pieces)) == 2

@@ -73,15 +73,9 @@ def begin(
     connected again, NotFound when there is no such profile, InvalidRequest at `name`.
     """
     provider = rt.providers[provider_name]
-    missing = getattr(rt.settings.providers, provider_name).missing_keys()
-    if missing:
-        keys = " and ".join(missing)
-        raise OperatorError(
-            f"{provider.label} does not know this appliance's app yet: {keys} in [providers.{provider_name}] "
-            f"{'is' if len(missing) == 1 else 'are'} empty.",
-            f"Register an app with {provider.label}, give it the redirect address "
-            f"{redirect_uri(rt, provider_name)} and write what it shows you into the configuration.",
-        )
+    obstacle = app_missing(rt, provider_name)
+    if obstacle is not None:
+        raise obstacle
     if name is not None:
         name = profiles.check_name(name)
     if profile_id is not None:
@@ -106,6 +100,20 @@ def begin(
         door,
     )
     return begun
+
+
+def app_missing(rt: Runtime, provider_name: str) -> OperatorError | None:
+    """What to do before any account of this network can be connected; None when there is nothing."""
+    missing = getattr(rt.settings.providers, provider_name).missing_keys()
+    if not missing:
+        return None
+    label, keys = rt.providers[provider_name].label, " and ".join(missing)
+    return OperatorError(
+        f"{label} does not know this appliance's app yet: {keys} in [providers.{provider_name}] "
+        f"{'is' if len(missing) == 1 else 'are'} empty.",
+        f"Register an app with {label}, give it the redirect address "
+        f"{redirect_uri(rt, provider_name)} and write what it shows you into the configuration.",
+    )
 
 
 def redirect_uri(rt: Runtime, provider_name: str) -> str:

@@ -5,12 +5,13 @@ next delivery.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from socialpub.accounts import profiles
 from socialpub.core.errors import FieldError, InvalidRequest
 from socialpub.db import profile_rows, trail
+from socialpub.db.models import Profile
 from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Tx
 from socialpub.providers import options as option_tables
@@ -49,21 +50,38 @@ def set_options(rt: Runtime, tx: Tx, profile_id: str, given: Mapping[str, str]) 
         value, wrong = _read(provider, key, text)
         problems += wrong
         stored = provider.merge_options(stored, {key: value})
-    options, others = ({}, []) if problems else provider.read_options(stored)
-    problems += others
     if problems:
-        raise InvalidRequest(
-            " ".join(problem.message for problem in problems),
-            [FieldError(problem.path, problem.message) for problem in problems],
-        )
+        raise _refused(problems)
+    return _store(rt, tx, profile, stored, given)
+
+
+def replace_options(rt: Runtime, tx: Tx, profile_id: str, given: Mapping[str, Any]) -> Options:
+    """Store these options, and none of those that were there. The options that are stored then. Raises as
+    `set_options`."""
+    profile = profiles.get(tx, profile_id)
+    changed = [key for key in {**profile.options, **given} if profile.options.get(key) != given.get(key)]
+    return _store(rt, tx, profile, given, changed)
+
+
+def _store(rt: Runtime, tx: Tx, profile: Profile, wanted: Mapping[str, Any], changed: Collection[str]) -> Options:
+    options, problems = rt.providers[profile.provider].read_options(wanted)
+    if problems:
+        raise _refused(problems)
     size = option_tables.size_bytes(options)
     if size > option_tables.MAX_BYTES:
         raise InvalidRequest.at("providerOptions", profile.provider, message=option_tables.too_large(size))
-    profile_rows.update(tx, profile_id, options=json.dumps(options, ensure_ascii=False), updated_at=tx.stamp)
-    trail.record(
-        tx, TrailAction.PROFILE_OPTIONS_SET, profile_id, profile.name, provider=profile.provider, options=sorted(given)
-    )
+    if changed:
+        profile_rows.update(tx, profile.id, options=json.dumps(options, ensure_ascii=False), updated_at=tx.stamp)
+        action, name = TrailAction.PROFILE_OPTIONS_SET, profile.name
+        trail.record(tx, action, profile.id, name, provider=profile.provider, options=sorted(changed))
     return options
+
+
+def _refused(problems: Sequence[Problem]) -> InvalidRequest:
+    return InvalidRequest(
+        " ".join(problem.message for problem in problems),
+        [FieldError(problem.path, problem.message) for problem in problems],
+    )
 
 
 def _read(provider: Provider, key: str, text: str) -> tuple[Any, list[Problem]]:

@@ -32,7 +32,7 @@ class Page:
         self.__doc__ = handler.__doc__
 
     async def __call__(self, request: Request) -> Answer | None:
-        visit = await _visit(request)
+        visit = await visit_of(request)
         if self.signed_in and visit.session is None:
             await request.finish()
             return _lead_to_sign_in(visit)
@@ -78,7 +78,8 @@ def check_header(visit: Visit) -> None:
     visit.check_form(_token_header(visit.request))
 
 
-async def _visit(request: Request) -> Visit:
+async def visit_of(request: Request) -> Visit:
+    """Who asks, whatever the address."""
     values = cookies.read(request)
     rt = request.state.rt
     session = None

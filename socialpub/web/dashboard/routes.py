@@ -2,7 +2,15 @@
 
 from starlette.routing import Route
 
-from socialpub.web.dashboard import overview, reschedule, sign_in, system, thumbnails
+from socialpub.web.dashboard import (
+    overview,
+    profile_connection,
+    profiles,
+    reschedule,
+    sign_in,
+    system,
+    thumbnails,
+)
 from socialpub.web.endpoint import Answering, Methods
 
 
@@ -15,6 +23,19 @@ def routes() -> list[Route]:
         _route("/setup", GET=sign_in.set_up_form, POST=sign_in.set_up),
         _route("/logout", POST=sign_in.sign_out),
         _route("/posts/{postId}/reschedule", GET=reschedule.form, POST=reschedule.submit),
+        _route("/profiles", GET=profiles.index),
+        _route("/profiles/connect/{provider}", POST=profile_connection.connect_new),
+        _route("/profiles/{profileId}", GET=profiles.show),
+        _route("/profiles/{profileId}/picture", GET=profiles.picture),
+        _route("/profiles/{profileId}/reconnect", POST=profile_connection.connect_again),
+        _route("/profiles/{profileId}/refresh", POST=profile_connection.refresh),
+        _route("/profiles/{profileId}/rename", POST=profiles.rename),
+        _route("/profiles/{profileId}/options", POST=profiles.set_options),
+        _route(
+            "/profiles/{profileId}/disconnect",
+            GET=profile_connection.confirm_disconnect,
+            POST=profile_connection.disconnect,
+        ),
         _route("/system", GET=system.show),
         _route("/system/sessions/{sessionId}/end", POST=system.end_session),
         _route("/system/password", POST=system.change_password),

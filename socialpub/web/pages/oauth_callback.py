@@ -8,10 +8,13 @@ import asyncio
 from urllib.parse import parse_qsl
 
 from socialpub.accounts import connect, profiles
+from socialpub.accounts.profiles import Connected
 from socialpub.accounts.remedies import Door
 from socialpub.core.errors import NotFound, OperatorError
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer, Header
+from socialpub.web.dashboard.page import visit_of
+from socialpub.web.dashboard.visit import Visit
 from socialpub.web.endpoint import endpoint
 from socialpub.web.pages import pages
 from socialpub.web.request import Request
@@ -40,17 +43,39 @@ async def callback(rt: Runtime, caller: None, request: Request) -> Answer:  # no
         request.state.rate_limits.count_guess(request.client_address)
         return Answer(400, pages.not_connected(provider.label, error), headers, pages.HTML)
     except OperatorError as error:
-        way_back = _way_back(rt, connect.origin(rt, provider.name, query))
+        place = _place(connect.origin(rt, provider.name, query))
+        visit = await _signed_in(request, place)
+        if visit is not None:
+            return visit.go(place or "/", alert=" ".join(filter(None, (error.message, error.hint))))
+        way_back = rt.settings.base_url + place if place else None
         return Answer(400, pages.not_connected(provider.label, error, way_back), headers, pages.HTML)
     profile = profiles.find(rt.reader, finished.profile_id)
     assert profile is not None
     account = f"@{profile.username}" if profile.username else f"“{profile.name}”"  # TikTok gives no handle
-    way_back = _way_back(rt, connect.origin(rt, provider.name, query))
+    place = _place(connect.origin(rt, provider.name, query))
+    visit = await _signed_in(request, place)
+    if visit is not None:
+        return visit.go(place or "/", status=_told(f"{account} on {provider.label}", finished))
+    way_back = rt.settings.base_url + place if place else None
     return Answer(200, pages.connected(provider.label, account, profile.name, finished, way_back), headers, pages.HTML)
 
 
-def _way_back(rt: Runtime, origin: connect.Origin | None) -> str | None:
+def _place(origin: connect.Origin | None) -> str | None:
     """The page of the dashboard to go on at, when it was begun there; whoever waits at a terminal closes this one."""
     if origin is None or origin.door is not Door.DASHBOARD:
         return None
-    return f"{rt.settings.base_url}/profiles" + (f"/{origin.profile_id}" if origin.profile_id else "")
+    return f"/profiles/{origin.profile_id}" if origin.profile_id else "/profiles"
+
+
+async def _signed_in(request: Request, place: str | None) -> Visit | None:
+    """The owner's visit, who is led on at once. Who is not signed in at this address reads here what it came to."""
+    if place is None:
+        return None
+    visit = await visit_of(request)
+    visit.headers += PRIVATE
+    return visit if visit.session is not None else None
+
+
+def _told(account: str, finished: Connected) -> str:
+    done = "has new tokens: what waits for it goes out" if finished.revived else "is connected"
+    return " ".join([f"{account} {done}.", *finished.missing])

@@ -1,0 +1,122 @@
+"""`/profiles` and `/profiles/{profileId}`: the connected accounts, and what the owner can do about each."""
+
+import json
+from typing import Any
+
+from socialpub.accounts import avatars, connect, idle_tokens, profile_options, profiles, token_health
+from socialpub.accounts.remedies import Door
+from socialpub.core.errors import InvalidRequest, NotFound
+from socialpub.db.models import ProfileStatus
+from socialpub.db.transaction import Row
+from socialpub.publishing import profile_queue
+from socialpub.runtime import Runtime
+from socialpub.web.answer import Answer
+from socialpub.web.dashboard import network_choices, option_fields
+from socialpub.web.dashboard.page import page
+from socialpub.web.dashboard.sign_in import field_errors
+from socialpub.web.dashboard.visit import Visit
+
+PICTURE_HEADERS = (
+    (b"cache-control", b"private, max-age=604800, immutable"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; sandbox"),
+)
+
+
+@page()
+async def index(rt: Runtime, visit: Visit) -> Answer:
+    """Every profile, and a button for each network."""
+    rows = profiles.list_all(rt.reader)
+    connected = [row for row in rows if row["status"] != ProfileStatus.DISCONNECTED]
+    return visit.show(
+        "profiles.html",
+        connected=connected,
+        disconnected=[row for row in rows if row["status"] == ProfileStatus.DISCONNECTED],
+        warnings={row["id"]: idle_tokens.warning(row, rt.now(), Door.DASHBOARD) for row in connected},
+        waiting=profile_queue.counts(rt.reader),
+        pictures=avatars.versions(rt),
+        labels=_labels(rt),
+        missing_apps={name: connect.app_missing(rt, name) for name in rt.providers},
+    )
+
+
+@page()
+async def show(rt: Runtime, visit: Visit) -> Answer:
+    """One profile: its tokens, what waits for it, its default options."""
+    return await _page(rt, visit)
+
+
+@page()
+async def picture(rt: Runtime, visit: Visit) -> Answer:
+    """The account's picture, as it lies here. Its address changes with it."""
+    found = avatars.read(rt, visit.params["profileId"])
+    if found is None:
+        raise NotFound("There is no picture of this profile.")
+    return Answer(200, found, PICTURE_HEADERS, b"image/jpeg")
+
+
+@page()
+async def rename(rt: Runtime, visit: Visit) -> Answer:
+    """Another label."""
+    profile_id, name = visit.params["profileId"], visit.form.text("name")
+    try:
+        await rt.write_soon(profiles.rename, profile_id, name)
+    except InvalidRequest as error:
+        return await _page(rt, visit, name=name, errors=field_errors(error))
+    return visit.go(f"/profiles/{profile_id}", status=f"The profile is now called “{name.strip()}”.")
+
+
+@page()
+async def set_options(rt: Runtime, visit: Visit) -> Answer:
+    """Other default options: all of them, as the form shows them."""
+    profile = profiles.get(rt.reader, visit.params["profileId"])
+    given = option_fields.read(visit.form, profile.provider)
+    try:
+        await rt.write_soon(profile_options.replace_options, profile.id, given)
+    except InvalidRequest as error:
+        return await _page(rt, visit, options=given, options_error=error)
+    told = "The default options are saved. They apply to posts that are made from now on."
+    return visit.go(f"/profiles/{profile.id}", status=told)
+
+
+async def _page(
+    rt: Runtime,
+    visit: Visit,
+    *,
+    name: str | None = None,
+    errors: dict[str, str] | None = None,
+    options: dict[str, Any] | None = None,
+    options_error: InvalidRequest | None = None,
+) -> Answer:
+    """The page, with what was typed where something is wrong with it."""
+    row = profiles.of_owner(rt.reader, visit.params["profileId"])
+    shown = json.loads(row["options"]) if options is None else options
+    wrong = option_fields.errors_of(row["provider"], options_error.errors) if options_error else {}
+    usable = row["status"] == ProfileStatus.ACTIVE
+    known = await network_choices.of_profile(rt, profiles.get(rt.reader, row["id"]), shown) if usable else None
+    problem = None
+    if options_error is not None:
+        problem = "The options were not saved: see the fields below." if wrong else options_error.detail
+    return visit.show(
+        "profile.html",
+        http_status=400 if errors or options_error else 200,
+        profile=row,
+        label=rt.providers[row["provider"]].label,
+        picture=avatars.versions(rt).get(row["id"]),
+        health=token_health.look(rt, row, Door.DASHBOARD),
+        queue=profile_queue.look(rt, row["id"]),
+        name=row["name"] if name is None else name,
+        errors=errors or {},
+        problem=problem,
+        options=list(option_fields.fields(row["provider"], shown, errors=wrong, known=known).values()),
+        known=known,
+        permalink=_permalink(row),
+    )
+
+
+def _labels(rt: Runtime) -> dict[str, str]:
+    return {name: provider.label for name, provider in rt.providers.items()}
+
+
+def _permalink(row: Row) -> str:
+    return f"/profiles/{row['id']}"

@@ -1,0 +1,307 @@
+"""The owner's accounts in the dashboard: connected, seen, changed, and let go of."""
+
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from socialpub.accounts import avatars, profiles, renewal
+from socialpub.db import appliance_state
+from socialpub.db.models import ProfileStatus, State
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from tests.support.appliance import accept, state_of
+from tests.support.consent_browser import Browser
+from tests.support.dashboard_browser import DashboardBrowser, Page
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import connect_pinterest, connect_tiktok, connect_x
+
+
+@pytest.fixture
+def appliance_options(sandbox_options: dict[str, Any]) -> dict[str, Any]:
+    """At an address that networks take for a redirect."""
+    return sandbox_options
+
+
+HTML = '<img src=x onerror="alert(1)">'
+
+
+def through_consent(owner: DashboardBrowser, consent: Browser, button: str, label: str, **decision: object) -> Page:
+    """Press the button, decide on the network's page, and come back."""
+    page = owner.press(button)
+    assert page.heading == f"On to {label}"
+    (refresh,) = [one for one in page.root.all("meta") if one.attributes.get("http-equiv") == "refresh"]
+    url = refresh.attributes["content"].partition("url=")[2]
+    assert page.links()[f"Go on to {label}"] == url, "also where a page does not go on by itself"
+    back = urlsplit(consent.decides(url, **decision))  # type: ignore[arg-type]
+    return owner.open(f"{back.path}?{back.query}")
+
+
+# --- connecting ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("network", "label"), [("x", "X"), ("tiktok", "TikTok"), ("pinterest", "Pinterest")])
+def test_an_account_is_connected_through_its_networks_page(
+    rt: Runtime, owner: DashboardBrowser, browser: Browser, network: str, label: str
+) -> None:
+    page = owner.open("/profiles")
+    assert "No account is connected yet" in page.text
+    page = through_consent(owner, browser, f"Connect {label}", label)
+    (row,) = profiles.list_all(rt.reader)
+    assert page.path == f"/profiles/{row['id']}"
+    assert page.role("status").endswith(f"on {label} is connected.")
+    assert page.heading == row["name"]
+    assert owner.open("/profiles").links()[row["name"]].endswith(row["id"])
+    assert "No account" not in owner.page.text
+
+
+def test_a_network_whose_app_is_not_known_says_what_to_put_where(rt: Runtime, owner: DashboardBrowser) -> None:
+    rt.settings.providers.tiktok.__dict__["client_key"] = ""
+    page = owner.open("/profiles")
+    assert not page.has_button("Connect TikTok")
+    assert page.has_button("Connect X")
+    assert "client_key in [providers.tiktok] is empty" in page.text
+    assert "http://127.0.0.1:8000/oauth/tiktok/callback" in page.text
+
+
+def test_a_consent_that_is_denied_leads_back_with_what_to_do(
+    rt: Runtime, owner: DashboardBrowser, browser: Browser
+) -> None:
+    owner.open("/profiles")
+    page = through_consent(owner, browser, "Connect X", "X", decision="deny")
+    assert page.path == "/profiles"
+    assert "did not give X's consent" in page.role("alert")
+    assert "press “Connect X” under Profiles" in page.role("alert")
+    assert profiles.list_all(rt.reader) == []
+
+
+def test_a_consent_that_leaves_something_out_says_what_that_costs(
+    rt: Runtime, owner: DashboardBrowser, browser: Browser
+) -> None:
+    owner.open("/profiles")
+    page = through_consent(owner, browser, "Connect TikTok", "TikTok", without=["video.upload"])
+    assert "video.upload was not granted" in page.role("status")
+    assert "What the consent leaves out" in owner.open(page.path).text
+
+
+def test_who_signed_out_meanwhile_reads_what_came_of_it_and_is_connected(
+    rt: Runtime, owner: DashboardBrowser, browser: Browser
+) -> None:
+    owner.open("/profiles")
+    page = owner.press("Connect X")
+    url = page.links()["Go on to X"]
+    owner.cookies.clear()
+    back = urlsplit(browser.decides(url))
+    page = owner.open(f"{back.path}?{back.query}")
+    assert page.heading == "@demo on X is connected"
+    (row,) = profiles.list_all(rt.reader)
+    assert page.links()["Go on to the profile"] == f"http://127.0.0.1:8000/profiles/{row['id']}"
+
+
+# --- reconnecting ----------------------------------------------------------------------------------------------------
+
+
+def test_a_dead_account_is_connected_again_and_its_held_posts_go_out(
+    rt: Runtime, world: World, owner: DashboardBrowser, browser: Browser, clock: HandClock
+) -> None:
+    profile = connect_x(rt, world)
+    post = accept(rt, profile, body="It waited")
+    world.x.remove_access("demo")
+    drain(rt)
+    assert state_of(rt, post) is State.QUEUED
+    page = owner.open("/profiles")
+    assert "press “Reconnect”" in page.text
+    page = owner.follow("x profile")
+    assert "1 post waits for the account to be connected again" in page.text
+    assert "It waited" in page.text
+    assert not page.has_button("Refresh")
+    page = through_consent(owner, browser, "Reconnect", "X")
+    assert page.role("status") == "@demo on X has new tokens: what waits for it goes out."
+    drain(rt, clock)
+    assert [one.text for one in world.x.posts] == ["It waited"]
+    assert "Nothing waits for this profile" in owner.open(page.path).text
+
+
+def test_another_account_than_the_profiles_is_refused(
+    rt: Runtime, world: World, owner: DashboardBrowser, browser: Browser
+) -> None:
+    world.x.add_account("other")
+    profile = connect_x(rt, world)
+    owner.open(f"/profiles/{profile}")
+    page = through_consent(owner, browser, "Reconnect", "X", account="other")
+    assert page.path == f"/profiles/{profile}"
+    assert "This was to connect @demo again, but X answered for @other." in page.role("alert")
+    assert len(profiles.list_all(rt.reader)) == 1
+
+
+def test_tokens_are_renewed_on_demand_and_a_refusal_says_what_to_do(
+    rt: Runtime, world: World, owner: DashboardBrowser, clock: HandClock
+) -> None:
+    profile = connect_tiktok(rt, world)
+    clock.forward(3600)
+    owner.open(f"/profiles/{profile}")
+    page = owner.press("Refresh")
+    assert page.role("status") == "“tiktok profile” has a new access token."
+    assert profiles.of_owner(rt.reader, profile)["renewed_at"] == rt.stamp()
+    world.tiktok.remove_access("demo")
+    page = owner.press("Refresh")
+    assert page.status == 409
+    assert "could not be renewed" in page.role("alert")
+    assert "press “Reconnect”" in page.role("alert")
+    assert profiles.get(rt.reader, profile).status is ProfileStatus.REAUTH_REQUIRED
+
+
+# --- changing --------------------------------------------------------------------------------------------------------
+
+
+def test_a_label_is_changed_and_shown_as_text_whatever_it_says(
+    rt: Runtime, world: World, owner: DashboardBrowser
+) -> None:
+    profile = connect_x(rt, world)
+    accept(rt, profile, body=HTML)
+    owner.open(f"/profiles/{profile}")
+    page = owner.press("Rename", {"Name": HTML})
+    assert page.role("status") == f"The profile is now called “{HTML}”."
+    assert page.heading == HTML
+    for path in ("/profiles", f"/profiles/{profile}", f"/profiles/{profile}/disconnect"):
+        assert "<img src=x" not in owner.open(path).html
+    page = owner.open(f"/profiles/{profile}")
+    page = owner.press("Rename", {"Name": "n" * 201})
+    assert (page.status, page.field("Name").attributes["value"]) == (400, "n" * 201)
+    assert "at most 200 characters" in page.text
+    assert profiles.get(rt.reader, profile).name == HTML
+
+
+def test_default_options_are_set_in_the_words_of_people(rt: Runtime, world: World, owner: DashboardBrowser) -> None:
+    profile = connect_x(rt, world)
+    owner.open(f"/profiles/{profile}")
+    page = owner.press("Save options", {"Who may reply": "following", "Made with AI": "true"})
+    assert "are saved" in page.role("status")
+    assert profiles.get(rt.reader, profile).options == {"replySettings": "following", "madeWithAi": True}
+    page = owner.press("Save options", {"Who may reply": "", "Quote (post id)": "seven"})
+    assert page.status == 400
+    assert "Quote (post id) must be a string of digits" in page.text
+    assert page.field("Quote (post id)").attributes["value"] == "seven"
+    assert profiles.get(rt.reader, profile).options == {"replySettings": "following", "madeWithAi": True}
+    owner.press("Save options", {"Quote (post id)": "7"})
+    assert profiles.get(rt.reader, profile).options == {"madeWithAi": True, "quotePostId": "7"}
+
+
+def test_boards_and_sections_are_picked_from_those_of_the_account(
+    rt: Runtime, world: World, owner: DashboardBrowser, clock: HandClock
+) -> None:
+    profile = connect_pinterest(rt, world)
+    sectioned = next(one for one in world.pinterest.boards_of("demo") if one.sections)
+    owner.open(f"/profiles/{profile}")
+    board = owner.page.field("Board")
+    assert sectioned.name in [one.text for one in board.all("option")]
+    page = owner.press("Save options", {"Board": sectioned.id})
+    section_id, section_name = next(iter(sectioned.sections.items()))
+    offered = {one.text: one.attributes["value"] for one in page.field("Section").all("option")}
+    page = owner.press("Save options", {"Section": offered[f"{sectioned.name}: {section_name}"]})
+    assert profiles.get(rt.reader, profile).options == {"boardId": sectioned.id, "boardSectionId": section_id}
+    (chosen,) = [one for one in page.field("Section").all("option") if "selected" in one.attributes]
+    assert chosen.text == f"{sectioned.name}: {section_name}"
+
+
+def test_a_network_that_is_away_leaves_a_field_for_the_id_and_the_reason(
+    rt: Runtime, world: World, owner: DashboardBrowser
+) -> None:
+    profile = connect_pinterest(rt, world)
+    world.pinterest.next("list_boards").times_out_before_effect()
+    page = owner.open(f"/profiles/{profile}")
+    assert "The boards could not be listed." in page.text
+    assert page.field("Board").tag == "input"
+    owner.press("Save options", {"Board": "123456"})
+    assert profiles.get(rt.reader, profile).options == {"boardId": "123456"}
+
+
+def test_tiktoks_choices_are_those_it_names_for_the_creator_now(
+    rt: Runtime, world: World, owner: DashboardBrowser, clock: HandClock
+) -> None:
+    world.tiktok.add_account("quiet", "Quiet Owner", private=True, comment_disabled=True)
+    profile = connect_tiktok(rt, world, "quiet")
+    page = owner.open(f"/profiles/{profile}")
+    assert "“Quiet Owner”" in page.text
+    offered = [one.attributes["value"] for one in page.field("Who can see it").all("option")]
+    assert offered == ["", "FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"], "none of them is chosen"
+    assert "disabled" in page.field("Comments off").attributes
+    owner.press("Save options", {"Who can see it": "SELF_ONLY"})
+    assert profiles.get(rt.reader, profile).options == {"privacyLevel": "SELF_ONLY"}
+    world.tiktok.existing_account("quiet").banned = True
+    clock.forward(61)
+    assert "TikTok bars this account from posting" in owner.open(f"/profiles/{profile}").text
+
+
+# --- letting go ------------------------------------------------------------------------------------------------------
+
+
+def test_disconnecting_says_what_it_costs_and_asks_once_more(
+    rt: Runtime, world: World, owner: DashboardBrowser, clock: HandClock
+) -> None:
+    profile = connect_x(rt, world)
+    post = accept(rt, profile, body="Tomorrow", at=clock.now() + timedelta(days=1))
+    owner.open(f"/profiles/{profile}")
+    page = owner.follow("Disconnect")
+    assert "1 post that waits for this profile will not be sent to it" in page.text
+    assert "It cannot be undone" in page.text
+    assert "Tomorrow" in page.text
+    assert profiles.get(rt.reader, profile).status is ProfileStatus.ACTIVE
+    page = owner.press("Disconnect")
+    assert "is disconnected: nothing is sent" in page.role("status")
+    assert not page.has_button("Reconnect")
+    assert profiles.get(rt.reader, profile).status is ProfileStatus.DISCONNECTED
+    drain(rt, clock)
+    assert state_of(rt, post) is State.FAILED
+    assert owner.open(f"/profiles/{profile}/disconnect").path == f"/profiles/{profile}"
+    assert "x profile" in owner.open("/profiles").text
+
+
+# --- seeing ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_health_of_tokens_is_shown(rt: Runtime, world: World, owner: DashboardBrowser) -> None:
+    profile = connect_x(rt, world)
+    renewal.renew(rt, profile)
+    page = owner.open(f"/profiles/{profile}")
+    assert "ends 12 Oct 2026, 11:00 UTC in 2 hours" in page.text
+    assert "by itself; X named no end" in page.text
+
+
+def test_a_picture_comes_from_here_and_initials_stand_for_one_that_is_not_there(
+    rt: Runtime, owner: DashboardBrowser, browser: Browser
+) -> None:
+    owner.open("/profiles")
+    page = through_consent(owner, browser, "Connect Pinterest", "Pinterest")
+    assert page.root.all("img") == []
+    profile_id = str(avatars.renew(rt))
+    (picture,) = owner.open("/profiles").root.all("img")
+    assert picture.attributes["alt"] == ""
+    shown = owner.ask("GET", picture.attributes["src"])
+    assert shown.headers["content-type"] == "image/jpeg"
+    assert shown.body == avatars.read(rt, profile_id)
+    assert shown.headers["cache-control"].startswith("private")
+    owner.cookies.clear()
+    assert owner.ask("GET", picture.attributes["src"]).status == 303
+
+
+def test_what_is_not_there_says_so(rt: Runtime, owner: DashboardBrowser) -> None:
+    owner.open("/profiles")
+    for path in ("/profiles/nobody", "/profiles/nobody/disconnect", "/profiles/nobody/picture"):
+        assert owner.open(path).status == 404
+
+
+def test_a_restored_copy_refreshes_nothing(rt: Runtime, world: World, owner: DashboardBrowser) -> None:
+    profile = connect_x(rt, world)
+    rt.write(lambda _, tx: appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp))
+    owner.open(f"/profiles/{profile}")
+    page = owner.press("Refresh")
+    assert "To continue: press “Resume” under System" in page.role("alert")
+    assert world.x.counts["token"] == 0
+
+
+def test_a_stranger_begins_nothing(rt: Runtime, stranger: DashboardBrowser) -> None:
+    assert stranger.ask("POST", "/profiles/connect/x").status in (303, 200)
+    assert rt.reader.value("SELECT count(*) FROM consent") == 0

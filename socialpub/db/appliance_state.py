@@ -13,6 +13,12 @@ PAUSED_AT = "paused_at"
 RESTORED_FROM = "restored_from"
 """The instant of the copy that this installation was restored from, until it has been resumed."""
 
+COPIED_AT = "copied_at"
+"""The instant that the last copy is of (`ops/last_copy.py`)."""
+
+COPY_FAILED_AT = "copy_failed_at"
+"""When a copy was to be made later, and was not."""
+
 HEARTBEAT = "heartbeat"
 """When a worker last showed that it lives and can write."""
 

@@ -10,18 +10,18 @@ import os
 import shlex
 import sqlite3
 import tempfile
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
 from socialpub.core import durable_files
 from socialpub.core.clock import stamp
-from socialpub.core.errors import OperatorError, Unavailable
+from socialpub.core.errors import OperatorError, SocialpubError, Unavailable
 from socialpub.db import artifact_rows, post_rows
 from socialpub.db.transaction import Reader, Tx
 from socialpub.media.disk_promises import DiskPromise
-from socialpub.ops import archive
+from socialpub.ops import archive, last_copy
 from socialpub.ops.archive import ArchiveWriter
 from socialpub.runtime import Runtime
 
@@ -72,8 +72,27 @@ class BackupSummary:
 def write(rt: Runtime, target: Path, *, with_secret: bool = False) -> BackupSummary:
     """Write a consistent copy to `target`, which may not exist yet. Publishing and the API go on meanwhile.
 
-    Raises OperatorError. Nothing appears under the name before the copy is complete and on the disk.
+    Raises OperatorError. Nothing appears under the name before the copy is complete and on the disk. How it ended is
+    noted (`last_copy.py`), as far as a row can be written at all.
     """
+    try:
+        made = _write(rt, target, with_secret)
+    except OperatorError:
+        with suppress(SocialpubError):
+            rt.write(last_copy.note_failed)
+        raise
+    with suppress(SocialpubError):
+        rt.write(
+            last_copy.note_made,
+            made.copied_at,
+            posts=made.posts,
+            media_files=made.media_files,
+            holds_secret=made.holds_secret,
+        )
+    return made
+
+
+def _write(rt: Runtime, target: Path, with_secret: bool) -> BackupSummary:
     if os.path.lexists(target):
         raise _exists(target)
     folder = target.absolute().parent

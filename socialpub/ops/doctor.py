@@ -15,7 +15,7 @@ from socialpub.core.errors import Unavailable
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, post_rows
 from socialpub.db.transaction import Row, Tx
-from socialpub.ops import configuration_in_use, health, offline_checks, web_address
+from socialpub.ops import configuration_in_use, health, last_copy, offline_checks, web_address
 from socialpub.ops.finding import Finding, note, ok, problem
 from socialpub.providers.errors import NotSent, ProviderError
 from socialpub.providers.responses import HttpResponse
@@ -54,6 +54,7 @@ def check(rt: Runtime) -> Iterator[Finding]:
     yield from _check_clock(rt)
     yield web_address.check(rt)
     yield from _check_worker(rt)
+    yield _check_copy(rt)
     yield from _check_configuration_in_use(rt)
     yield from _check_holds(rt)
     yield from _check_profiles(rt, connected)
@@ -113,6 +114,14 @@ def _check_worker(rt: Runtime) -> Iterator[Finding]:
     age = health.heartbeat_age(rt.reader, rt.now())
     if not found and age is not None:
         yield ok("worker", f"The worker last reported {max(age, 0):.0f} seconds ago.")
+
+
+def _check_copy(rt: Runtime) -> Finding:
+    copy = last_copy.read(rt.reader)
+    reminder = copy.reminder(rt.now())
+    if reminder is not None:
+        return note("copy", reminder, last_copy.MAKE_ONE)
+    return ok("copy", f"The last copy is of {copy.made_at}.")
 
 
 def _check_configuration_in_use(rt: Runtime) -> Iterator[Finding]:

@@ -314,6 +314,7 @@ def test_an_appliance_that_works_has_no_problem(rt: Runtime, http: AnsweringHttp
         "clock",
         "web",
         "worker",
+        "copy",
         "profile",
         "network",
     }

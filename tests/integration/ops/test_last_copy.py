@@ -1,0 +1,58 @@
+"""How old the last copy is: an owner is reminded before it is needed, and never told that a failed one was made."""
+
+from pathlib import Path
+
+import pytest
+
+from socialpub.core.errors import OperatorError
+from socialpub.db import trail
+from socialpub.ops import backup, doctor, last_copy, trail_sentences
+from socialpub.ops.finding import Finding
+from socialpub.runtime import Runtime
+from tests.support.hand_clock import HandClock
+
+DAY = 86400
+
+
+def told(rt: Runtime) -> Finding:
+    """What the doctor says of copies."""
+    (finding,) = [finding for finding in doctor.check(rt) if finding.subject == "copy"]
+    return finding
+
+
+def test_the_owner_is_reminded_of_the_first_copy_and_of_one_after_a_week(
+    rt: Runtime, clock: HandClock, tmp_path: Path
+) -> None:
+    assert told(rt).level == "note"
+    assert told(rt).message == "No copy of this installation has ever been made."
+    assert "socialpub backup" in str(told(rt).remedy)
+    backup.write(rt, tmp_path / "first")
+    assert (told(rt).level, told(rt).message) == ("ok", "The last copy is of 2026-10-12T09:00:00.000Z.")
+    clock.forward(7 * DAY)
+    assert told(rt).level == "ok"
+    clock.forward(DAY)
+    assert (told(rt).level, told(rt).message) == (
+        "note",
+        "The last copy was made 8 days ago, at 2026-10-12T09:00:00.000Z.",
+    )
+    backup.write(rt, tmp_path / "second")
+    assert told(rt).level == "ok"
+
+
+def test_a_copy_that_failed_is_none(rt: Runtime, clock: HandClock, tmp_path: Path) -> None:
+    missing = tmp_path / "missing" / "copy"
+    with pytest.raises(OperatorError):
+        backup.write(rt, missing)
+    assert last_copy.read(rt.reader) == last_copy.LastCopy(None, "2026-10-12T09:00:00.000Z")
+    assert told(rt).message.endswith("The last try, at 2026-10-12T09:00:00.000Z, failed.")
+    backup.write(rt, tmp_path / "copy")
+    assert told(rt).level == "ok"
+    clock.forward(DAY)
+    with pytest.raises(OperatorError):
+        backup.write(rt, tmp_path / "copy")
+    assert told(rt).message == (
+        "The copy that was to be made at 2026-10-13T09:00:00.000Z failed; the last one is of 2026-10-12T09:00:00.000Z."
+    )
+    assert backup.write(rt, tmp_path / "other").copied_at == last_copy.read(rt.reader).made_at
+    made = [entry for entry in trail.read(rt.reader).entries if entry.action == "copy.made"]
+    assert [trail_sentences.what(entry) for entry in made] == ["Made a copy: 0 posts and 0 media files."] * 2

@@ -17,7 +17,7 @@ CLIENTS_LOCK := tests/clients/generator.lock
 CLIENTS := $(VENV)/clients
 AXE := $(VENV)/axe
 
-.PHONY: setup dev run test test-fast check clients bench chaos format options-table vendored lock clean
+.PHONY: setup dev run test test-fast check clients bench screenshots chaos format options-table vendored lock clean
 
 # What running socialpub needs, and nothing else.
 setup: $(VENV)/.ready
@@ -99,6 +99,12 @@ $(CLIENTS)/node/.ready: tests/clients/package.json tests/clients/package-lock.js
 
 bench: dev
 	$(BIN)/python -m tests.bench
+
+# Every page of the dashboard as a picture: desktop and phone, light and dark. SCREENSHOTS is the folder that they go to.
+SCREENSHOTS ?= build/screenshots
+
+screenshots: dev
+	$(BIN)/python -m tests.screenshots $(SCREENSHOTS)
 
 # Networks whose every behaviour is drawn: MINUTES of it; SEED and EPISODE repeat what was found.
 MINUTES ?= 10

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import httpx2
 
+from socialpub.cli.sandbox import provider_lines
 from socialpub.core.settings import init_template
 from tests.e2e.caller import Caller, SandboxControl
 from tests.e2e.processes import Process, free_port, until
@@ -24,22 +25,6 @@ FAST_CLOCK = Path(__file__).parent / "fast_clock"
 PACE = 20.0
 PEOPLE = ("ada", "ben", "cleo", "dan")
 PLENTY = 10**6
-NETWORKS = """
-[providers.x]
-client_id = "sandbox"
-client_secret = "sandbox"
-api_url = "{0}/x"
-
-[providers.tiktok]
-client_key = "sandbox"
-client_secret = "sandbox"
-api_url = "{0}/tiktok"
-
-[providers.pinterest]
-client_id = "sandbox"
-client_secret = "sandbox"
-api_url = "{0}/pinterest/v5"
-"""
 START_SECONDS = 120.0
 
 
@@ -94,7 +79,7 @@ class Installation:
         """Write the configuration; `settings` are sections of it."""
         self.config.write_text(
             f'base_url = "{self.url}"\nlisten = "{self.url.removeprefix("http://")}"\ndata_dir = "data"\n\n'
-            f"[rate_limit]\nrequests_per_minute = 1000000\n\n{NETWORKS.format(self.sandbox_url)}\n{settings}\n"
+            f"[rate_limit]\nrequests_per_minute = 1000000\n\n{provider_lines(self.sandbox_url)}\n{settings}\n"
         )
 
     def prepare(self) -> None:

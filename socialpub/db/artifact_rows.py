@@ -152,6 +152,16 @@ def storage_keys(reader: Reader) -> Iterator[str]:
         yield row[0]
 
 
+def stored(reader: Reader) -> tuple[int, int]:
+    """How many files rows name, and how large they are together: as they arrived, else as they were declared."""
+    row = reader.one(
+        """SELECT count(*), coalesce(sum(coalesce(size_bytes, declared_bytes)), 0) FROM artifact
+            WHERE storage_key IS NOT NULL"""
+    )
+    assert row is not None
+    return row[0], row[1]
+
+
 def stored_bytes(reader: Reader) -> int:
     """How large all bytes that rows name are together, as they were declared."""
     return int(reader.value("SELECT coalesce(sum(declared_bytes), 0) FROM artifact WHERE storage_key IS NOT NULL") or 0)

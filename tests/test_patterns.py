@@ -10,7 +10,7 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -18,8 +18,11 @@ from starlette.routing import compile_path
 
 from socialpub.core import durations
 from socialpub.core.redaction import redact
+from socialpub.core.settings.sections import ProvidersSection
 from socialpub.core.visible_text import visible
-from socialpub.providers import comparison
+from socialpub.providers import comparison, registry
+from socialpub.providers.content import Account, Content
+from socialpub.providers.protocol import Provider
 from socialpub.providers.x import emoji, links
 from socialpub.providers.x.text import weigh
 from socialpub.publishing import equal_content
@@ -117,9 +120,12 @@ FOREIGN: dict[str, list[Worst]] = {
     "providers.pinterest.errors:_safe": [("", "a" * 47 + " ", ""), ("", "a", " ")],
     "providers.pinterest.upload:_storage_code": [("", "<Code>", ""), ("", "<Code>A", ""), ("<Code>", "A", "")],
     "providers.pinterest.upload:may_receive": [("", "a", "\x7f")],
+    "providers.pinterest.preview:_TAG": [("", "#1", ""), ("#", "1", " "), ("", "#a ", "")],
+    "providers.preview:_LINK": [("", "http://", ""), ("", "https:// ", ""), ("", "http", "")],
     "providers.responses:retry_after_seconds": [("-", "9", "x")],
     "providers.tiktok.chunk_put:PAGE": [("", " ", "x"), ("", " <", ""), ("<!doctype", " ", "")],
     "providers.tiktok.chunks:ADDRESS": [("https://", "a.", "^"), ("https://[", ":", ""), ("https://a/", "!", " ")],
+    "providers.tiktok.preview:_TAG": [("", "#1", ""), ("#", "1", " "), ("", "@a.", ""), ("@", "a.", "#")],
     "providers.tiktok.status:_LINK": [("https://", "!", " ")],
     "providers.tiktok.status:_post_ids": [("1", "0", "x")],
     "providers.x.client:_id_of": [("", "0", "x")],
@@ -152,6 +158,7 @@ FOREIGN: dict[str, list[Worst]] = {
     "providers.x.listed_post:could_be": [("", "0", "x")],
     "providers.x.oauth:OAUTH_ERROR": [("", "a_", "!"), ("a", "a", "_")],
     "providers.x.oauth:REFUSED_TOKENS": [("", "value passed for the token ", "")],
+    "providers.x.preview:_TAG": [("", "#1", ""), ("#", "1", " "), ("", "@a@", ""), ("", "$a.", ""), ("", "#", "")],
     "providers.x.rate_limits:_number": [("", "9", "x")],
     "providers.x.shown_text:CUT_SHORT": [("", "… ", "x"), ("…", " ", "x"), ("", "…https://t.co/a ", "x")],
     "providers.x.shown_text:NAME": [("", "@", ""), ("@", "a", "")],
@@ -179,6 +186,11 @@ OUR_OWN = {
     "web.pages.pages:_BACKTICKS": "what problems and the reference say, written in this house",
 }
 
+
+def previewed(adapter: Provider, text: str) -> None:
+    adapter.preview(Content(text), {}, Account("1", facts={"subscription_type": "Premium"}))
+
+
 READERS: dict[str, tuple[Callable[[str], Any], list[Worst]]] = {
     "durations.parse": (lambda one: quietly(durations.parse, one), [("", "1", "s")]),
     "redact": (redact, [w for name, worst in FOREIGN.items() if name.startswith("core.redaction") for w in worst]),
@@ -204,6 +216,16 @@ READERS: dict[str, tuple[Callable[[str], Any], list[Worst]]] = {
     ),
     "x.text.weigh": (weigh, [("", "a.com ", ""), ("", "$a ", ""), ("", "\u0301", ""), ("", "\U0001f468", "")]),
     "x.emoji.find": (emoji.find, FOREIGN["providers.x.emoji:SEQUENCE"]),
+    **{
+        f"{name}.preview": (
+            partial(previewed, adapter),
+            [
+                ("", piece, "")
+                for piece in ("a.com ", "👍", "@a ", "#a", "https://a ", "http://", "\u0301", "a" * 99 + " ")
+            ],
+        )
+        for name, adapter in registry.build(ProvidersSection()).items()
+    },
     "accept.prefers_page": (
         lambda one: accept.prefers_page(b"text/html," + one.encode()),
         [("", ",", ""), ("", ";", ""), ("", "a/a;q=1,", ""), ("", "q=", ""), ("", ";q=0.1", "")],

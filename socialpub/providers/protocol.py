@@ -13,6 +13,7 @@ from socialpub.providers.content import Account, Content, Options, Problem
 from socialpub.providers.job import Job
 from socialpub.providers.oauth import OAuth
 from socialpub.providers.outcomes import CannotTell, Done, Look, Outcome
+from socialpub.providers.preview import Preview
 
 
 class Kind(StrEnum):
@@ -62,6 +63,11 @@ class Provider(Protocol):
 
     def notes(self, content: Content, options: Mapping[str, Any]) -> list[str]:
         """What the owner may like to know although nothing is wrong."""
+        ...
+
+    def preview(self, content: Content, options: Mapping[str, Any], account: Account) -> Preview:
+        """The post as readers would see it, and how long the network finds its texts. Pure; nothing in it is a
+        problem, so that it can be shown of whatever there is already."""
         ...
 
     def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]: ...

@@ -8,6 +8,7 @@ from socialpub.providers.errors import ProviderError
 from socialpub.providers.job import Job
 from socialpub.providers.oauth import Identity, Tokens
 from socialpub.providers.outcomes import CannotTell, Done, Look, Outcome, Published
+from socialpub.providers.preview import Preview, TextPart
 from socialpub.providers.protocol import Kind, Step
 
 ScriptedResult = Outcome | Look | CannotTell | ProviderError | BaseException | Callable[[Job], object]
@@ -74,6 +75,9 @@ class ScriptedNetwork:
 
     def notes(self, content: Content, options: Mapping[str, Any]) -> list[str]:
         return []
+
+    def preview(self, content: Content, options: Mapping[str, Any], account: Account) -> Preview:
+        return Preview(text=(TextPart(content.text),), media=tuple(item.position for item in content.media))
 
     def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:
         return self.steps

@@ -9,9 +9,10 @@ from socialpub.providers.http import Http
 from socialpub.providers.job import Job
 from socialpub.providers.oauth import OAuth
 from socialpub.providers.outcomes import CannotTell, Look, Outcome
-from socialpub.providers.pinterest import boards, check, find_post, options, plan, publish
+from socialpub.providers.pinterest import boards, check, find_post, options, plan, preview, publish
 from socialpub.providers.pinterest.boards import Board, BoardSection
 from socialpub.providers.pinterest.oauth import PinterestOAuth
+from socialpub.providers.preview import Preview
 from socialpub.providers.protocol import Step
 
 
@@ -36,6 +37,9 @@ class Pinterest:
 
     def notes(self, content: Content, options: Mapping[str, Any]) -> list[str]:
         return check.notes(content, options)
+
+    def preview(self, content: Content, options: Mapping[str, Any], account: Account) -> Preview:  # noqa: ARG002
+        return preview.preview_of(content, options)
 
     def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:
         return plan.plan(content, options)

@@ -9,8 +9,9 @@ from socialpub.providers.http import Http
 from socialpub.providers.job import Job
 from socialpub.providers.oauth import OAuth
 from socialpub.providers.outcomes import CannotTell, Done, Look, Outcome, Published
+from socialpub.providers.preview import Preview
 from socialpub.providers.protocol import Step
-from socialpub.providers.tiktok import check, creator, find_post, options, plan, publish
+from socialpub.providers.tiktok import check, creator, find_post, options, plan, preview, publish
 from socialpub.providers.tiktok.creator import CreatorInfo
 from socialpub.providers.tiktok.oauth import TikTokOAuth
 
@@ -36,6 +37,9 @@ class TikTok:
 
     def notes(self, content: Content, options: Mapping[str, Any]) -> list[str]:
         return check.notes(content, options)
+
+    def preview(self, content: Content, options: Mapping[str, Any], account: Account) -> Preview:  # noqa: ARG002
+        return preview.preview_of(content, options)
 
     def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:
         return plan.plan(content, options)

@@ -8,8 +8,9 @@ from socialpub.providers.content import Account, Content, Options, Problem
 from socialpub.providers.job import Job
 from socialpub.providers.oauth import OAuth
 from socialpub.providers.outcomes import CannotTell, Look, Outcome
+from socialpub.providers.preview import Preview
 from socialpub.providers.protocol import Step
-from socialpub.providers.x import check, find_post, options, plan, publish
+from socialpub.providers.x import check, find_post, options, plan, preview, publish
 from socialpub.providers.x.dialects import SpokenDialect
 from socialpub.providers.x.oauth import XOAuth
 
@@ -36,6 +37,9 @@ class X:
 
     def notes(self, content: Content, options: Mapping[str, Any]) -> list[str]:
         return check.notes(content, options)
+
+    def preview(self, content: Content, options: Mapping[str, Any], account: Account) -> Preview:
+        return preview.preview_of(content, options, account)
 
     def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:  # noqa: ARG002
         return plan.plan(content)

@@ -1,0 +1,99 @@
+"""A post as TikTok shows it: the film or the photos fill the screen, and the caption begins over them."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from socialpub.providers import preview
+from socialpub.providers.content import Content, utf16_units
+from socialpub.providers.preview import Preview, TextMeasure
+from socialpub.providers.tiktok import limits
+from socialpub.providers.tiktok.options import FIRST_PHOTO, INTERACTIONS, PRIVACY_LEVELS, is_draft
+
+_TAG = re.compile(r"(?<![\w@#&/])(?:@[A-Za-z0-9_]++(?:\.[A-Za-z0-9_]++)*+|[#＃](?=[\d_]*+[^\W\d_])\w+)")
+CAPTION_START = 90
+"""About two lines, as the app shows them before “more” (seen in 2026; it is stated nowhere)."""
+UNIT = "UTF-16 units: a letter 1, an emoji 2 or more"
+
+_SEEN_BY = dict(
+    zip(
+        PRIVACY_LEVELS,
+        (
+            "Everybody sees it.",
+            "Only followers whom the account follows back see it.",
+            "Only followers see it.",
+            "Only the account itself sees it.",
+        ),
+        strict=True,
+    )
+)
+
+
+def preview_of(content: Content, chosen: Mapping[str, Any]) -> Preview:
+    """What viewers see; of a draft what will lie in the inbox."""
+    draft, video = is_draft(chosen), content.has_video
+    has_text = bool(content.media) and not (draft and video)
+    most = limits.VIDEO_CAPTION_UNITS if video else limits.PHOTO_DESCRIPTION_UNITS
+    first, rest = preview.cut(preview.within(content.text, most) if has_text else "", CAPTION_START)
+    return Preview(
+        text=preview.parts(first, preview.tags(_TAG.finditer(first))),
+        more=preview.parts(rest, preview.tags(_TAG.finditer(rest))),
+        title=str(chosen.get("title", "")) if content.media and not video else "",
+        media=_shown_media(content, chosen),
+        labels=() if draft else tuple(_labels(chosen, video=video)),
+        remarks=tuple(_remarks(content, chosen)),
+        measures=tuple(_measures(content, chosen, most)),
+    )
+
+
+def _shown_media(content: Content, chosen: Mapping[str, Any]) -> tuple[int, ...]:
+    """The film alone, or the photos with their cover first."""
+    for item in content.media:
+        if item.kind == "video":
+            return (item.position,)
+    positions = [item.position for item in content.media[: limits.PHOTOS]]
+    cover = chosen.get("photoCoverIndex", FIRST_PHOTO)
+    return tuple(sorted(positions, key=lambda position: position != cover))
+
+
+def _measures(content: Content, chosen: Mapping[str, Any], most: int) -> Iterator[TextMeasure]:
+    video = content.has_video
+    if not (video and is_draft(chosen)):
+        yield TextMeasure(
+            "Description" if content.media and not video else "Caption", utf16_units(content.text), most, UNIT
+        )
+    title = chosen.get("title")
+    if isinstance(title, str) and not video:
+        yield TextMeasure("Title", utf16_units(title), limits.PHOTO_TITLE_UNITS, UNIT)
+
+
+def _labels(chosen: Mapping[str, Any], *, video: bool) -> Iterator[str]:
+    if chosen.get("brandContentToggle"):
+        yield "Paid partnership"
+    elif chosen.get("brandOrganicToggle"):
+        yield "Promotional content"
+    if video and chosen.get("isAigc"):
+        yield "Creator labeled as AI-generated"
+
+
+def _remarks(content: Content, chosen: Mapping[str, Any]) -> Iterator[str]:
+    if is_draft(chosen):
+        yield "It lies in the inbox of TikTok's app, and nobody sees it before it is finished and posted there."
+        return
+    if seen_by := _SEEN_BY.get(chosen.get("privacyLevel", "")):
+        yield seen_by
+    known = INTERACTIONS if content.has_video else {"comment": INTERACTIONS["comment"]}
+    allowed = [
+        f"{name}s" if name != "stitch" else "stitches" for name, key in known.items() if chosen.get(key) is False
+    ]
+    if content.media:
+        yield f"Allowed: {', '.join(allowed)}." if allowed else f"No {_either([*known])}."
+    cover = chosen.get("photoCoverIndex", FIRST_PHOTO)
+    if not content.has_video and len(content.media) > 1:
+        yield f"Viewers swipe through {min(len(content.media), limits.PHOTOS)} photos; photo {cover + 1} is the cover."
+
+
+def _either(names: list[str]) -> str:
+    plural = {"comment": "comments", "duet": "duets", "stitch": "stitches"}
+    words = [plural[name] for name in names]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"

@@ -1,0 +1,143 @@
+"""A post as readers of each network would see it, and how long the network finds its texts."""
+
+from pathlib import Path
+from typing import Any
+
+from socialpub.core.settings.sections import ProvidersSection
+from socialpub.providers.content import Account, Content, MediaFile
+from socialpub.providers.preview import Preview, TextMeasure, TextPart
+from socialpub.providers.registry import PROVIDERS, build
+
+NETWORKS = build(ProvidersSection())
+
+
+def picture(position: int = 0, mime_type: str = "image/jpeg", **facts: Any) -> MediaFile:
+    return MediaFile(position, "image", mime_type, 1000, Path("picture"), "picture.jpg", facts=facts)
+
+
+def film(position: int = 0) -> MediaFile:
+    return MediaFile(position, "video", "video/mp4", 1000, Path("film"), "film.mp4", facts={"duration_seconds": 9})
+
+
+def shown(network: str, text: str, *media: MediaFile, facts: dict[str, Any] | None = None, **options: Any) -> Preview:
+    return NETWORKS[network].preview(Content(text, media), options, Account("1", facts=facts or {}))
+
+
+def written(parts: tuple[TextPart, ...]) -> str:
+    return "".join(part.text for part in parts)
+
+
+def test_every_network_shows_whatever_there_is_already() -> None:
+    for network in PROVIDERS:
+        empty = shown(network, "")
+        assert (empty.text, empty.media, empty.measures[0].used) == ((), (), 0)
+        assert written(shown(network, "Hello", picture()).text) == "Hello"
+
+
+# --- X ---------------------------------------------------------------------------------------------------------------
+
+
+def test_x_counts_links_emoji_and_ideographs_its_own_way_and_shows_links_short() -> None:
+    text = "Read https://www.example.com/a/rather/long/path/indeed, 👍 漢字 @studio #zine 1#2 $TSLA a@b"
+    found = shown("x", text)
+    assert [(one.used, one.allowed) for one in found.measures] == [
+        (5 + 23 + 2 + 2 + 1 + 4 + len(" @studio #zine 1#2 $TSLA a@b"), 280)
+    ]
+    assert found.text == (
+        TextPart("Read "),
+        TextPart("example.com/a/rather/long/…", "link"),
+        TextPart(", 👍 漢字 "),
+        TextPart("@studio", "tag"),
+        TextPart(" "),
+        TextPart("#zine", "tag"),
+        TextPart(" 1#2 "),
+        TextPart("$TSLA", "tag"),
+        TextPart(" a@b"),
+    )
+
+
+def test_x_hides_the_rest_of_a_long_text_and_shows_nothing_that_it_would_refuse() -> None:
+    text = "a" * 279 + "👍" + "b" * 20
+    premium = shown("x", text, facts={"subscription_type": "Premium"})
+    assert (written(premium.text), written(premium.more)) == ("a" * 279, "👍" + "b" * 20)
+    assert premium.measures[0].left == 25_000 - 301
+    plain = shown("x", text)
+    assert (written(plain.text), plain.more, plain.measures[0].left) == ("a" * 279, (), -21)
+    assert "280 of these 301" in plain.remarks[0]
+
+
+def test_x_shows_four_pictures_or_one_film() -> None:
+    five = shown("x", "", *(picture(at) for at in range(5)))
+    assert (five.media, "4 pictures" in five.remarks[0]) == ((0, 1, 2, 3), True)
+    mixed = shown("x", "", picture(0), film(1))
+    assert (mixed.media, "video" in mixed.remarks[0]) == ((1,), True)
+    assert shown("x", "", picture(0), picture(1)).remarks == ()
+
+
+# --- TikTok ----------------------------------------------------------------------------------------------------------
+
+
+def test_tiktok_counts_utf16_units_and_begins_with_the_cover() -> None:
+    found = shown(
+        "tiktok", "👍 #zine", picture(0), picture(1), title="Zine", photoCoverIndex=1, privacyLevel="SELF_ONLY"
+    )
+    assert [(one.label, one.used, one.allowed) for one in found.measures] == [
+        ("Description", 8, 4000),
+        ("Title", 4, 90),
+    ]
+    assert (found.media, found.title) == ((1, 0), "Zine")
+    assert found.remarks[0] == "Only the account itself sees it."
+    assert found.remarks[1:] == ("No comments.", "Viewers swipe through 2 photos; photo 2 is the cover.")
+
+
+def test_a_draft_of_a_film_has_no_caption_and_lies_in_the_inbox() -> None:
+    found = shown("tiktok", "Gone", film(), mode="draft")
+    assert (found.text, found.measures, "inbox" in found.remarks[0]) == ((), (), True)
+
+
+def test_tiktok_says_what_is_allowed_and_what_it_writes_on_the_post() -> None:
+    found = shown("tiktok", "", film(), disableDuet=False, disableStitch=False, brandContentToggle=True, isAigc=True)
+    assert found.remarks == ("Allowed: duets, stitches.",)
+    assert found.labels == ("Paid partnership", "Creator labeled as AI-generated")
+
+
+def test_a_long_caption_is_cut_between_words() -> None:
+    words = "word " * 40
+    found = shown("tiktok", words, film())
+    assert written(found.text) + written(found.more) == words
+    assert len(written(found.text)) <= 90
+    assert written(found.text).endswith("word")
+
+
+def test_what_does_not_fit_is_not_shown_even_of_pictures_that_count_twice() -> None:
+    found = shown("tiktok", "👍" * 3000, film())
+    assert found.measures == (TextMeasure("Caption", 6000, 2200, found.measures[0].unit),)
+    assert len(written(found.text) + written(found.more)) == 1100
+
+
+# --- Pinterest -------------------------------------------------------------------------------------------------------
+
+
+def test_a_pin_has_a_title_a_link_and_one_picture_in_front() -> None:
+    found = shown(
+        "pinterest",
+        "See https://example.com.",
+        picture(0),
+        picture(1),
+        title="Poster",
+        link="https://www.studio.example/4",
+    )
+    assert (found.title, found.link, found.media) == ("Poster", "studio.example", (0, 1))
+    assert [(one.label, one.used, one.allowed) for one in found.measures] == [
+        ("Description", 24, 800),
+        ("Title", 6, 100),
+    ]
+    assert found.text == (TextPart("See "), TextPart("https://example.com", "link"), TextPart("."))
+    assert found.remarks == (
+        "The first picture stands for the pin in feeds and on the board; readers swipe to the others.",
+    )
+
+
+def test_a_pin_without_title_and_link_says_what_that_means() -> None:
+    assert [remark.split()[0] for remark in shown("pinterest", "", picture(), link="http://[").remarks] == ["Without"]
+    assert len(shown("pinterest", "", picture()).remarks) == 2

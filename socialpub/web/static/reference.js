@@ -29,15 +29,32 @@ function arrange(description) {
       operation.description += `\n\n${label}:\n\n\`\`\`sh\n${source.replaceAll(baseUrl, here)}\n\`\`\``;
     }
     for (const parameter of operation.parameters) {
-      // Otherwise it sends the first of the possible values of every filter that nobody filled in, and finds that a
-      // time which nobody filled in is no time.
+      // Otherwise it sends the first of the possible values of every filter that nobody filled in, and finds that an
+      // empty time is no time, an empty number no number.
       if (parameter.required) continue;
-      const { default: usual, format } = parameter.schema;
-      const value = usual ?? (format === "date-time" ? new Date().toISOString() : undefined);
+      const { default: usual, format, minimum } = parameter.schema;
+      const value = usual ?? minimum ?? (format === "date-time" ? new Date().toISOString() : undefined);
       parameter.examples = { default: { value, "x-disabled": true } };
     }
+    const form = operation.requestBody?.content["multipart/form-data"];
+    if (form) arrangeForm(form);
   }
   return description;
+}
+
+// The viewer would make a field of every option that the payload may have, and none for a file.
+function arrangeForm(form) {
+  const { payload, ...files } = form.example;
+  const text = { type: "string", description: "The post, as JSON" };
+  const file = { type: "string", format: "binary", description: "A file; `media[].fileField` says its name" };
+  const names = Object.keys(files);
+  form.schema = {
+    type: "object",
+    required: ["payload"],
+    properties: { payload: text, ...Object.fromEntries(names.map((name) => [name, file])) },
+  };
+  form.example = { payload: JSON.stringify(payload) };
+  delete form.encoding;
 }
 
 async function start() {
@@ -56,6 +73,7 @@ async function start() {
     hideClientButton: true,
     showDeveloperTools: "never",
     documentDownloadType: "none",
+    modelsSectionLabel: "Objects",
     // A key is gone with the tab.
     persistAuth: false,
     defaultHttpClient: { targetKey: "shell", clientKey: "curl" },

@@ -3,10 +3,12 @@
 The browser reaches the appliance under another address than its base_url, as through a tunnel.
 """
 
+import json
 import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 import uvicorn
@@ -15,10 +17,12 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, R
 from socialpub.accounts import api_keys
 from socialpub.runtime import Runtime
 from socialpub.web.app import App
+from tests.samples import media
 from tests.support.appliance import accept, add_profile
 from tests.support.chromium import chromium
 
 REFERENCE = "/api/v1/openapi-docs"
+CREATE_POST = "#tag/posts/POST/api/v1/posts"
 LIST_POSTS = "#tag/posts/GET/api/v1/posts"
 BEHIND_A_PROXY = "http://proxy.test/social"
 
@@ -46,7 +50,13 @@ class Reader:
         self.page.get_by_placeholder("Token").first.fill(key)
 
     def try_call(self, call: str) -> None:
+        self.open_call(call)
+        self.send()
+
+    def open_call(self, call: str) -> None:
         self.page.get_by_role("button", name=f"Test Request ({call})", exact=True).click()
+
+    def send(self) -> None:
         self.page.get_by_role("button", name="Send").first.click()
 
     def sample_of(self, operation: str, language: str) -> str:
@@ -117,6 +127,30 @@ def test_a_reader_makes_a_call_and_copies_it(rt: Runtime, reader: Reader, addres
 
     assert reader.complaints == []
     assert reader.asked_only(address)
+
+
+def test_a_reader_makes_a_post_with_a_picture(
+    rt: Runtime, reader: Reader, address: str, key: str, tmp_path: Path
+) -> None:
+    draft = {
+        "post": {"body": "Made in the viewer", "scheduledAt": "2100-01-01T00:00:00Z"},
+        "profiles": [add_profile(rt)],
+        "media": [{"fileField": "frost", "alt": "First frost on the cabbages"}],
+    }
+    page = reader.page
+    page.goto(f"{address}{REFERENCE}{CREATE_POST}")
+    reader.enter(key)
+    reader.open_call("post /api/v1/posts")
+    page.get_by_role("button", name="JSON", exact=True).click()
+    page.get_by_role("option", name="Multipart Form").click()
+    page.locator("#payload").get_by_role("combobox", name="Value").fill(json.dumps(draft))
+    with page.expect_file_chooser() as chooser:
+        page.locator("#frost").get_by_role("button", name="Select File").click()
+    chooser.value.set_files(media.png(tmp_path / "frost.png"))
+    reader.send()
+    expect(page.get_by_text("201 Created")).to_be_visible()
+    expect(page.get_by_text('"Made in the viewer"').first).to_be_visible()
+    assert reader.complaints == []
 
 
 def test_the_key_is_gone_with_the_tab(reader: Reader, address: str, key: str) -> None:

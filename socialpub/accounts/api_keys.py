@@ -15,7 +15,7 @@ from typing import Any
 from socialpub.accounts import usage
 from socialpub.core import crypto, ids
 from socialpub.core.clock import stamp
-from socialpub.core.errors import OperatorError
+from socialpub.core.errors import Conflict, NotFound, OperatorError
 from socialpub.db import profile_rows, trail
 from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Reader, Row, Tx, placeholders
@@ -23,6 +23,16 @@ from socialpub.providers.registry import PROVIDERS
 from socialpub.runtime import Runtime
 
 SCOPES = ("read", "write")
+ID_LETTERS = 12
+LONGEST_NAME = 100
+
+
+class KeyRefused(OperatorError):
+    """A key that cannot be made so. `field` is the parameter of `create` that says why."""
+
+    def __init__(self, field: str, message: str, hint: str) -> None:
+        super().__init__(message, hint)
+        self.field = field
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +74,22 @@ class Key:
     revoked_at: str | None
     last_used_at: str | None
 
+    def state(self, now: str) -> str:
+        """`active`, `revoked` or `expired`."""
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if self.expires_at is not None and self.expires_at <= now else "active"
+
+
+def new_id() -> str:
+    """The id of a key that is yet to be made."""
+    return secrets.token_hex(ID_LETTERS // 2)
+
+
+def is_id(text: str) -> bool:
+    """Whether `new_id` could have made it."""
+    return len(text) == ID_LETTERS and all(letter in "0123456789abcdef" for letter in text)
+
 
 def create(
     rt: Runtime,
@@ -73,22 +99,28 @@ def create(
     providers: Sequence[str] | None = None,
     profiles: Sequence[str] | None = None,
     expires_at: datetime | None = None,
+    key_id: str | None = None,
 ) -> str:
     """Make a key and return it whole: the only time that it is seen.
 
-    `providers` and `profiles` limit it; None or empty means no limit. Raises OperatorError.
+    `providers` and `profiles` limit it; None or empty means no limit. With a `key_id` of `new_id` the same order given
+    twice makes one key: the second raises Conflict. Raises KeyRefused.
     """
     name = name.strip()
-    if not name or len(name) > 100 or not name.isprintable():
-        raise OperatorError("A key needs a name of 1 to 100 printable characters.", "Name the script that will use it.")
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        raise KeyRefused(
+            "name", "A key needs a name of 1 to 100 printable characters.", "Name the script that will use it."
+        )
     if scope not in SCOPES:
-        raise OperatorError(f"There is no scope {scope!r}.", f"A key's scope is one of {', '.join(SCOPES)}.")
+        raise KeyRefused("scope", f"There is no scope {scope!r}.", f"A key's scope is one of {', '.join(SCOPES)}.")
     foreign = [provider for provider in providers or () if provider not in rt.providers and provider not in PROVIDERS]
     if foreign:
-        raise OperatorError(f"There is no provider {foreign[0]!r}.", f"Providers are {', '.join(PROVIDERS)}.")
+        raise KeyRefused("providers", f"There is no provider {foreign[0]!r}.", f"Providers are {', '.join(PROVIDERS)}.")
     if expires_at is not None and expires_at <= tx.now:
-        raise OperatorError("The key would have expired already.", "Give a time in the future.")
-    key_id, secret = secrets.token_hex(6), crypto.new_api_secret()
+        raise KeyRefused("expires_at", "The key would have expired already.", "Give a time in the future.")
+    key_id, secret = key_id or new_id(), crypto.new_api_secret()
+    if tx.one("SELECT 1 FROM api_key WHERE id = ?", (key_id,)) is not None:
+        raise Conflict(f"The key {key_id} was made already, and is not shown again.")
     tx.insert(
         "api_key",
         id=key_id,
@@ -105,13 +137,20 @@ def create(
     return f"spk_{key_id}_{secret}"
 
 
+_COLUMNS = "id, name, scope, providers, profiles, created_at, expires_at, revoked_at, last_used_at"
+
+
 def list_all(reader: Reader) -> list[Key]:
     """Every key there ever was, oldest first."""
-    rows = reader.all(
-        """SELECT id, name, scope, providers, profiles, created_at, expires_at, revoked_at, last_used_at
-           FROM api_key ORDER BY created_at, id"""
-    )
-    return [_key(row) for row in rows]
+    return [_key(row) for row in reader.all(f"SELECT {_COLUMNS} FROM api_key ORDER BY created_at, id")]
+
+
+def get(reader: Reader, key_id: str) -> Key:
+    """One key. Raises NotFound."""
+    row = reader.one(f"SELECT {_COLUMNS} FROM api_key WHERE id = ?", (key_id,))
+    if row is None:
+        raise NotFound("There is no key with this id.")
+    return _key(row)
 
 
 def revoke(rt: Runtime, tx: Tx, key_id: str) -> None:
@@ -200,7 +239,7 @@ def _record_uses(rt: Runtime, tx: Tx, uses: dict[str, datetime], requests: Count
 def _known_profile(tx: Tx, text: str) -> str:
     profile_id = ids.parse(text)
     if profile_id is None or profile_rows.find(tx, profile_id) is None:
-        raise OperatorError(f"There is no profile {text}.", "`socialpub admin list-profiles` shows the ids.")
+        raise KeyRefused("profiles", f"There is no profile {text}.", "`socialpub admin list-profiles` shows the ids.")
     return profile_id
 
 

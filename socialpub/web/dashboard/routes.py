@@ -3,6 +3,7 @@
 from starlette.routing import Route
 
 from socialpub.web.dashboard import (
+    keys,
     overview,
     profile_connection,
     profiles,
@@ -36,6 +37,8 @@ def routes() -> list[Route]:
             GET=profile_connection.confirm_disconnect,
             POST=profile_connection.disconnect,
         ),
+        _route("/keys", GET=keys.index, POST=keys.create),
+        _route("/keys/{keyId}/revoke", GET=keys.revoke_form, POST=keys.revoke),
         _route("/system", GET=system.show),
         _route("/system/sessions/{sessionId}/end", POST=system.end_session),
         _route("/system/password", POST=system.change_password),

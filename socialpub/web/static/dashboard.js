@@ -33,4 +33,15 @@
     button.textContent = said;
     setTimeout(() => { button.textContent = before; }, 2000);
   });
+
+  // <form data-once> is sent once, however often its button is pressed meanwhile.
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (form.dataset.once === undefined) return;
+    if (form.dataset.once === "sent") event.preventDefault();
+    form.dataset.once = "sent";
+  });
+  addEventListener("pageshow", () => {
+    for (const form of document.querySelectorAll("form[data-once]")) form.dataset.once = "";
+  });
 })();

@@ -1,0 +1,152 @@
+"""`/keys`: who may use the API. A key is seen once, in the answer to the form that makes it.
+
+That answer is kept by no browser on the way, and sending the form again makes no second key: the form carries the id
+of the key that it makes.
+"""
+
+import contextlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit
+
+from socialpub.accounts import api_keys, profiles, usage
+from socialpub.accounts.api_keys import Key, KeyRefused
+from socialpub.core.errors import Conflict, InvalidRequest, SocialpubError
+from socialpub.db.models import ProfileStatus
+from socialpub.providers.registry import LABELS
+from socialpub.runtime import Runtime
+from socialpub.web.answer import Answer
+from socialpub.web.dashboard.forms import Form
+from socialpub.web.dashboard.page import page
+from socialpub.web.dashboard.visit import Visit
+
+MADE_ALREADY = (
+    "This form has made its key already, and a key is shown only once. If you did not copy it, revoke it below and "
+    "create another one."
+)
+_FIELDS = {"expires_at": "expires", "providers": "networks", "scope": "write"}
+"""Fields of the form, by the parameter of `api_keys.create`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownKey:
+    """A key in the words of its list."""
+
+    key: Key
+    state: str
+    networks: tuple[str, ...]
+    profiles: tuple[str, ...]
+    requests_today: int
+
+
+@page()
+async def index(rt: Runtime, visit: Visit) -> Answer:
+    """The keys, and the form for another one."""
+    with contextlib.suppress(SocialpubError):  # then it is known as of a minute ago
+        await visit.request.state.last_uses.flush()
+    return _page(rt, visit, Form([("write", "on")]), api_keys.new_id())
+
+
+@page()
+async def create(rt: Runtime, visit: Visit) -> Answer:
+    """A key, shown in this answer and never again."""
+    form = visit.form
+    key_id = form.text("key_id")
+    try:
+        if not api_keys.is_id(key_id):
+            raise InvalidRequest.at(message="This form is not whole. Load the page again.")
+        key = await rt.write_soon(
+            api_keys.create,
+            form.text("name"),
+            "write" if form.ticked("write") else "read",
+            form.texts("networks"),
+            form.texts("profiles"),
+            _expiry(visit),
+            key_id,
+        )
+    except KeyRefused as error:
+        reason = " ".join(filter(None, (error.message, error.hint)))
+        return _page(rt, visit, form, key_id, {_FIELDS.get(error.field, error.field): reason})
+    except InvalidRequest as error:
+        return _page(rt, visit, form, key_id, {"expires_on" if error.errors[0].path else "form": error.detail})
+    except Conflict:
+        return _page(rt, visit, Form([("write", "on")]), api_keys.new_id(), {"form": MADE_ALREADY}, http_status=409)
+    shown = _shown(rt, api_keys.get(rt.reader, key_id), {})
+    return visit.show("key_created.html", whole_key=key, one=shown, base_address=_base_address(rt, visit))
+
+
+@page()
+async def revoke_form(rt: Runtime, visit: Visit) -> Answer:
+    """What revoking it will mean."""
+    one = _shown(rt, api_keys.get(rt.reader, visit.params["keyId"]), _requests_today(rt))
+    return visit.show("key_revoke.html", one=one)
+
+
+@page()
+async def revoke(rt: Runtime, visit: Visit) -> Answer:
+    """From now on the key is refused."""
+    key = api_keys.get(rt.reader, visit.params["keyId"])
+    await rt.write_soon(api_keys.revoke, key.id)
+    return visit.go("/keys", status=f"The key “{key.name}” is revoked: whoever uses it is refused from now on.")
+
+
+def _page(
+    rt: Runtime,
+    visit: Visit,
+    form: Form,
+    key_id: str,
+    errors: dict[str, str] | None = None,
+    http_status: int = 400,
+) -> Answer:
+    requests = _requests_today(rt)
+    keys = [_shown(rt, key, requests) for key in reversed(api_keys.list_all(rt.reader))]
+    rows = [row for row in profiles.list_all(rt.reader) if row["status"] != ProfileStatus.DISCONNECTED]
+    return visit.show(
+        "keys.html",
+        http_status=http_status if errors else 200,
+        keys=[one for one in keys if one.state == "active"],
+        ended=[one for one in keys if one.state != "active"],
+        labels=LABELS,
+        profiles=rows,
+        form=form,
+        key_id=key_id,
+        errors=errors or {},
+        problem=" ".join(errors.values()) if errors else None,
+    )
+
+
+def _shown(rt: Runtime, key: Key, requests: dict[str, int]) -> ShownKey:
+    names = {row["id"]: row["name"] for row in profiles.list_all(rt.reader)} if key.profiles else {}
+    return ShownKey(
+        key,
+        key.state(rt.stamp()),
+        tuple(LABELS.get(name, name) for name in key.providers or ()),
+        tuple(names.get(profile_id, profile_id) for profile_id in key.profiles or ()),
+        requests.get(key.id, 0),
+    )
+
+
+def _requests_today(rt: Runtime) -> dict[str, int]:
+    return usage.read(rt.reader, rt.now())[0].requests
+
+
+def _expiry(visit: Visit) -> datetime | None:
+    """When the key shall end: in so many days, or at the end of a day in the browser's zone. Raises InvalidRequest."""
+    choice, date = visit.form.text("expires"), visit.form.text("expires_on")
+    if choice.isdecimal() and choice.isascii() and len(choice) < 5:
+        return visit.now + timedelta(days=int(choice))
+    if choice != "date" and not date:
+        return None
+    try:
+        return datetime.fromisoformat(date).replace(hour=0, minute=0, tzinfo=visit.zone) + timedelta(days=1)
+    except (ValueError, OverflowError):
+        raise InvalidRequest.at("expires_on", message="must be a date, such as 2027-01-31") from None
+
+
+def _base_address(rt: Runtime, visit: Visit) -> str:
+    """The appliance's address as this browser knows it. What Origin says was compared with our own before."""
+    origin = visit.request.headers.get(b"origin", b"").decode("latin-1")
+    base = urlsplit(rt.settings.base_url)
+    if not origin or origin == f"{base.scheme}://{base.netloc}":
+        return rt.settings.base_url.rstrip("/")
+    return origin

@@ -1,0 +1,163 @@
+"""A key that the owner makes in the dashboard works, is seen once, and ends when they say so."""
+
+from datetime import timedelta
+
+import pytest
+
+from socialpub.accounts import api_keys
+from socialpub.db import trail
+from socialpub.runtime import Runtime
+from socialpub.web.app import App
+from tests.integration.uploads.caller import Caller
+from tests.support import curl_line
+from tests.support.appliance import add_profile
+from tests.support.dashboard_browser import DashboardBrowser, Page
+from tests.support.hand_clock import HandClock
+
+MARKUP = "<img src=x onerror=alert(1)>"
+
+
+def shown_key(page: Page) -> str:
+    field = page.root_by_id("key")
+    assert field is not None
+    return field.attributes["value"]
+
+
+def status_of_call(app: App, key: str, method: str = "GET") -> int:
+    with Caller(app, key) as caller:
+        return (caller.get("/profiles") if method == "GET" else caller.post("/posts", {})).status
+
+
+def test_a_key_made_here_works_with_the_api_and_is_shown_once(owner: DashboardBrowser, app: App, rt: Runtime) -> None:
+    assert "No program may use the API yet" in owner.open("/keys").text
+    page = owner.press("Create key", {"Name": "n8n"})
+    assert (page.status, page.heading) == (200, "Key created")
+    assert page.reply.headers["cache-control"] == "no-store"
+    assert page.reply.cookies == ()
+    key = shown_key(page)
+    assert key not in page.url
+    assert (status_of_call(app, key), status_of_call(app, key, "POST")) == (200, 400)
+    listed = owner.open("/keys")
+    assert "n8n" in listed.text
+    assert key not in listed.html
+    assert key.partition("_")[2].partition("_")[2] not in "".join(map(str, trail.read(rt.reader).entries))
+
+
+def test_its_curl_line_works_as_it_stands(owner: DashboardBrowser, app: App) -> None:
+    owner.open("/keys")
+    line = owner.press("Create key", {"Name": "shell"}).root_by_id("line")
+    assert line is not None
+    call = curl_line.read(line.text, {"KEY": "unused"})
+    with Caller(app, "") as caller:
+        assert caller.ask(call.method, call.target, b"", call.headers).status == 200
+
+
+def test_the_line_names_the_address_by_which_the_browser_came(app: App, rt: Runtime, owner: DashboardBrowser) -> None:
+    owner.origin = "http://192.168.1.5:8000"
+    owner.open("/keys")
+    line = owner.press("Create key", {"Name": "LAN"}).root_by_id("line")
+    assert line is not None
+    assert line.text.startswith("curl http://192.168.1.5:8000/api/v1/profiles ")
+
+
+def test_a_reload_makes_no_second_key_and_does_not_show_the_first_again(owner: DashboardBrowser, rt: Runtime) -> None:
+    owner.open("/keys")
+    form = owner.page.form_of(owner.page.button("Create key"))
+    fields = [(name, value) for name, value in owner.fields_of(form) if name != "name"] + [("name", "once")]
+    first = owner.send(form, fields)
+    key = shown_key(first)
+    again = owner.send(form, fields)
+    assert again.status == 409
+    assert "shown only once" in again.role("alert")
+    assert key not in again.html
+    assert [one.name for one in api_keys.list_all(rt.reader)] == ["once"]
+
+
+def test_a_key_s_limits_are_said_and_kept(owner: DashboardBrowser, app: App, rt: Runtime) -> None:
+    mine = add_profile(rt, "x", "one", name="Kiln & Co")
+    add_profile(rt, "x", "two", name="Another")
+    add_profile(rt, "tiktok", "three", name="Clips")
+    owner.open("/keys")
+    values = {"Name": "reader", "May write": False, "X": True, "#profiles": [mine], "Expires": "30"}
+    page = owner.press("Create key", values)
+    assert "It may only read, only for profiles on X, only for “Kiln & Co”, until" in page.text.replace(" ,", ",")
+    with Caller(app, shown_key(page)) as caller:
+        assert [one["id"] for one in caller.get("/profiles").data] == [mine]
+        assert caller.post("/posts", {}).status == 403
+    (key,) = api_keys.list_all(rt.reader)
+    assert (key.scope, key.providers, key.profiles) == ("read", ("x",), (mine,))
+    assert "in 30 days" in owner.open("/keys").text
+
+
+def test_a_key_holds_to_the_end_of_its_last_day_where_the_owner_is(
+    owner: DashboardBrowser, app: App, rt: Runtime, clock: HandClock
+) -> None:
+    owner.cookies["socialpub_zone"] = "America%2FNew_York"
+    day = (rt.now() + timedelta(days=3)).strftime("%Y-%m-%d")
+    owner.open("/keys")
+    owner.press("Create key", {"Name": "guest", "Expires": "date", "Last day": day})
+    (key,) = api_keys.list_all(rt.reader)
+    ends = (rt.now() + timedelta(days=4)).strftime("%Y-%m-%d")
+    assert key.expires_at == f"{ends}T04:00:00.000Z"
+    clock.forward(5 * 86400)
+    owner.open("/login")
+    assert "expired" in owner.open("/keys").text
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"Name": "  "}, "A key needs a name"),
+        ({"Name": "x" * 101}, "A key needs a name"),
+        ({"Name": "late", "Expires": "date", "Last day": "2020-01-01"}, "expired already"),
+        ({"Name": "odd", "Expires": "date", "Last day": "tomorrow"}, "must be a date"),
+        ({"Name": "odd", "#networks": ["myspace"]}, "no provider"),
+        ({"Name": "odd", "#profiles": ["nobody"]}, "no profile"),
+    ],
+)
+def test_what_cannot_be_made_is_said_at_the_field_and_what_was_typed_stays(
+    owner: DashboardBrowser, rt: Runtime, values: dict[str, object], reason: str
+) -> None:
+    add_profile(rt)
+    owner.open("/keys")
+    page = owner.press("Create key", {"May write": False, **values})
+    assert page.status == 400
+    assert reason in page.role("alert")
+    assert reason in " ".join(one.text for one in page.root.all("small"))
+    assert page.field("Name").attributes["value"] == values["Name"]
+    assert "checked" not in page.field("May write").attributes
+    assert api_keys.list_all(rt.reader) == []
+    owner.press("Create key", {"Name": "right", "Expires": "", "Last day": "", "#networks": [], "#profiles": []})
+    assert [one.name for one in api_keys.list_all(rt.reader)] == ["right"]
+
+
+def test_revoking_asks_once_more_and_ends_the_key_at_once(owner: DashboardBrowser, app: App, rt: Runtime) -> None:
+    owner.open("/keys")
+    key = shown_key(owner.press("Create key", {"Name": "old script"}))
+    assert status_of_call(app, key) == 200
+    listed = owner.open("/keys")
+    assert "1 request today" in listed.text
+    asked = owner.follow("Revoke old script")
+    assert asked.heading == "Revoke the key “old script”?"
+    assert "last used" in asked.text
+    assert status_of_call(app, key) == 200
+    done = owner.press("Revoke")
+    assert "is revoked" in done.role("status")
+    assert status_of_call(app, key) == 401
+    assert "Revoked and expired (1)" in done.text
+    assert "Revoke old script" not in done.links()
+    assert owner.open(f"/keys/{key.split('_')[1]}/revoke").has_button("Revoke") is False
+
+
+def test_keys_that_never_were_lead_nowhere(owner: DashboardBrowser) -> None:
+    assert owner.open("/keys/000000000000/revoke").status == 404
+
+
+def test_names_are_shown_as_they_are(owner: DashboardBrowser, rt: Runtime) -> None:
+    profile = add_profile(rt, name=MARKUP)
+    owner.open("/keys")
+    pages = [owner.press("Create key", {"Name": MARKUP, "#profiles": [profile]}), owner.open("/keys")]
+    pages += [owner.follow(f"Revoke {MARKUP}"), owner.press("Revoke")]
+    for page in pages:
+        assert MARKUP in page.text
+        assert page.root.all("img") == []

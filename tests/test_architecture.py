@@ -144,6 +144,7 @@ HOMES = {
 
 READERS = {
     "socialpub.db.post_calendar",
+    "socialpub.db.failed_deliveries",
     "socialpub.db.json_views",
     "socialpub.db.log_lists",
     "socialpub.db.post_lists",

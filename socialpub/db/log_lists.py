@@ -91,5 +91,19 @@ def read(reader: Reader, query: LogFilter) -> LogPage:
     return LogPage(entries, entries[-1].number if len(rows) > query.per_page else None)
 
 
+_LATELY = 5000
+"""Among so many of the newest entries ends are looked for: a burst of new posts lies before them."""
+
+
+def ended(reader: Reader, most: int) -> list[LogEntry]:
+    """The last ends of deliveries, newest first."""
+    rows = reader.all(
+        f"""SELECT {_COLUMNS} FROM log_entry WHERE n > (SELECT max(n) FROM log_entry) - {_LATELY}
+            AND type <> 'pending' ORDER BY n DESC LIMIT ?""",
+        (most,),
+    )
+    return [_entry(row) for row in rows]
+
+
 def _entry(row: Row) -> LogEntry:
     return LogEntry(*tuple(row))

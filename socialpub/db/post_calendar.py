@@ -5,13 +5,13 @@ begin a day is the reader's matter: theirs is the time zone, and a day may have 
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import itemgetter
 
 from socialpub.db.models import State
-from socialpub.db.transaction import Reader
+from socialpub.db.transaction import Reader, Value
 
 LONGEST_TEXT = 100
 
@@ -57,11 +57,19 @@ _IN_TIME = """
     UNION ALL SELECT id, created_at FROM post INDEXED BY post_newest
         WHERE created_at >= :begin AND created_at < :end AND scheduled_at IS NULL"""
 
+_UPCOMING = """
+    SELECT id, scheduled_at AS at FROM post INDEXED BY post_scheduled
+        WHERE scheduled_at IS NOT NULL AND scheduled_at > :begin AND status = 'scheduled'"""
+
+_PENDING = """
+    SELECT id, ifnull(scheduled_at, created_at) AS at FROM (SELECT id, scheduled_at, created_at FROM post
+        WHERE status = 'pending' ORDER BY created_at DESC, id DESC LIMIT :most)"""
+
 _SHOWN = f"""
     SELECT p.id, p.status, c.at, substr(p.body, 1, {LONGEST_TEXT}) AS text,
         (SELECT count(*) FROM media WHERE post_id = p.id) AS media,
         a.id AS artifact_id, a.kind, CASE WHEN a.removed_at IS NULL THEN a.storage_key END AS storage_key
-    FROM ({_IN_TIME} ORDER BY at, id LIMIT :most) c CROSS JOIN post p ON p.id = c.id
+    FROM ({{}} ORDER BY at, id LIMIT :most) c CROSS JOIN post p ON p.id = c.id
         LEFT JOIN media m ON m.post_id = p.id AND m.position = 0 LEFT JOIN artifact a ON a.id = m.artifact_id
     ORDER BY c.at, p.id"""
 
@@ -78,13 +86,28 @@ def read(reader: Reader, midnights: Sequence[str], most: int = 20) -> list[Calen
 
 def _day(reader: Reader, begin: str, end: str, most: int) -> CalendarDay:
     span = {"begin": begin, "end": end}
-    rows = reader.all(_SHOWN, {**span, "most": most})
+    posts = _posts(reader, _IN_TIME, {**span, "most": most})
     more = 0
-    if len(rows) == most:
+    if len(posts) == most:
         counted = reader.one(f"SELECT count(*) FROM ({_IN_TIME})", span)
         more = int(counted[0]) - most if counted else 0
+    return CalendarDay(begin, posts, more)
+
+
+def upcoming(reader: Reader, since: str, most: int) -> tuple[CalendarPost, ...]:
+    """The next posts that wait for their time, from this instant on."""
+    return _posts(reader, _UPCOMING, {"begin": since, "most": most})
+
+
+def pending(reader: Reader, most: int) -> tuple[CalendarPost, ...]:
+    """The last posts that are on their way, oldest first."""
+    return _posts(reader, _PENDING, {"most": most})
+
+
+def _posts(reader: Reader, found: str, params: Mapping[str, Value]) -> tuple[CalendarPost, ...]:
+    rows = reader.all(_SHOWN.format(found), params)
     deliveries = _deliveries(reader, [row["id"] for row in rows])
-    posts = tuple(
+    return tuple(
         CalendarPost(
             row["id"],
             row["status"],
@@ -98,7 +121,6 @@ def _day(reader: Reader, begin: str, end: str, most: int) -> CalendarDay:
         )
         for row in rows
     )
-    return CalendarDay(begin, posts, more)
 
 
 def _deliveries(reader: Reader, post_ids: Sequence[str]) -> dict[str, tuple[CalendarDelivery, ...]]:

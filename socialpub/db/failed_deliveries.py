@@ -1,0 +1,60 @@
+"""Failed deliveries, as the owner has to see to them. Only read here."""
+
+from dataclasses import dataclass
+
+from socialpub.db.models import State
+from socialpub.db.transaction import Reader, Row
+
+MOST_COUNTED = 1000
+LONGEST_TEXT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class FailedDelivery:
+    id: str
+    post_id: str
+    profile_id: str
+    provider: str
+    profile_name: str
+    failed_at: str
+    unknown: bool
+    """It may be public all the same."""
+    error: str
+    text: str | None
+    """The first 100 characters of its post."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedDeliveries:
+    newest: list[FailedDelivery]
+    failed: int
+    unknown: int
+    """Both counts together go up to `MOST_COUNTED`: beyond that they are the newest ones."""
+
+
+_FOUND = """
+    FROM delivery d INDEXED BY delivery_failed WHERE d.failed_at IS NOT NULL AND d.failed_at >= ?
+        AND NOT EXISTS (SELECT 1 FROM delivery r WHERE r.retry_of = ifnull(d.retry_of, d.id) AND r.id > d.id)
+    ORDER BY d.failed_at DESC"""
+"""Not what was tried again: the last try counts for all of them."""
+
+
+def lately(reader: Reader, since: str, most: int) -> FailedDeliveries:
+    """What has failed since and was not tried again."""
+    counted = reader.all(
+        f"SELECT state, count(*) FROM (SELECT d.state {_FOUND} LIMIT {MOST_COUNTED}) GROUP BY state", (since,)
+    )
+    counts = {row[0]: row[1] for row in counted}
+    rows = reader.all(
+        f"""SELECT d.id, d.post_id, d.profile_id, d.provider, d.profile_name, d.failed_at, d.state, d.error_message,
+            (SELECT substr(body, 1, {LONGEST_TEXT}) FROM post WHERE id = d.post_id) {_FOUND} LIMIT ?""",
+        (since, most),
+    )
+    newest = [_shown(row) for row in rows]
+    return FailedDeliveries(newest, counts.get(State.FAILED, 0), counts.get(State.UNCONFIRMED, 0))
+
+
+def _shown(row: Row) -> FailedDelivery:
+    return FailedDelivery(
+        row[0], row[1], row[2], row[3], row[4], row[5], row[6] == State.UNCONFIRMED, row[7] or "", row[8]
+    )

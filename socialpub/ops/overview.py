@@ -1,0 +1,167 @@
+"""What the owner sees first: what needs them, then what goes out next and what went out.
+
+Everything here is read from rows and the disk in a few milliseconds, however many posts there are: fit for the event
+loop. No network is asked.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from socialpub.accounts import idle_tokens, profiles
+from socialpub.accounts.remedies import Door
+from socialpub.core.clock import stamp
+from socialpub.db import appliance_state, failed_deliveries, log_lists, post_calendar
+from socialpub.db.failed_deliveries import FailedDeliveries
+from socialpub.db.log_lists import LogEntry
+from socialpub.db.post_calendar import CalendarPost
+from socialpub.ops import health, last_copy
+from socialpub.ops.finding import Finding
+from socialpub.ops.last_copy import LastCopy
+from socialpub.publishing import audiences, holds
+from socialpub.runtime import Runtime
+
+FAILED_SINCE = timedelta(days=7)
+NEAR_FLOOR = 2.0
+"""Less room than so many times what is kept free, and the next videos may not find any."""
+MOST = 10
+MOST_FAILED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileInNeed:
+    """An account that must be connected again, now or within a week."""
+
+    id: str
+    name: str
+    provider: str
+    reauth_required: bool
+    expires_at: str | None
+    warning: str
+    """Why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldNetwork:
+    """A network that refuses this app."""
+
+    provider: str
+    what: str
+    """What that keeps back, in words."""
+    reason: str
+    code: str | None
+    since: str
+    probe_at: str
+    """When it is tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiskRoom:
+    free_bytes: int
+    floor_bytes: int
+    """What `health.disk_floor_bytes` keeps free: below that nothing is accepted."""
+
+    @property
+    def is_full(self) -> bool:
+        return self.free_bytes < self.floor_bytes
+
+    @property
+    def is_nearly_full(self) -> bool:
+        return not self.is_full and self.free_bytes < NEAR_FLOOR * self.floor_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What needs the owner. Instants are stamps."""
+
+    paused_at: str | None
+    restored_from: str | None
+    """The instant of the copy that this is, until it is resumed."""
+    profiles: list[ProfileInNeed]
+    failed: FailedDeliveries
+    """Of the last 7 days, but for what was tried again."""
+    holds: list[HeldNetwork]
+    worker: list[Finding]
+    """Late, missing, or with overdue deliveries."""
+    clock_jump: str | None
+    """A sentence."""
+    disk: DiskRoom
+    copy: LastCopy
+    copy_reminder: str | None
+    """A sentence."""
+
+    @property
+    def anything(self) -> bool:
+        """Whether there is anything at all to be seen to."""
+        return any(
+            (
+                self.paused_at,
+                self.profiles,
+                self.failed.newest,
+                self.holds,
+                self.worker,
+                self.clock_jump,
+                self.disk.is_full or self.disk.is_nearly_full,
+                self.copy_reminder,
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What goes out, and what went out."""
+
+    pending: tuple[CalendarPost, ...]
+    """The last ones on their way, oldest first."""
+    pending_count: int
+    upcoming: tuple[CalendarPost, ...]
+    """The next ones that wait for their time."""
+    scheduled_count: int
+    ended: list[LogEntry]
+    """The last deliveries that came to an end, newest first."""
+
+
+def needs(rt: Runtime, door: Door = Door.DASHBOARD) -> Needs:
+    """What needs the owner, with remedies that name what stands at this door."""
+    reader, now = rt.reader, rt.now()
+    copy = last_copy.read(reader)
+    return Needs(
+        paused_at=appliance_state.paused_at(reader),
+        restored_from=appliance_state.restored_from(reader),
+        profiles=list(_profiles(rt, door)),
+        failed=failed_deliveries.lately(reader, stamp(now - FAILED_SINCE), MOST_FAILED),
+        holds=[
+            HeldNetwork(
+                row["provider"], holds.what(row["scope"]), row["reason"], row["code"], row["since"], row["probe_at"]
+            )
+            for row in holds.list_all(reader)
+        ],
+        worker=list(health.worker_problems(reader, now)),
+        clock_jump=health.clock_jump(reader, now),
+        disk=DiskRoom(rt.files.free_bytes(), int(rt.settings.health.disk_floor_bytes)),
+        copy=copy,
+        copy_reminder=copy.reminder(now),
+    )
+
+
+def flow(rt: Runtime) -> Flow:
+    """What goes out next and what went out."""
+    reader = rt.reader
+    counts = dict(audiences.count_posts(reader))
+    # What is due and still waits, as while publishing is paused, comes first.
+    since = stamp(rt.now() - rt.settings.publishing.max_lateness)
+    return Flow(
+        pending=post_calendar.pending(reader, MOST),
+        pending_count=counts.get("pending", 0),
+        upcoming=post_calendar.upcoming(reader, since, MOST),
+        scheduled_count=counts.get("scheduled", 0),
+        ended=log_lists.ended(reader, MOST),
+    )
+
+
+def _profiles(rt: Runtime, door: Door) -> Iterator[ProfileInNeed]:
+    for row in profiles.list_all(rt.reader):
+        warning = idle_tokens.warning(row, rt.now(), door)
+        if warning is not None:
+            needed = row["status"] == "reauthRequired"
+            yield ProfileInNeed(row["id"], row["name"], row["provider"], needed, row["expires_at"], warning)

@@ -1,0 +1,126 @@
+"""What the owner sees first: everything that needs them, and nothing that does not."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from socialpub.accounts.api_keys import OWNER
+from socialpub.db import appliance_state, delivery_rows
+from socialpub.db.models import State
+from socialpub.db.transaction import Tx
+from socialpub.ops import backup, overview
+from socialpub.ops.overview import DiskRoom
+from socialpub.publishing import deliveries, holds, posts, retries
+from socialpub.publishing.results import Run
+from socialpub.runtime import Runtime
+from tests.support.appliance import accept, add_profile
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+
+DAY = 86400
+
+
+@pytest.fixture
+def well(rt: Runtime, tmp_path: Path) -> Callable[[], None]:
+    """The worker has just reported, and there is a copy."""
+    backup.write(rt, tmp_path / "copy")
+
+    def report() -> None:
+        rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.HEARTBEAT, tx.stamp))
+
+    report()
+    return report
+
+
+def fail(rt: Runtime, post: str, state: State = State.FAILED) -> None:
+    """Every open delivery of the post ends like this."""
+
+    def end(_rt: Runtime, tx: Tx) -> None:
+        for delivery in delivery_rows.open_of_post(tx, post):
+            deliveries.fail(tx, delivery, state, "No.", Run(tx.stamp))
+
+    rt.write(end)
+
+
+def test_an_appliance_that_is_well_needs_nothing(rt: Runtime, well: Callable[[], None], profile: str) -> None:
+    accept(rt, profile)
+    drain(rt)
+    needs = overview.needs(rt)
+    assert not needs.anything
+    assert needs.failed.newest == []
+
+
+def test_everything_that_needs_its_owner_is_there_with_what_to_do(
+    rt: Runtime, well: Callable[[], None], clock: HandClock
+) -> None:
+    dead = add_profile(rt, name="Dead", status="reauthRequired", reason="The grant was withdrawn.")
+    lapsing = add_profile(rt, account_id="b", name="Lapsing", tokens=("a", None), expires_at="2026-10-15T00:00:00.000Z")
+    add_profile(rt, account_id="c", name="Fine", expires_at="2026-12-15T00:00:00.000Z")
+    rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "No credits are left.", "402"))
+    rt.write(deliveries.pause)
+    clock.forward(8 * DAY)
+    needs = overview.needs(rt)
+    assert [(one.id, one.reauth_required) for one in needs.profiles] == [(dead, True), (lapsing, False)]
+    assert "Reconnect" in needs.profiles[0].warning
+    (held,) = needs.holds
+    assert (held.provider, held.reason, held.code) == ("x", "No credits are left.", "402")
+    assert held.probe_at == "2026-10-12T09:15:00.000Z"
+    assert needs.paused_at == "2026-10-12T09:00:00.000Z"
+    assert "has not reported" in needs.worker[0].message
+    assert str(needs.copy_reminder).startswith("The last copy was made 8 days ago")
+    assert needs.anything
+
+
+def test_a_failure_needs_the_owner_until_it_was_tried_again_or_is_a_week_old(
+    rt: Runtime, well: Callable[[], None], profile: str, clock: HandClock
+) -> None:
+    refused, lost = accept(rt, profile, body="Refused " * 30), accept(rt, profile, body="Lost")
+    fail(rt, refused)
+    clock.forward(60)
+    fail(rt, lost, State.UNCONFIRMED)
+    well()
+    failed = overview.needs(rt).failed
+    assert (failed.failed, failed.unknown) == (1, 1)
+    assert [(one.post_id, one.unknown, one.error) for one in failed.newest] == [
+        (lost, True, "No."),
+        (refused, False, "No."),
+    ]
+    assert failed.newest[1].text == ("Refused " * 30)[:100]
+    clock.forward(1)
+    again = rt.write(retries.retry, refused, OWNER)
+    assert [one.post_id for one in overview.needs(rt).failed.newest] == [lost]
+    fail(rt, again)
+    assert [one.post_id for one in overview.needs(rt).failed.newest] == [again, lost]
+    clock.forward(7 * DAY)
+    assert [one.post_id for one in overview.needs(rt).failed.newest] == [again]
+    clock.forward(DAY)
+    assert overview.needs(rt).failed.newest == []
+
+
+def test_a_disk_is_told_before_it_is_full() -> None:
+    told = [(DiskRoom(free, 100).is_full, DiskRoom(free, 100).is_nearly_full) for free in (99, 100, 199, 200)]
+    assert told == [(True, False), (False, True), (False, True), (False, False)]
+
+
+def test_what_goes_out_next_and_what_went_out(rt: Runtime, profile: str, clock: HandClock) -> None:
+    for number in range(12):
+        accept(rt, profile, body=f"sent {number}")
+        drain(rt, clock)
+        clock.forward(1)
+    later = [accept(rt, profile, at=rt.now() + timedelta(hours=hours)) for hours in range(12, 0, -1)]
+    canceled = accept(rt, profile, body="canceled", at=rt.now() + timedelta(minutes=1))
+    rt.write(posts.cancel, canceled, OWNER)
+    rt.write(deliveries.pause)
+    waiting = accept(rt, profile, body="waiting")
+    flow = overview.flow(rt)
+    assert [post.id for post in flow.upcoming] == later[::-1][:10]
+    assert flow.scheduled_count == 12
+    assert ([post.id for post in flow.pending], flow.pending_count) == ([waiting], 1)
+    assert [(entry.type, entry.text) for entry in flow.ended] == [
+        ("canceled", "canceled"),
+        *(("published", f"sent {number}") for number in range(11, 2, -1)),
+    ]
+    clock.forward(2 * 3600)
+    assert overview.flow(rt).upcoming[0].id == later[-1], "it is due, and waits for the end of the pause"

@@ -82,12 +82,16 @@ class Installation:
             f"[rate_limit]\nrequests_per_minute = 1000000\n\n{provider_lines(self.sandbox_url)}\n{settings}\n"
         )
 
-    def prepare(self) -> None:
-        """Make the data folder, a key and the profiles, by the commands that an owner uses."""
+    def create(self) -> None:
+        """Make the data folder, and nothing else."""
         config = self.config.read_text()
         self.config.unlink()
         init_template.create(self.folder)
         self.config.write_text(config)
+
+    def prepare(self) -> None:
+        """Make the data folder, a key and the profiles, by the commands that an owner uses."""
+        self.create()
         sandbox = self.sandbox()
         self.key = self.admin("create-key", "installation")
         self.profiles = [self.admin("import-profile", "x", stdin=self.x.grant(name)) for name in PEOPLE]

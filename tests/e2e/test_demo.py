@@ -2,16 +2,23 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
+
+import httpx2
+
+from tests.e2e.processes import Process, until
 
 ASTRAY = {"SOCIALPUB_PROVIDERS__X__API_URL": "http://192.0.2.1", "SOCIALPUB_BASE_URL": "http://192.0.2.1"}
 """Settings of another appliance, in the shell in which somebody starts the demo."""
 
 
-def demo(folder: Path) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
+def test_the_demo_publishes_and_says_where_to_look_once_and_again(tmp_path: Path) -> None:
+    # One after the other: both would take the usual ports.
+    folder = tmp_path / "demo"
+    done = subprocess.run(
         [sys.executable, "-m", "socialpub", "demo", "--once", "--folder", str(folder)],
         env=os.environ | ASTRAY,
         capture_output=True,
@@ -19,29 +26,44 @@ def demo(folder: Path) -> "subprocess.CompletedProcess[str]":
         timeout=600,
         check=False,
     )
-
-
-def test_the_demo_publishes_and_says_where_to_look_once_and_again(tmp_path: Path) -> None:
-    # One after the other: both would take the usual ports.
-    for _ in range(2):
-        check(tmp_path / "demo")
-
-
-def check(folder: Path) -> None:
-    done = demo(folder)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    check(done.stdout, folder)
+    stay_and_sign_in(tmp_path)
+
+
+def stay_and_sign_in(tmp_path: Path) -> None:
+    """Again, over the same data; now it stays up."""
+    folder = tmp_path / "demo"
+    process = Process("demo", "--folder", str(folder), log=tmp_path / "demo.log", env=os.environ | ASTRAY)
+    try:
+        until(lambda: "Ctrl-C" in process.output or not process.running, "the demo is up or gone")
+        check(process.output, folder)
+        link = re.search(r"http://127\.0\.0\.1:\d+/login\?token=[\w-]+", process.output)
+        assert link is not None, process.output
+        with httpx2.Client(follow_redirects=True, trust_env=False) as browser:
+            headers = {"accept": "text/html"}
+            assert "<h1>Overview</h1>" in browser.get(link[0], headers=headers).text
+            assert "demo" in browser.get(link[0].partition("login")[0] + "profiles", headers=headers).text
+        with httpx2.Client(follow_redirects=True, trust_env=False) as other:
+            assert other.get(link[0], headers=headers).status_code == 403
+        os.kill(process.pid, signal.SIGINT)
+        assert process.wait() == 0, process.output
+    finally:
+        process.end()
+
+
+def check(printed: str, folder: Path) -> None:
     for kind in ("picture", "video"):
         for network in ("X", "TikTok", "Pinterest"):
-            assert re.search(rf"✓ {kind} +{network} +published", done.stdout), done.stdout
-    assert re.search(r"http://127\.0\.0\.1:\d+/x/demo/status/\d+", done.stdout), done.stdout
-    assert re.search(r"http://127\.0\.0\.1:\d+/pinterest/pin/\d+/", done.stdout), done.stdout
+            assert re.search(rf"✓ {kind} +{network} +published", printed), printed
+    assert re.search(r"http://127\.0\.0\.1:\d+/x/demo/status/\d+", printed), printed
+    assert re.search(r"http://127\.0\.0\.1:\d+/pinterest/pin/\d+/", printed), printed
     for network in ("x", "tiktok", "pinterest"):
-        assert f"/{network}/feed" in done.stdout
-        assert f"connect-profile {network}" in done.stdout
-    assert re.search(r"spk_\w+", done.stdout)
-    assert "Traceback" not in done.stderr
-
+        assert f"/{network}/feed" in printed
+        assert f"connect-profile {network}" in printed
+    assert re.search(r"spk_\w+", printed)
     # The folder's own length is not the demo's doing.
-    wide = [line for line in done.stdout.replace(str(folder), "~").splitlines() if len(line) > 100]
+    wide = [line for line in printed.replace(str(folder), "~").splitlines() if len(line) > 100]
     assert wide == []
-    assert not re.search(r"signature=|state=|code=|client_secret", done.stdout)
+    assert not re.search(r"signature=|state=|code=|client_secret", printed)

@@ -70,7 +70,6 @@ def _usual_folder() -> Path:
 
 def _show_addresses(processes: DemoProcesses, posts: Posts) -> None:
     rows = [
-        ("The dashboard, signed in (works once)", walkthrough.sign_in_link(processes)),
         *((f"{label} as a reader sees it", f"{processes.sandbox_url}/{name}/feed") for name, label in LABELS.items()),
         ("The API’s reference", f"{processes.url}/api/v1/openapi-docs"),
         ("Is it healthy?", f"{processes.url}/readyz"),
@@ -78,7 +77,7 @@ def _show_addresses(processes: DemoProcesses, posts: Posts) -> None:
     print_line()
     print_styled(("Have a look", "bold"))
     for label, value in rows:
-        print_styled(f"   {label:<38}", (value, "cyan"))
+        print_styled(f"   {label:<30}", (value, "cyan"))
     print_line()
     print_styled(("How they were published, call by call", "bold"))
     print_styled((f"   {walkthrough.use_config(processes.config)}", "dim"))
@@ -103,6 +102,9 @@ def require_success(processes: DemoProcesses, posts: Posts) -> None:
 
 def _stay(processes: DemoProcesses) -> None:
     """Until Ctrl-C."""
+    print_line()
+    print_styled(("The dashboard, in which this link signs you in, once", "bold"))
+    print_styled("   ", (walkthrough.sign_in_link(processes), "cyan"))
     print_line()
     print_line("Everything keeps running until you press Ctrl-C.")
     pause = threading.Event()

@@ -2,10 +2,11 @@
 
 import dataclasses
 import re
+from pathlib import Path
 
 import pytest
 
-from socialpub.accounts import browser_sessions, password
+from socialpub.accounts import api_keys, browser_sessions, password
 from socialpub.core.settings.sections import DashboardSection
 from socialpub.runtime import Runtime
 from socialpub.web.app import App, create_app
@@ -13,6 +14,8 @@ from socialpub.web.dashboard.page import Page
 from socialpub.web.dashboard.routes import routes
 from socialpub.web.endpoint import Methods
 from tests.integration.dashboard.conftest import PASSWORD
+from tests.integration.uploads.caller import Caller
+from tests.samples import media
 from tests.support.dashboard_browser import DashboardBrowser, sign_in
 
 FORM = "application/x-www-form-urlencoded"
@@ -165,3 +168,16 @@ def test_switched_off_there_is_no_page(rt: Runtime) -> None:
         for path in ("/login", "/setup", "/system", "/posts"):
             assert browser.ask("GET", path).status == 404
         assert "Reference" in browser.open("/").root.text
+
+
+def test_media_that_share_the_dashboard_s_origin_can_do_nothing_there(
+    owner: DashboardBrowser, rt: Runtime, tmp_path: Path
+) -> None:
+    """Whatever somebody got stored: opened by itself it runs nothing, and no browser takes it for a page."""
+    picture = media.jpeg(tmp_path / "a.jpg").read_bytes()
+    with Caller(owner.caller.app, rt.write(api_keys.create, "script")) as caller:
+        artifact = caller.upload(picture, "image/jpeg", "a.jpg")
+    reply = owner.ask("GET", artifact["url"])
+    assert reply.status == 200
+    assert reply.headers["content-security-policy"] == "sandbox; default-src 'none'"
+    assert (reply.headers["x-content-type-options"], reply.headers["content-type"]) == ("nosniff", "image/jpeg")

@@ -3,6 +3,7 @@
 from starlette.routing import Route
 
 from socialpub.web.dashboard import (
+    compose_uploads,
     keys,
     overview,
     profile_connection,
@@ -20,6 +21,8 @@ def routes() -> list[Route]:
     return [
         _route("/", GET=overview.front),
         _route("/artifacts/{artifactId}/thumbnail", GET=thumbnails.show),
+        _route("/compose/uploads", POST=compose_uploads.reserve),
+        _route("/compose/uploads/complete", POST=compose_uploads.complete),
         _route("/login", GET=sign_in.form, POST=sign_in.submit),
         _route("/setup", GET=sign_in.set_up_form, POST=sign_in.set_up),
         _route("/logout", POST=sign_in.sign_out),

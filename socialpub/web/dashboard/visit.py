@@ -91,6 +91,10 @@ class Visit:
         """An address of ours (`/posts/…`) as this page writes it."""
         return self.root + path.removeprefix("/")
 
+    def own_href(self, url: str) -> str:
+        """The same for a whole address below base_url, such as a signed one."""
+        return self.href(url.removeprefix(self.rt.settings.base_url.rstrip("/")))
+
     def show(self, template: str, *, http_status: int = 200, **values: Any) -> Answer:
         """The page. `problem` among the values is shown as what went wrong.
 

@@ -1,0 +1,117 @@
+"""Files that the script of Compose sends: by the owner's session and token, to relative addresses, with reasons."""
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
+
+import pytest
+
+from socialpub.core import sizes
+from socialpub.runtime import Runtime
+from tests.integration.uploads.caller import Reply
+from tests.samples import media
+from tests.support.dashboard_browser import DashboardBrowser
+
+RESERVE, COMPLETE = "/compose/uploads", "/compose/uploads/complete"
+
+
+def token_of(browser: DashboardBrowser) -> str:
+    page = browser.open("/system")
+    return next(one.attributes["value"] for one in page.root.all("input") if one.attributes.get("name") == "csrf")
+
+
+def send(browser: DashboardBrowser, path: str, body: Any, **headers: str) -> Reply:
+    told = {"content-type": "application/json", "accept": "application/json", "x-csrf-token": token_of(browser)}
+    return browser.ask("POST", path, json.dumps(body).encode(), told | headers)
+
+
+def reserve(browser: DashboardBrowser, content: bytes, mime_type: str = "image/jpeg", name: str = "view.jpg") -> Reply:
+    return send(browser, RESERVE, {"fileName": name, "mimeType": mime_type, "fileSize": len(content)})
+
+
+def put(browser: DashboardBrowser, reservation: Any, content: bytes) -> Reply:
+    address = urljoin(f"http://testserver{RESERVE}", reservation["uploadUrl"])
+    return browser.ask("PUT", address, content, {**reservation["requiredHeaders"], "content-length": str(len(content))})
+
+
+@pytest.fixture
+def photo(tmp_path: Path) -> bytes:
+    return media.jpeg(tmp_path / "a.jpg", 64, 48).read_bytes()
+
+
+def test_a_file_is_reserved_sent_and_completed(owner: DashboardBrowser, photo: bytes) -> None:
+    reservation = reserve(owner, photo).data
+    assert reservation["uploadUrl"].startswith("../storage/uploads/")
+    assert put(owner, reservation, photo).status == 200
+    artifact = send(owner, COMPLETE, {"artifactId": reservation["artifactId"]}).data
+    assert (artifact["kind"], artifact["fileName"], artifact["sizeBytes"]) == ("image", "view.jpg", len(photo))
+    base = f"http://testserver{COMPLETE}"
+    assert owner.ask("GET", urljoin(base, artifact["url"])).body == photo
+    assert owner.ask("GET", urljoin(base, artifact["thumbnailUrl"])).headers["content-type"] == "image/jpeg"
+    again = send(owner, COMPLETE, {"artifactId": reservation["artifactId"]})
+    assert again.data["artifactId"] == artifact["artifactId"], "a draft that is restored asks again"
+
+
+def test_the_length_of_a_film_is_told(owner: DashboardBrowser, tmp_path: Path) -> None:
+    film = media.video_mp4(tmp_path / "a.mp4", 0.5).read_bytes()
+    reservation = reserve(owner, film, "video/mp4", "a.mp4").data
+    put(owner, reservation, film)
+    artifact = send(owner, COMPLETE, {"artifactId": reservation["artifactId"]}).data
+    assert (artifact["kind"], artifact["durationSeconds"]) == ("video", pytest.approx(0.5, abs=0.1))
+
+
+@pytest.mark.parametrize(
+    ("name", "mime_type", "size", "says"),
+    [
+        ("a.heic", "image/heic", 10, "image/heic is not accepted; accepted are image/jpeg"),
+        (
+            "a.png",
+            "image/png",
+            64 << 20,
+            f"The file is {sizes.write(64 << 20)}; images may have at most {sizes.write(32 << 20)} here.",
+        ),
+        ("a" * 300, "image/png", 10, "fileName may have at most 255 characters."),
+    ],
+)
+def test_what_cannot_be_taken_is_refused_with_a_sentence(
+    owner: DashboardBrowser, name: str, mime_type: str, size: int, says: str
+) -> None:
+    reply = send(owner, RESERVE, {"fileName": name, "mimeType": mime_type, "fileSize": size})
+    assert (reply.status, reply.headers["content-type"]) == (400, "application/problem+json")
+    assert reply.json()["detail"].startswith(says)
+
+
+def test_a_file_that_is_not_what_it_says_is_refused_with_the_reason(owner: DashboardBrowser, photo: bytes) -> None:
+    reservation = reserve(owner, photo, "image/png", "a.png").data
+    put(owner, reservation, photo)
+    for _ in range(2):
+        reply = send(owner, COMPLETE, {"artifactId": reservation["artifactId"]})
+        assert reply.status == 400
+        assert reply.json()["detail"] == "The file was declared as image/png, but its content is image/jpeg."
+
+
+def test_what_is_not_here_any_more_has_to_be_chosen_again(owner: DashboardBrowser) -> None:
+    reply = send(owner, COMPLETE, {"artifactId": "01a12f57-1a80-7074-9d08-074dfc0027ba"})
+    assert (reply.status, reply.json()["detail"]) == (400, "The uploaded file is not here any more. Choose it again.")
+
+
+def test_nothing_is_reserved_without_session_token_and_our_own_origin(
+    rt: Runtime, owner: DashboardBrowser, stranger: DashboardBrowser, photo: bytes
+) -> None:
+    body = {"fileName": "a.jpg", "mimeType": "image/jpeg", "fileSize": len(photo)}
+    assert send(owner, RESERVE, body, **{"x-csrf-token": ""}).status == 403
+    foreign = send(owner, RESERVE, body, origin="https://evil.example")
+    assert (foreign.status, foreign.json()["code"]) == (403, "forbidden")
+    told = {"content-type": "application/json", "x-csrf-token": token_of(owner)}
+    assert stranger.ask("POST", RESERVE, json.dumps(body).encode(), told).status == 303
+    ended = stranger.ask("POST", RESERVE, json.dumps(body).encode(), {**told, "hx-request": "true"})
+    assert ended.status == 401, "a script learns that its session is over"
+    assert rt.reader.value("SELECT count(*) FROM artifact") == 0
+
+
+def test_what_is_no_request_is_refused_as_one(owner: DashboardBrowser) -> None:
+    told = {"content-type": "application/json", "x-csrf-token": token_of(owner)}
+    assert owner.ask("POST", RESERVE, b"{", told).status == 400
+    assert owner.ask("POST", RESERVE, b'{"fileName":"a"}', told).status == 400
+    assert owner.ask("POST", RESERVE, b" " * 70_000, told).status == 413

@@ -3,6 +3,7 @@
 from starlette.routing import Route
 
 from socialpub.web.dashboard import (
+    calendar,
     compose_uploads,
     keys,
     overview,
@@ -23,6 +24,7 @@ def routes() -> list[Route]:
         _route("/artifacts/{artifactId}/thumbnail", GET=thumbnails.show),
         _route("/compose/uploads", POST=compose_uploads.reserve),
         _route("/compose/uploads/complete", POST=compose_uploads.complete),
+        _route("/calendar", GET=calendar.show),
         _route("/login", GET=sign_in.form, POST=sign_in.submit),
         _route("/setup", GET=sign_in.set_up_form, POST=sign_in.set_up),
         _route("/logout", POST=sign_in.sign_out),

@@ -1,0 +1,104 @@
+// Posts of the calendar are moved by dragging: the form that "Move" leads to is sent, and what it comes to is shown.
+"use strict";
+
+(() => {
+  const calendar = () => document.getElementById("calendar");
+  let dragged = null;
+  let target = null;
+
+  const aim = (cell) => {
+    target?.classList.remove("target");
+    target = cell;
+    target?.classList.add("target");
+  };
+
+  const say = (kind, text) => {
+    for (const id of ["moved", "refused"]) document.getElementById(id).textContent = id === kind ? text : "";
+  };
+
+  // `2026-11-25` keeps the time of the day, `2026-11-25T14:00` the minutes.
+  const newTime = (at, time) => at.includes("T") ? at.slice(0, 14) + time.slice(3) : `${at}T${time}`;
+
+  const move = async (entry, at) => {
+    const { token, zone, back, failed } = calendar().dataset;
+    let answer, page;
+    try {
+      answer = await fetch(entry.dataset.move, {
+        method: "POST",
+        headers: { "X-Csrf-Token": token, Accept: "text/html" },
+        body: new URLSearchParams({ at, zone, back }),
+      });
+      page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    } catch {
+      return say("refused", failed);
+    }
+    const shown = page.getElementById("calendar");
+    const reason = page.querySelector("main [role=alert]:not(:empty)");
+    const result = page.querySelector("main [role=status]:not(:empty)");
+    if (shown) {
+      calendar().replaceWith(shown);
+      window.htmx?.process(shown);
+    }
+    if (reason) say("refused", reason.textContent.trim());
+    else if (shown && result) say("moved", result.textContent.trim());
+    else location.assign(answer.url);  // signed out meanwhile: the page that says so
+    return shown !== null;
+  };
+
+  document.addEventListener("dragstart", (event) => {
+    const entry = event.target.closest?.("[data-move]");
+    if (!entry) return;
+    dragged = entry;
+    event.dataTransfer.effectAllowed = "move";
+    event.dataTransfer.setData("text/plain", entry.querySelector(".beginning").textContent);
+    entry.classList.add("dragged");
+    calendar().classList.add("dragging");
+  });
+
+  document.addEventListener("dragover", (event) => {
+    if (!dragged) return;
+    const cell = event.target.closest?.("td[data-at]");
+    if (cell !== target) aim(cell ?? null);
+    if (!cell) return;
+    event.preventDefault();
+    event.dataTransfer.dropEffect = "move";
+  });
+
+  document.addEventListener("dragend", () => {
+    dragged?.classList.remove("dragged");
+    calendar().classList.remove("dragging");
+    dragged = null;
+    aim(null);
+  });
+
+  document.addEventListener("drop", async (event) => {
+    const entry = dragged, cell = event.target.closest?.("td[data-at]");
+    if (!entry || !cell) return;
+    event.preventDefault();
+    if (cell.contains(entry)) return;
+    const list = entry.parentNode, next = entry.nextSibling;
+    let entries = cell.querySelector(".entries");
+    if (!entries) {
+      entries = document.createElement("ul");
+      entries.className = "entries";
+      cell.append(entries);
+    }
+    entries.append(entry);
+    say("", "");
+    if (await move(entry, newTime(cell.dataset.at, entry.dataset.time))) return;
+    // Refused: back to where it was.
+    list.insertBefore(entry, next);
+    if (!entries.childElementCount) entries.remove();
+  });
+
+  // An empty hour that is still to come leads to a new post.
+  document.addEventListener("click", (event) => {
+    const cell = event.target.closest?.("#calendar td.open");
+    if (cell && event.target === cell) location.assign(calendar().dataset.compose + cell.dataset.at);
+  });
+
+  // While something is dragged the calendar stands still.
+  document.addEventListener("htmx:before:request", (event) => {
+    if (dragged) event.preventDefault();
+  });
+})();

@@ -1,0 +1,236 @@
+"""The calendar shows every post on its day and hour by the reader's clock, and posts are moved in it."""
+
+from datetime import UTC, datetime, timedelta
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from socialpub.publishing import posts
+from socialpub.runtime import Runtime
+from tests.support.appliance import OWNER, accept, add_profile
+from tests.support.dashboard_browser import DashboardBrowser, Element, Page
+from tests.support.hand_clock import START, HandClock
+
+
+@pytest.fixture
+def profile(rt: Runtime) -> str:
+    return add_profile(rt)
+
+
+def live_in(browser: DashboardBrowser, zone: str) -> None:
+    browser.cookies["socialpub_zone"] = zone.replace("/", "%2F")
+
+
+def cell(page: Page, at: str) -> Element:
+    """The day (`2026-11-25`) or hour (`2026-11-25T14:00`)."""
+    (found,) = [one for one in page.root.all("td") if one.attributes.get("data-at") == at]
+    return found
+
+
+def entries(page: Page, at: str) -> list[str]:
+    return [one.text for one in cell(page, at).all("a") if one.attributes.get("class") == "post"]
+
+
+def stored_time(rt: Runtime, post_id: str) -> str:
+    return str(rt.reader.value("SELECT scheduled_at FROM post WHERE id = ?", (post_id,)))
+
+
+# --- what is shown ---------------------------------------------------------------------------------------------------
+
+
+def test_the_present_month_is_a_table_that_can_be_heard(owner: DashboardBrowser) -> None:
+    page = owner.open("/calendar")
+    assert (page.status, page.heading, page.title) == (200, "Calendar", "Calendar – socialpub")
+    (table,) = page.root.all("table")
+    assert table.all("caption")[0].text == "October 2026"
+    heads = table.all("th")
+    assert [one.text.replace(" ", "") for one in heads] == [
+        *("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+    ]
+    assert {one.attributes["scope"] for one in heads} == {"col"}
+    assert [one.attributes["data-at"] for one in table.all("td") if "aria-current" in one.attributes] == ["2026-10-12"]
+    assert "Saturday, 31 October" in cell(page, "2026-10-31").text
+    assert "Sunday, 1 November" in cell(page, "2026-11-01").text
+    assert "No post stands in October 2026" in page.text
+
+
+def test_posts_stand_on_the_day_that_the_reader_has(owner: DashboardBrowser, rt: Runtime, profile: str) -> None:
+    pins = add_profile(rt, "pinterest", "pins")
+    post = accept(rt, profile, pins, body="Late\n<b>light</b>", at=datetime(2026, 10, 31, 22, 45, 30, tzinfo=UTC))
+    for zone, day, time in (
+        ("UTC", "2026-10-31", "22:45"),
+        ("Europe/Berlin", "2026-10-31", "23:45"),
+        ("America/New_York", "2026-10-31", "18:45"),
+        ("Asia/Kolkata", "2026-11-01", "04:15"),
+        ("Pacific/Apia", "2026-11-01", "11:45"),
+    ):
+        live_in(owner, zone)
+        page = owner.open("/calendar?month=2026-10")
+        assert entries(page, day) == [f"{time} ◷ Scheduled Late <b>light</b> X, Pinterest"]
+        hour = f"{day}T{time[:2]}:00"
+        week = owner.open(f"/calendar?week={datetime.fromisoformat(day):%G-W%V}")
+        assert entries(week, hour) == [f"{time} ◷ Scheduled Late <b>light</b> X, Pinterest"]
+        assert len([one for one in week.root.all("a") if one.attributes.get("class") == "post"]) == 1
+        assert urlsplit(week.root.all("li")[-1].all("a")[0].attributes["href"]).path.endswith(f"posts/{post}")
+
+
+def test_an_hour_that_comes_twice_names_its_zone_and_one_that_is_skipped_is_marked(
+    owner: DashboardBrowser, rt: Runtime, profile: str
+) -> None:
+    live_in(owner, "Europe/Berlin")
+    for hour in (0, 1):
+        accept(rt, profile, body=f"No {hour}", at=datetime(2026, 10, 25, hour, 30, tzinfo=UTC))
+    accept(rt, profile, body="Last", at=datetime(2026, 10, 25, 22, 59, 59, tzinfo=UTC))
+    page = owner.open("/calendar?week=2026-W43")
+    first, second = entries(page, "2026-10-25T02:00")
+    assert first.startswith("02:30 CEST")
+    assert second.startswith("02:30 CET")
+    assert [entry[:5] for entry in entries(page, "2026-10-25T23:00")] == ["23:59"]
+
+    page = owner.open("/calendar?week=2027-W12")
+    ats = [one.attributes.get("data-at") for one in page.root.all("td")]
+    assert len(ats) == 7 * 24
+    assert ats.count(None) == 1
+    assert "2027-03-28T02:00" not in ats
+    assert "skipped by the clocks" in page.text
+
+
+def test_each_post_says_in_words_how_it_stands(
+    owner: DashboardBrowser, rt: Runtime, profile: str, clock: HandClock
+) -> None:
+    other = add_profile(rt, account_id="other")
+
+    def settled(body: str, *states: str) -> None:
+        post = accept(rt, profile, other, body=body)
+        for position, state in enumerate(states):
+            rt.write(
+                lambda _, tx, at, to: tx.execute(
+                    "UPDATE delivery SET state = ? WHERE post_id = ? AND position = ?", (to, post, at)
+                ),
+                position,
+                state,
+            )
+        rt.write(lambda _, tx: tx.execute("UPDATE post SET status = 'settled' WHERE id = ?", (post,)))
+
+    canceled = accept(rt, profile, body="gone", at=START + timedelta(hours=1))
+    rt.write(posts.cancel, canceled, OWNER)
+    page = owner.open("/calendar?week=2026-W42")
+    assert entries(page, "2026-10-12T10:00") == ["10:00 – Canceled gone X"]
+
+    accept(rt, profile, body="now")
+    assert entries(owner.open("/calendar"), "2026-10-12")[0] == "09:00 ↑ Publishing now X"
+    due = accept(rt, profile, body="due", at=START + timedelta(days=1))
+    clock.forward(86_400)
+    page = owner.open("/calendar")
+    assert entries(page, "2026-10-13") == ["09:00 ◷ Due due X"]
+    assert not [one for one in page.root.all("a") if "Move" in one.text]  # it may start at any moment
+    assert owner.open(f"/posts/{due}/reschedule?back=/calendar").path == "/calendar"
+
+    clock.forward(86_400)
+    settled("a", "published", "published")
+    settled("b", "failed", "failed")
+    settled("c", "published", "failed")
+    clock.forward(86_400)
+    settled("d", "published", "unconfirmed")
+    page = owner.open("/calendar")
+    words = [text.partition(" X")[0][8:] for text in entries(page, "2026-10-14") + entries(page, "2026-10-15")]
+    assert words == ["Published a", "Failed b", "Failed in part c", "Outcome unknown d"]
+
+
+def test_a_full_day_says_how_many_more_there_are_and_leads_to_them(
+    owner: DashboardBrowser, rt: Runtime, profile: str
+) -> None:
+    live_in(owner, "Europe/Berlin")
+    for minute in range(6):
+        accept(rt, profile, body=f"No {minute}", at=datetime(2026, 10, 24, 22, minute, tzinfo=UTC))
+    page = owner.open("/calendar")
+    assert [text[15:] for text in entries(page, "2026-10-25")] == ["ed No 0 X", "ed No 1 X", "ed No 2 X"]
+    (link,) = [address for name, address in page.links().items() if name.startswith("+3 more on 25 October")]
+    assert parse_qs(urlsplit(link).query) == {
+        "scheduledAfter": ["2026-10-24T22:00:00.000Z"],
+        "scheduledBefore": ["2026-10-25T22:59:59.999Z"],  # a day of 25 hours
+    }
+    week = owner.open("/calendar?week=2026-W43")
+    assert len(entries(week, "2026-10-25T00:00")) == 4
+    assert any(name.startswith("+2 more") for name in week.links())
+
+
+def test_posts_without_text_say_what_they_show(owner: DashboardBrowser, rt: Runtime, profile: str) -> None:
+    accept(rt, profile, body=" \n ", at=START + timedelta(hours=2))
+    assert entries(owner.open("/calendar"), "2026-10-12") == ["11:00 ◷ Scheduled A post without text X"]
+
+
+# --- going about -----------------------------------------------------------------------------------------------------
+
+
+def test_one_pages_over_the_end_of_a_year_with_53_weeks_and_back_to_today(owner: DashboardBrowser) -> None:
+    owner.open("/calendar")
+    for caption in ("November 2026", "December 2026", "January 2027", "February 2027"):
+        assert owner.follow("Next").root.all("caption")[0].text == caption
+    assert owner.follow("Previous").path == "/calendar?month=2027-01"
+    assert owner.follow("Today").root.all("caption")[0].text == "October 2026"
+
+    assert owner.follow("Week").path == "/calendar?week=2026-W42"
+    owner.open("/calendar?week=2026-W52")
+    assert owner.follow("Next").root.all("caption")[0].text == "Week 53, 28 December 2026 to 3 January 2027"
+    assert owner.follow("Next").path == "/calendar?week=2027-W01"
+    assert owner.follow("Previous").path == "/calendar?week=2026-W53"
+    assert owner.follow("Month").path == "/calendar?month=2026-12"
+    assert owner.follow("Week").path == "/calendar?week=2026-W49"
+    assert owner.follow("Today").path.startswith("/calendar?week=2026-W42")
+
+
+@pytest.mark.parametrize("query", ["month=2026-13", "week=2026-W60", "month=9999-01", "month=%3Cb%3E", "week=2025-W53"])
+def test_nonsense_in_the_address_is_told_and_the_present_month_shown(owner: DashboardBrowser, query: str) -> None:
+    page = owner.open(f"/calendar?{query}")
+    assert page.status == 400
+    assert "from 2000 to 2199" in page.role("alert")
+    assert "This is the present month" in page.role("alert")
+    assert page.root.all("caption")[0].text == "October 2026"
+
+
+def test_the_calendar_ends_politely(owner: DashboardBrowser) -> None:
+    assert "Next" not in owner.open("/calendar?month=2199-12").links()
+    assert "Previous" not in owner.open("/calendar?month=2000-01").links()
+    assert owner.follow("Next").path == "/calendar?month=2000-02"
+
+
+def test_a_day_that_is_still_to_come_leads_to_a_new_post(owner: DashboardBrowser, clock: HandClock) -> None:
+    live_in(owner, "Asia/Kolkata")  # it is 14:30 there
+    addresses = owner.open("/calendar").links()
+    assert addresses["New post on 25 October"].endswith("/compose?at=2026-10-25T09:00")
+    assert addresses["New post on 12 October"].endswith("/compose?at=2026-10-12T15:00")
+    assert "New post on 11 October" not in addresses
+    clock.forward(9 * 3600)  # 23:30: no full hour is left
+    assert "New post on 12 October" not in owner.open("/calendar").links()
+
+
+# --- moving ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_post_is_moved_without_a_mouse_and_one_is_back_in_the_same_view(
+    owner: DashboardBrowser, rt: Runtime, profile: str
+) -> None:
+    live_in(owner, "America/New_York")
+    post = accept(rt, profile, body="Soon", at=datetime(2026, 11, 25, 14, 0, tzinfo=UTC))
+    owner.open("/calendar?week=2026-W48")
+    assert owner.follow("Move 09:00 Soon").field("Time").attributes["value"] == "2026-11-25T09:00"
+    page = owner.press("Reschedule", {"Time": "2026-11-27T18:15"})
+    assert page.path == "/calendar?week=2026-W48"
+    assert page.role("status") == "The post is moved: it goes out on 27 Nov 2026, 18:15 EST."
+    assert entries(page, "2026-11-27T18:00") == ["18:15 ◷ Scheduled Soon X"]
+    assert entries(page, "2026-11-25T09:00") == []
+    assert stored_time(rt, post) == "2026-11-27T23:15:00.000Z"
+
+
+def test_a_page_at_work_refreshes_itself_and_one_at_rest_does_not(
+    owner: DashboardBrowser, rt: Runtime, profile: str
+) -> None:
+    accept(rt, profile, at=START + timedelta(hours=1))
+    assert "hx-trigger" not in owner.open("/calendar?month=2026-10").html
+    accept(rt, profile)
+    page = owner.open("/calendar?month=2026-10")
+    calendar = page.root_by_id("calendar")
+    assert calendar is not None
+    assert calendar.attributes["hx-get"].endswith("calendar?month=2026-10")
+    assert '<noscript><meta http-equiv="refresh"' in page.html

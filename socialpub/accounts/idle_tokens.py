@@ -107,7 +107,7 @@ def warning(row: Row, now: datetime, door: Door = Door.SHELL) -> str | None:
     if row["status"] == ProfileStatus.REAUTH_REQUIRED:
         if not row["reason"]:
             return remedy
-        return f"{row['reason']} {f'Run: {how}' if door is Door.SHELL else remedy}"
+        return f"{row['reason']} {f'Run: {how}' if door is Door.SHELL else how[0].upper() + how[1:]}"
     if row["status"] != ProfileStatus.ACTIVE or not _within(row["expires_at"], SOON, now):
         return None
     what = "Its refresh token" if row["renewable"] else "It has no refresh token, and its access token"

@@ -15,15 +15,16 @@ class Door(StrEnum):
 
 
 def connect(provider_name: str, door: Door = Door.SHELL) -> str:
-    """How an account of this network is connected, again or for the first time: a command, or which button to press."""
+    """How an account of this network is connected, again or for the first time, as the end of a sentence: a command, or
+    which button to press."""
     if door is Door.DASHBOARD:
-        return f"press “Connect {registry.LABELS[provider_name]}” under Profiles"
+        return f"press “Connect {registry.LABELS[provider_name]}” under Profiles."
     return f"socialpub admin connect-profile {provider_name}"
 
 
 def reconnect(provider_name: str, door: Door = Door.SHELL) -> str:
     """The same for an account that has a profile."""
-    return "press “Reconnect” on the profile's page" if door is Door.DASHBOARD else connect(provider_name)
+    return "press “Reconnect” on the profile's page." if door is Door.DASHBOARD else connect(provider_name)
 
 
 def begin_again(provider_name: str, door: Door = Door.SHELL) -> str:
@@ -33,7 +34,7 @@ def begin_again(provider_name: str, door: Door = Door.SHELL) -> str:
 
 def resume(door: Door = Door.SHELL) -> str:
     """How a pause is ended."""
-    return "press “Resume” under System" if door is Door.DASHBOARD else "socialpub admin resume"
+    return "press “Resume” under System." if door is Door.DASHBOARD else "socialpub admin resume"
 
 
 def after_failure(provider: Provider, error: ProviderError, door: Door = Door.SHELL) -> str:

@@ -13,12 +13,14 @@ from socialpub.runtime import Runtime
 class TokenHealth:
     """Instants are stamps; None: not known, or there is no such token."""
 
+    refused: bool
+    """The network takes them no longer: the owner must connect the account again."""
     access_expires_at: str | None
     refresh_expires_at: str | None
     renewed_at: str | None
     """When tokens last came from the network."""
     renewable: bool
-    """Whether a new access token can be had without the owner."""
+    """Whether a new access token can be had without the owner, unless they are refused."""
     warning: str | None
     """What the owner has to do within a week, and why."""
     missing: tuple[str, ...]
@@ -31,6 +33,7 @@ def look(rt: Runtime, row: Row, door: Door) -> TokenHealth | None:
         return None
     missing = rt.providers[row["provider"]].oauth.missing_scopes(frozenset(row["scopes"].split()))
     return TokenHealth(
+        refused=row["status"] == ProfileStatus.REAUTH_REQUIRED,
         access_expires_at=row["access_expires_at"],
         refresh_expires_at=row["refresh_expires_at"],
         renewed_at=row["renewed_at"],

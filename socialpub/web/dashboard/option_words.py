@@ -55,6 +55,10 @@ HINTS = {
     "disableComment": "",
     "disableDuet": "",
     "disableStitch": "",
+    "brandContentToggle": "Not possible where only you can see the post.",
+    "photoCoverIndex": "",
+    "coverImageKeyFrameTime": "Which frame of a video becomes its cover. Not together with a cover picture.",
+    "coverArtifactId": "Shown for a video instead of one of its frames: the id of an uploaded picture.",
     "aiDisclosures": "",
 }
 """Where a form says less, or something else, than the table does."""

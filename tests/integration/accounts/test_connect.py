@@ -255,11 +255,11 @@ def test_a_remedy_names_what_can_be_done_where_the_attempt_was_begun(
     query = query_of(browser.decides(begun.url, "other"))
     with pytest.raises(OperatorError, match="to connect @demo again, but X answered for @other") as refused:
         connect.finish(rt, "x", query)
-    assert str(refused.value.hint).endswith("To connect @other as well: press “Connect X” under Profiles")
+    assert str(refused.value.hint).endswith("To connect @other as well: press “Connect X” under Profiles.")
     assert connect.origin(rt, "x", query) == Origin(Door.DASHBOARD, first.profile_id)
     with pytest.raises(OperatorError, match="used already") as again:
         connect.finish(rt, "x", query)
-    assert again.value.hint == "Begin again: press “Connect X” under Profiles"
+    assert again.value.hint == "Begin again: press “Connect X” under Profiles."
 
 
 def test_a_code_that_came_too_late_means_beginning_again(rt: Runtime, browser: Browser, clock: HandClock) -> None:

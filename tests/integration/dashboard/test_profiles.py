@@ -112,8 +112,9 @@ def test_a_dead_account_is_connected_again_and_its_held_posts_go_out(
     drain(rt)
     assert state_of(rt, post) is State.QUEUED
     page = owner.open("/profiles")
-    assert "press “Reconnect”" in page.text
+    assert "Press “Reconnect”" in page.text
     page = owner.follow("x profile")
+    assert "refused by X: nothing is sent until the account is connected again" in page.text
     assert "1 post waits for the account to be connected again" in page.text
     assert "It waited" in page.text
     assert not page.has_button("Refresh")

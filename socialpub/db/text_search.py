@@ -7,6 +7,9 @@ capitals.
 
 from itertools import product
 
+LONGEST = 10_000
+"""A pattern of SQLite may have 50,000 bytes."""
+
 _SIGNS = "\\%_"
 _MOST_FOREIGN = 3
 """So many letters are looked for in every mixture of their cases."""
@@ -14,7 +17,9 @@ _MOST_FOREIGN = 3
 
 def condition(column: str, text: str) -> tuple[str, list[str]]:
     """A condition that holds where `column` has `text` somewhere, whatever its case, and its parameters. Nothing in
-    `text` is a sign of a pattern."""
+    `text` is a sign of a pattern; one that no column can hold is found nowhere."""
+    if len(text) > LONGEST or "\0" in text or not _is_unicode(text):
+        return "0", []
     if text.lower() == text.upper():
         return f"instr({column}, ?)", [text]  # without capitals, such as 日本 and 🌅
     foreign = [letter for letter in text if _is_foreign(letter)]
@@ -29,6 +34,14 @@ def condition(column: str, text: str) -> tuple[str, list[str]]:
     spellings = _spellings(text, len(foreign))
     spelled = " OR ".join([_like(column)] * len(spellings))
     return f"({narrow}) AND ({spelled})", [*params, *map(_pattern, spellings)]
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _like(column: str) -> str:

@@ -86,6 +86,12 @@ def test_letters_of_foreign_scripts_match_in_both_cases_and_no_others_do(rt: Run
         assert post_lists.read(rt.reader, PostFilter(text=text)).total == count, text
 
 
+@pytest.mark.parametrize("text", ["\ud800", "a\0", "a" * 60_000, "ä" * 60_000, "%" * 10_000, "𐐀" * 10_000])
+def test_what_no_post_can_hold_is_found_nowhere(rt: Runtime, profile: str, text: str) -> None:
+    accept(rt, profile, body="a")
+    assert post_lists.read(rt.reader, PostFilter(text=text)).total == 0
+
+
 def test_the_text_goes_together_with_every_other_filter_and_with_pages(
     rt: Runtime, profile: str, clock: HandClock
 ) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from socialpub.core import logging
 from socialpub.core.errors import InvalidRequest, SocialpubError
 from socialpub.web import problems
-from socialpub.web.answer import CLOSE
+from socialpub.web.answer import CLOSE, Answer
 from socialpub.web.request import ClientGone, Request
 
 log = logging.get_logger("socialpub.requests")
@@ -50,15 +50,20 @@ class RequestStream:
             message = f"Nothing arrived for {STALL_SECONDS:.0f} seconds. Send the request again."
             raise InvalidRequest.at(message=message) from None
 
-    async def refuse(self, error: SocialpubError) -> None:
-        """Answer with `error` at once when the body has not arrived yet; else raise it, as a failure of any request."""
+    async def refuse(self, error: SocialpubError, refusal: Callable[[SocialpubError], Answer] | None = None) -> None:
+        """Answer with `error` at once when the body has not arrived yet; else raise it, as a failure of any request.
+        `refusal` makes the answer of it; by default it is a problem."""
         request = self._request
         if self._complete:
             raise error
         if error.status >= 500:
             fields = {"path": request.path, "request_id": request.id.decode()}
             log.warning(error.detail, exc_info=error.__cause__, **fields)
-        answer = problems.answer(error, request)
+        await self.leave(problems.answer(error, request) if refusal is None else refusal(error))
+
+    async def leave(self, answer: Answer) -> None:
+        """Answer at once, whatever of the body is still on its way: it is taken for a moment and thrown away."""
+        request = self._request
         headers = (
             (b"content-type", answer.content_type),
             (b"content-length", b"%d" % len(answer.body)),

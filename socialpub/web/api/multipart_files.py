@@ -1,16 +1,14 @@
 """The file parts of a form: matched with the media items that name them, examined, and stored."""
 
-import asyncio
 from collections.abc import Sequence
 
-from socialpub.core import ids
-from socialpub.core.errors import FieldError, InvalidRequest, Unavailable
-from socialpub.media import decoder_client
+from socialpub.core.errors import FieldError, InvalidRequest
 from socialpub.media.types import Facts, MediaRejected
 from socialpub.publishing import uploads
 from socialpub.publishing.uploads import Examined
 from socialpub.runtime import Runtime
-from socialpub.web.api.multipart import FormPart, MultipartForm
+from socialpub.web import arrived_files
+from socialpub.web.multipart import MultipartForm
 
 
 async def verify(rt: Runtime, form: MultipartForm, fields: Sequence[str | None], key_id: str) -> dict[str, Examined]:
@@ -28,11 +26,7 @@ async def verify(rt: Runtime, form: MultipartForm, fields: Sequence[str | None],
     ]
     if errors:
         raise _unacceptable(errors)
-    # Every one is waited for, also when one of them fails: a child process may not outlive the file it reads.
-    results = await asyncio.gather(*(_examine(rt, part, key_id) for part in form.parts))
-    for result in results:
-        if isinstance(result, Unavailable):
-            raise result
+    results = await arrived_files.examine(rt, form.parts, key_id)
     errors = [
         FieldError(paths[part.field], result.reason)
         for part, result in zip(form.parts, results, strict=True)
@@ -43,12 +37,7 @@ async def verify(rt: Runtime, form: MultipartForm, fields: Sequence[str | None],
     files = {}
     for part, result in zip(form.parts, results, strict=True):
         assert isinstance(result, Facts)
-        assert part.incoming is not None
-        artifact_id = ids.new(int(rt.clock.now().timestamp() * 1000))
-        storage_key = rt.files.new_key(artifact_id, result.mime_type)
-        await asyncio.to_thread(part.incoming.keep, storage_key)
-        declared_type = part.declared or result.mime_type
-        files[part.field] = Examined(artifact_id, part.file_name, declared_type, storage_key, result, part.incoming)
+        files[part.field] = await arrived_files.keep(rt, part, result)
     return files
 
 
@@ -81,19 +70,6 @@ def _match(form: MultipartForm, fields: Sequence[str | None]) -> dict[str, tuple
     if errors:
         raise InvalidRequest.of(errors)
     return paths
-
-
-async def _examine(rt: Runtime, part: FormPart, key_id: str) -> Facts | MediaRejected | Unavailable:
-    assert part.incoming is not None
-    try:
-        limits = uploads.limits(rt.settings)
-        return await decoder_client.inspect_file_async(part.incoming.path, part.declared, limits, key_id=key_id)
-    except MediaRejected as refused:
-        return refused
-    except decoder_client.DecoderFailed as error:
-        unavailable = Unavailable("The files cannot be examined at the moment. Send the request again.")
-        unavailable.__cause__ = error
-        return unavailable
 
 
 def _unacceptable(errors: Sequence[FieldError]) -> InvalidRequest:

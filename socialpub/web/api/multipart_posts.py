@@ -12,13 +12,13 @@ from socialpub.web.answer import Answer
 from socialpub.web.api import multipart_files
 from socialpub.web.api.create_post import accept, be_strict
 from socialpub.web.api.mapping import options_of
-from socialpub.web.api.multipart import MultipartForm, read_form
+from socialpub.web.api.multipart import PayloadForm, read_form
 from socialpub.web.api.requests import FormDraft
 from socialpub.web.endpoint import FormBody
 from socialpub.web.request import Request
 
 
-async def create(rt: Runtime, caller: Caller, request: Request, form: MultipartForm) -> Answer:
+async def create(rt: Runtime, caller: Caller, request: Request, form: PayloadForm) -> Answer:
     """Accept a post together with its files."""
     body: FormDraft = request.body
     fields = [item.file_field for item in body.media or ()]

@@ -59,15 +59,16 @@ def explained(rt: Runtime, profile: Profile, failure: str, door: Door = Door.SHE
         raise OperatorError(f"{failure} {error.message}", remedies.after_question(provider, error, door)) from error
 
 
-def remembered(rt: Runtime, profile: Profile, what: str, answer: Callable[[], T]) -> T:
+def remembered(rt: Runtime, profile: Profile, what: str, answer: Callable[[], T], *, anew: bool = False) -> T:
     """The answer of the last minute, else `answer()`. `what` names the question; answers to one question are of one
-    type. Raises OperatorError, which is remembered as well."""
+    type. Raises OperatorError, which is remembered as well. `anew`: what was answered is asked again; only that nothing
+    was answered counts for its minute."""
     question = (profile.id, profile.access_token, what)
     known, now = rt.memory(RememberedAnswers).of_question, rt.clock.monotonic()
     for old in [name for name, (until, _) in list(known.items()) if until <= now]:
         known.pop(old, None)
     found: object
-    if question in known:
+    if question in known and not (anew and not isinstance(known[question][1], OperatorError)):
         found = known[question][1]
     else:
         try:

@@ -43,7 +43,10 @@ def ask(rt: Runtime, profile_id: str, door: Door = Door.SHELL) -> CreatorInfo | 
             return PostingBarred(why)
 
 
-def ask_lately(rt: Runtime, profile_id: str, door: Door = Door.SHELL) -> CreatorInfo | PostingBarred:
-    """The same, answered from memory for a minute: for a form that is shown again. Raises as `ask` does."""
+def ask_lately(
+    rt: Runtime, profile_id: str, door: Door = Door.SHELL, *, anew: bool = False
+) -> CreatorInfo | PostingBarred:
+    """The same, answered from memory for a minute: for a form that is shown again. `anew` when it opens: then only a
+    network that did not answer a moment ago is left alone. Raises as `ask` does."""
     profile = profiles.get(rt.reader, profile_id)
-    return questions.remembered(rt, profile, f"creator for the {door}", lambda: ask(rt, profile_id, door))
+    return questions.remembered(rt, profile, f"creator for the {door}", lambda: ask(rt, profile_id, door), anew=anew)

@@ -108,9 +108,11 @@ class MultipartForm(ABC):
         if size_bytes > MOST_BODY_BYTES:
             raise PayloadTooLarge(f"The field {name} may have at most {sizes.write(MOST_BODY_BYTES)}.")
 
+    @abstractmethod
     def check_file(self, part: FormPart) -> None:
         """A file is arriving. Raises PayloadTooLarge for a form that does not go on without it."""
 
+    @abstractmethod
     def finish(self) -> None:
         """Everything has arrived. Raises InvalidRequest when something is missing."""
 

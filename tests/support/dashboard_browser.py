@@ -4,16 +4,37 @@ Controls are found as people find them: by what is written on them.
 """
 
 import gzip
+import mimetypes
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from tests.integration.uploads.caller import Caller, Reply
 
 ORIGIN = "http://testserver"
+MULTIPART = "multipart/form-data"
 VOID = {"input", "img", "br", "link", "meta", "hr", "source"}
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """A file that was chosen in a form, as the browser sends it."""
+
+    file_name: str
+    content: bytes
+    mime_type: str
+
+    @classmethod
+    def of(cls, path: Path) -> "Attachment":
+        return cls(path.name, path.read_bytes(), mimetypes.guess_type(path.name)[0] or "application/octet-stream")
+
+
+NOTHING_CHOSEN = Attachment("", b"", "application/octet-stream")
+Value = str | Attachment
 
 
 @dataclass
@@ -146,6 +167,21 @@ def name_of(element: Element) -> str:
     return element.attributes.get("aria-label") or element.text
 
 
+def multipart(fields: Sequence[tuple[str, Value]]) -> tuple[bytes, str]:
+    """A form with files as a browser sends it: its body, and the type that names its boundary."""
+    boundary = "----formboundary7MA4YWxkTrZu0gW"
+    body = b""
+    for name, value in fields:
+        body += f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"'.encode()
+        if isinstance(value, Attachment):
+            body += f'; filename="{value.file_name}"\r\nContent-Type: {value.mime_type}'.encode()
+            body += b"\r\n\r\n" + value.content
+        else:
+            body += b"\r\n\r\n" + re.sub("\r?\n", "\r\n", value).encode()
+        body += b"\r\n"
+    return body + f"--{boundary}--\r\n".encode(), f"{MULTIPART}; boundary={boundary}"
+
+
 class DashboardBrowser:
     def __init__(self, app: Any, origin: str = ORIGIN, headers: dict[str, str] | None = None) -> None:
         self.caller = Caller(app, "")
@@ -173,7 +209,7 @@ class DashboardBrowser:
 
     def press(self, name: str, values: dict[str, Any] | None = None, *, nth: int = 0) -> Page:
         """Press a button of the page, after fields were filled in: by their labels, or with `#` by their names. A list
-        is several choices; True and False tick a box."""
+        is several choices; True and False tick a box; a path is a file to be sent along."""
         button = self.page.button(name, nth)
         form = self.page.form_of(button)
         fields = self.fields_of(form, button)
@@ -186,16 +222,20 @@ class DashboardBrowser:
                 fields += [(key, ticked)] if value else []
                 continue
             fields = [(k, v) for k, v in fields if k != key]
-            fields += [(key, one) for one in (value if isinstance(value, list) else [value])]
+            chosen = value if isinstance(value, list) else [value]
+            fields += [(key, Attachment.of(one) if isinstance(one, Path) else one) for one in chosen]
         return self.send(form, fields)
 
-    def send(self, form: Element, fields: list[tuple[str, str]]) -> Page:
+    def send(self, form: Element, fields: Sequence[tuple[str, Value]]) -> Page:
         action = urljoin(self.page.url, form.attributes.get("action", "") or self.page.url)
         if form.attributes.get("method", "get").lower() == "get":
             return self._load("GET", f"{action.partition('?')[0]}?{urlencode(fields)}")
+        if form.attributes.get("enctype") == MULTIPART:
+            body, content_type = multipart(fields)
+            return self._load("POST", action, body, content_type)
         return self._load("POST", action, urlencode(fields).encode())
 
-    def fields_of(self, form: Element, button: Element | None = None) -> list[tuple[str, str]]:
+    def fields_of(self, form: Element, button: Element | None = None) -> list[tuple[str, Value]]:
         """What the form sends as it stands."""
         form_id = form.attributes.get("id")
         own = [one for one in self.page.root.all("input", "select", "textarea") if one.within("form") is form]
@@ -204,10 +244,14 @@ class DashboardBrowser:
             for one in self.page.root.all("input", "select", "textarea")
             if form_id and one.attributes.get("form") == form_id
         ]
-        found = []
+        found: list[tuple[str, Value]] = []
         for one in own:
             name, kind = one.attributes.get("name"), one.attributes.get("type", "text")
-            if not name or "disabled" in one.attributes or kind in ("submit", "button", "file"):
+            if not name or "disabled" in one.attributes or kind in ("submit", "button") or one.within("template"):
+                continue
+            if kind == "file":
+                if form.attributes.get("enctype") == MULTIPART:
+                    found.append((name, NOTHING_CHOSEN))
                 continue
             if kind in ("checkbox", "radio"):
                 if "checked" in one.attributes:
@@ -248,9 +292,9 @@ class DashboardBrowser:
                 self.cookies[name] = value
         return reply
 
-    def _load(self, method: str, url: str, body: bytes = b"") -> Page:
+    def _load(self, method: str, url: str, body: bytes = b"", content_type: str | None = None) -> Page:
         for _ in range(10):
-            reply = self.ask(method, url, body)
+            reply = self.ask(method, url, body, {"content-type": content_type} if content_type and body else None)
             if reply.status not in (301, 302, 303, 307):
                 self.page = Page(reply, url)
                 return self.page

@@ -34,11 +34,16 @@ def token(secret: str) -> str:
 
 def check(request: Request, secret: str, given: str) -> None:
     """Raises Forbidden unless the request comes from our own pages with a token for this browser."""
-    if not _from_here(request):
-        raise Forbidden(FOREIGN)
+    check_origin(request)
     salt, signature = given[:_SALT_LETTERS], given[_SALT_LETTERS:]
     if not secret or not hmac.compare_digest(signature.encode(), _sign(secret, salt).encode()):
         raise Forbidden(STALE)
+
+
+def check_origin(request: Request) -> None:
+    """Raises Forbidden unless the request comes from our own pages."""
+    if not _from_here(request):
+        raise Forbidden(FOREIGN)
 
 
 def _sign(secret: str, salt: str) -> str:

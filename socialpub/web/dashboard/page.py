@@ -18,6 +18,7 @@ from socialpub.web.dashboard import cookies, forgery, forms
 from socialpub.web.dashboard.forms import Form
 from socialpub.web.dashboard.visit import Visit
 from socialpub.web.request import Request
+from socialpub.web.stream import RequestStream
 
 PageHandler = Callable[[Runtime, Visit], Awaitable[Answer | None]]
 
@@ -34,6 +35,10 @@ class Page:
     async def __call__(self, request: Request) -> Answer | None:
         visit = await visit_of(request)
         if self.signed_in and visit.session is None:
+            if self.streams:
+                # A form with files may be large: it is not taken in for nobody.
+                await RequestStream(request).leave(_lead_to_sign_in(visit))
+                return None
             await request.finish()
             return _lead_to_sign_in(visit)
         try:

@@ -4,6 +4,7 @@ from starlette.routing import Route
 
 from socialpub.web.dashboard import (
     calendar,
+    compose,
     compose_uploads,
     keys,
     overview,
@@ -21,6 +22,8 @@ def routes() -> list[Route]:
     """In the order of the navigation."""
     return [
         _route("/", GET=overview.front),
+        _route("/compose", GET=compose.show, POST=compose.submit),
+        _route("/posts/{postId}/edit", GET=compose.edit_form, POST=compose.save),
         _route("/artifacts/{artifactId}/thumbnail", GET=thumbnails.show),
         _route("/compose/uploads", POST=compose_uploads.reserve),
         _route("/compose/uploads/complete", POST=compose_uploads.complete),

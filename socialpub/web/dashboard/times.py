@@ -36,6 +36,11 @@ def zone_named(name: str) -> tzinfo:
         return UTC
 
 
+def is_zone(name: str) -> bool:
+    """Whether there is a zone of this name."""
+    return name == "UTC" or zone_named(name) is not UTC
+
+
 def zone_name(zone: tzinfo) -> str:
     return getattr(zone, "key", "UTC")
 
@@ -84,3 +89,12 @@ def of_field(text: str, zone: tzinfo) -> datetime | None:
 def for_field(text: str | None, zone: tzinfo) -> str:
     """A stamp as the value of such a field."""
     return "" if text is None else f"{parse(text).astimezone(zone):%Y-%m-%dT%H:%M}"
+
+
+def of_query(text: str, zone: tzinfo) -> str | None:
+    """The stamp that an address names (`?at=`): a stamp, or a time in this zone; None for a text that is neither."""
+    instant = of_field(text, zone)
+    try:
+        return stamp(instant) if instant is not None else stamp(parse(text))
+    except (ValueError, OverflowError):
+        return None

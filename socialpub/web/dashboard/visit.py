@@ -67,6 +67,10 @@ class Visit:
         """Raises Forbidden for a form that was not given to this browser. `page` does it for ordinary forms."""
         forgery.check(self.request, self._secret, token)
 
+    def check_origin(self) -> None:
+        """Raises Forbidden for a request that does not come from our own pages, before anything of it is read."""
+        forgery.check_origin(self.request)
+
     def become(self, session: BrowserSession) -> None:
         """The browser is signed in from this answer on."""
         self.session, self._secret = session, session.token

@@ -1,0 +1,80 @@
+"""What TikTok wants of a form in which its owner makes a post: which choices are explicit, and what stops it. Pure.
+
+https://developers.tiktok.com/doc/content-sharing-guidelines ("Required UX Implementation in Your App"), 2026-10.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from socialpub.providers.content import Content, Options, Problem
+from socialpub.providers.tiktok.options import INTERACTIONS, PRIVATE, is_draft
+
+BRANDS = {"brandOrganicToggle": "Your brand", "brandContentToggle": "Branded content"}
+"""What commercial content may be, by option."""
+SWITCH = "disclosed"
+
+PRIVACY_MISSING = "Choose who can see the post. TikTok wants the choice to be yours: nothing is chosen for you."
+KIND_MISSING = "You need to indicate if your content promotes yourself, a third party, or both."
+SWITCH_MISSING = "Turn this on, or untick what is below it."
+NOT_PRIVATE = "Branded content visibility cannot be set to private."
+
+DIRECT_ONLY = ("privacyLevel", *INTERACTIONS.values(), *BRANDS)
+
+
+def is_commercial(chosen: Mapping[str, Any]) -> bool:
+    """Whether a post discloses commercial content."""
+    return any(chosen.get(key) is True for key in BRANDS)
+
+
+def label_of(chosen: Mapping[str, Any]) -> str | None:
+    """How TikTok labels a post with these choices."""
+    if chosen.get("brandContentToggle") is True:
+        return "Paid partnership"
+    return "Promotional content" if chosen.get("brandOrganicToggle") is True else None
+
+
+def counting(chosen: Mapping[str, Any]) -> Options:
+    """The choices that go with a post: a draft is finished in TikTok's app, which asks for its own."""
+    return {key: value for key, value in chosen.items() if not is_draft(chosen) or key not in DIRECT_ONLY}
+
+
+def choices_missing(chosen: Mapping[str, Any], disclosed: bool) -> list[Problem]:
+    """What the owner has to choose before a direct post."""
+    if is_draft(chosen):
+        return []
+    found = []
+    if chosen.get("privacyLevel") is None:
+        found.append(_at("privacyLevel", PRIVACY_MISSING))
+    if disclosed and not is_commercial(chosen):
+        found.append(_at(SWITCH, KIND_MISSING))
+    if not disclosed and is_commercial(chosen):
+        found.append(_at(SWITCH, SWITCH_MISSING))
+    if chosen.get("brandContentToggle") is True and chosen.get("privacyLevel") == PRIVATE:
+        found.append(_at("privacyLevel", NOT_PRIVATE))
+    return found
+
+
+def not_offered(chosen: Mapping[str, Any], privacy_levels: Sequence[str], account: str) -> list[Problem]:
+    """A level that this account does not have at the moment."""
+    level = chosen.get("privacyLevel")
+    if is_draft(chosen) or level is None or level in privacy_levels:
+        return []
+    return [_at("privacyLevel", f"TikTok does not offer this choice to {account} at the moment: choose another one.")]
+
+
+def too_long(content: Content, longest_seconds: int | None, account: str) -> list[Problem]:
+    """Videos that this account may not post."""
+    found = []
+    for media in content.media:
+        seconds = media.facts.get("duration_seconds")
+        if media.kind == "video" and longest_seconds is not None and seconds is not None and seconds > longest_seconds:
+            message = (
+                f"TikTok allows {account} videos of at most {longest_seconds} seconds, and this one lasts "
+                f"{seconds:.1f}: shorten it, or leave this profile out."
+            )
+            found.append(Problem(("media", media.position), message))
+    return found
+
+
+def _at(key: str, message: str) -> Problem:
+    return Problem(("providerOptions", "tiktok", key), message)

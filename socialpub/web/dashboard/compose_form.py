@@ -1,0 +1,127 @@
+"""What stands in the form of Compose: read from what was sent or from a post, and as what the API would take.
+
+Nothing is judged here. The body that it becomes is judged by the shapes and rows that judge a request to the API.
+"""
+
+import secrets
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, tzinfo
+from typing import Any
+
+from socialpub.core import ids
+from socialpub.core.clock import stamp
+from socialpub.providers.registry import PROVIDERS
+from socialpub.providers.tiktok import sharing_guidelines
+from socialpub.web.dashboard import option_fields, times
+from socialpub.web.dashboard.forms import Form
+
+NOW, AT = "now", "at"
+DISCLOSED = "tiktok.disclosed"
+"""The switch for commercial content: TikTok's form has it, its API does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormMedia:
+    artifact_id: str
+    alt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ComposeForm:
+    """`options` by network as they are shown, `zone` the name of the zone that `time` is meant in."""
+
+    form_id: str = field(default_factory=lambda: secrets.token_urlsafe(16))
+    """By which a form that is sent twice is recognised."""
+    body: str = ""
+    profiles: tuple[str, ...] = ()
+    media: tuple[FormMedia, ...] = ()
+    when: str = NOW
+    time: str = ""
+    zone: str = "UTC"
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    disclosed: bool = False
+
+    @property
+    def scheduled_at(self) -> datetime | None:
+        """The chosen time; None also for a text that is none."""
+        return times.of_field(self.time, times.zone_named(self.zone)) if self.when == AT else None
+
+    def with_media(self, artifact_ids: Sequence[str]) -> "ComposeForm":
+        """These behind those that are there."""
+        return replace(self, media=(*self.media, *(FormMedia(one) for one in artifact_ids)))
+
+    def moved(self, artifact_id: str, direction: str) -> "ComposeForm":
+        """This one before its neighbour (`up`) or behind it (`down`)."""
+        order = list(self.media)
+        at = next((n for n, item in enumerate(order) if item.artifact_id == artifact_id), None)
+        to = None if at is None else at + (-1 if direction == "up" else 1)
+        if at is not None and to is not None and 0 <= to < len(order):
+            order[at], order[to] = order[to], order[at]
+        return replace(self, media=tuple(order))
+
+    def without(self, artifact_id: str) -> "ComposeForm":
+        return replace(self, media=tuple(item for item in self.media if item.artifact_id != artifact_id))
+
+    def request_body(self, networks: Collection[str]) -> dict[str, Any]:
+        """The body of `POST /posts` that it stands for; `networks` are those of its profiles."""
+        post: dict[str, Any] = {}
+        if self.body.strip():
+            post["body"] = self.body.strip()
+        if self.scheduled_at is not None:
+            post["scheduledAt"] = stamp(self.scheduled_at)
+        body: dict[str, Any] = {"post": post, "profiles": list(self.profiles)}
+        if self.media:
+            body["media"] = [
+                {"artifactId": item.artifact_id} | ({"alt": item.alt.strip()} if item.alt.strip() else {})
+                for item in self.media
+            ]
+        options = self.sent_options(networks)
+        if options:
+            body["providerOptions"] = options
+        return body
+
+    def sent_options(self, networks: Collection[str]) -> dict[str, dict[str, Any]]:
+        """The options of these networks that a post is given."""
+        given = {name: dict(self.options.get(name, {})) for name in PROVIDERS if name in networks}
+        if "tiktok" in given:
+            given["tiktok"] = sharing_guidelines.counting(given["tiktok"])
+        return {name: options for name, options in given.items() if options}
+
+
+def read(form: Form, zone: tzinfo) -> ComposeForm:
+    """What was sent. Ids that are none are left out."""
+    artifacts = dict.fromkeys(one for one in map(ids.parse, form.texts("artifact")) if one)
+    return ComposeForm(
+        form_id=form.text("form")[:100] or secrets.token_urlsafe(16),
+        body=form.text("body"),
+        profiles=tuple(dict.fromkeys(one for one in map(ids.parse, form.texts("profiles")) if one)),
+        media=tuple(FormMedia(one, form.text(f"alt.{one}")) for one in artifacts),
+        when=AT if form.text("when") == AT else NOW,
+        time=form.text("time").strip(),
+        zone=form.text("zone") or times.zone_name(zone),
+        options={name: option_fields.read(form, name) for name in PROVIDERS},
+        disclosed=form.ticked(DISCLOSED),
+    )
+
+
+def of_post(post: Mapping[str, Any], zone: tzinfo, *, whole: bool) -> ComposeForm:
+    """The form that this post (as the API shows it) would have come from. Not `whole`, it begins another post: without
+    its time, and TikTok's choices are made anew."""
+    options: dict[str, Mapping[str, Any]] = {}
+    for delivery in post["deliveries"]:
+        if whole or delivery["provider"] != "tiktok":
+            options.setdefault(delivery["provider"], delivery["providerOptions"])
+    at = post.get("scheduledAt") if whole else None
+    return ComposeForm(
+        body=post.get("body", ""),
+        profiles=tuple(delivery["profileId"] for delivery in post["deliveries"]),
+        media=tuple(
+            FormMedia(item["artifactId"], item.get("alt", "")) for item in post["media"] if whole or "url" in item
+        ),
+        when=AT if at else NOW,
+        time=times.for_field(at, zone),
+        zone=times.zone_name(zone),
+        options=options,
+        disclosed=sharing_guidelines.is_commercial(options.get("tiktok", {})),
+    )

@@ -1,0 +1,36 @@
+"""The media of a post in its form: what was uploaded, as its owner sees it."""
+
+import json
+from dataclasses import dataclass
+
+from socialpub.publishing import drafts, uploads
+from socialpub.web.dashboard.compose_form import ComposeForm
+from socialpub.web.dashboard.visit import Visit
+
+
+@dataclass(frozen=True, slots=True)
+class ShownMedia:
+    """`fault` says why it cannot be used, where it cannot."""
+
+    artifact_id: str
+    alt: str
+    kind: str
+    file_name: str
+    size_bytes: int
+    seconds: float | None
+    fault: str | None
+
+
+def of_form(visit: Visit, form: ComposeForm) -> list[ShownMedia]:
+    """In their order."""
+    return [_shown(visit, item.artifact_id, item.alt) for item in form.media]
+
+
+def _shown(visit: Visit, artifact_id: str, alt: str) -> ShownMedia:
+    row = uploads.find(visit.rt, artifact_id)
+    fault = drafts.why_unusable(row)
+    if row is None:
+        return ShownMedia(artifact_id, alt, "image", "a file that is gone", 0, None, fault)
+    seconds = json.loads(row["facts"] or "{}").get("duration_seconds")
+    size_bytes = row["size_bytes"] or row["declared_bytes"]
+    return ShownMedia(artifact_id, alt, row["kind"] or "image", row["file_name"], size_bytes, seconds, fault)

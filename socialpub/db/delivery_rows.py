@@ -152,10 +152,10 @@ def states_of_post(tx: Tx, post_id: str) -> list[tuple[str, State]]:
     return [(row[0], State(row[1])) for row in rows]
 
 
-def tries_of(tx: Tx, delivery: Row) -> list[Row]:
+def tries_of(store: Reader | Tx, delivery: Row) -> list[Row]:
     """Every delivery that tries the same as this one for its profile, this one included: id, post_id, state."""
     first = delivery["retry_of"] or delivery["id"]
-    return tx.all("SELECT id, post_id, state FROM delivery WHERE id = ? OR retry_of = ? ORDER BY id", (first, first))
+    return store.all("SELECT id, post_id, state FROM delivery WHERE id = ? OR retry_of = ? ORDER BY id", (first, first))
 
 
 # --- of one lane -----------------------------------------------------------------------------------------------------

@@ -126,5 +126,15 @@ def read(reader: Reader, kinds: Collection[str] = (), page: int = 0, per_page: i
     return TrailPage([_entry(row) for row in rows], total)
 
 
+def of_subject(reader: Reader, subject_id: str) -> list[TrailEntry]:
+    """What was done to it, oldest first."""
+    rows = reader.all(
+        """SELECT id, at, actor, action, subject_id, subject_label, detail FROM trail WHERE subject_id = ?
+            ORDER BY id""",
+        (subject_id,),
+    )
+    return [_entry(row) for row in rows]
+
+
 def _entry(row: Row) -> TrailEntry:
     return TrailEntry(row[0], row[1], row[2], row[3], row[4], row[5], json.loads(row[6]))

@@ -49,6 +49,10 @@ class Provider(Protocol):
     @property
     def oauth(self) -> OAuth: ...
 
+    def account_url(self, username: str | None) -> str:
+        """Where people look at what an account shows; the network's front page when its name is not known."""
+        ...
+
     def read_options(self, given: Mapping[str, Any]) -> tuple[Options, list[Problem]]:
         """Canonical options and what is wrong with the given ones (paths start with `providerOptions`)."""
         ...

@@ -14,7 +14,7 @@ from socialpub.core.clock import after, parse, stamp
 from socialpub.db import appliance_state, delivery_rows, trail
 from socialpub.db.models import Delivery, State
 from socialpub.db.trail import TrailAction
-from socialpub.db.transaction import Tx
+from socialpub.db.transaction import Reader, Tx
 from socialpub.publishing import attempts, holds, log_entries, network_time, post_status, read_back, scheduling
 from socialpub.publishing.attempts import Attempt, AttemptOutcome
 from socialpub.publishing.results import Run
@@ -29,8 +29,7 @@ def stop(tx: Tx, post_id: str) -> None:
     # What was due in a restored copy may have been sent by its original; that is found out when it is resumed.
     unclear = appliance_state.restored_from(tx) is not None
     for delivery in delivery_rows.open_of_post(tx, post_id):
-        begun = delivery.progress.look_first and delivery.started_at is not None
-        if delivery.past_commit or begun or (unclear and delivery.due_at <= tx.stamp):
+        if may_be_sent(tx, delivery, tx.stamp):
             delivery.progress.stopped = True
             delivery_rows.update(tx, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
             looks = delivery.progress.reading_back and not delivery.progress.waits_for_owner
@@ -39,6 +38,14 @@ def stop(tx: Tx, post_id: str) -> None:
                 delivery_rows.update(tx, delivery.id, run_at=min(delivery.run_at, tx.stamp))
         else:
             fail(tx, delivery, State.FAILED, STOPPED, Run(tx.stamp))
+
+
+def may_be_sent(store: Reader | Tx, delivery: Delivery, now: str) -> bool:
+    """Whether an open delivery is past its commit, or the original of this restored copy may have sent it: it cannot be
+    stopped any more, only looked for."""
+    begun = delivery.progress.look_first and delivery.started_at is not None
+    unclear = appliance_state.restored_from(store) is not None
+    return delivery.past_commit or begun or (unclear and delivery.due_at <= now)
 
 
 def pause(rt: Runtime, tx: Tx) -> None:

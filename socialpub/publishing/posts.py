@@ -133,15 +133,20 @@ def check_changeable(status: str, scheduled_at: str | None, now: str) -> None:
 def cancel(rt: Runtime, tx: Tx, post_id: str, caller: Caller) -> None:
     """Cancel a scheduled post none of whose deliveries has started. Raises NotFound, Conflict."""
     post = find_visible(tx, post_id, caller)
-    if post["status"] != PostStatus.SCHEDULED:
-        raise Conflict(f"The post is {post['status']}; only a scheduled post that has not started can be canceled.")
-    if _may_be_out(tx, post):
+    check_cancelable(tx, post["status"], post["scheduled_at"], tx.stamp)
+    _cancel(tx, post_id)
+    record(tx, TrailAction.POST_CANCELED, post_id, post["body"])
+
+
+def check_cancelable(store: Reader | Tx, status: str, scheduled_at: str | None, now: str) -> None:
+    """Raises Conflict unless a post of this status and time can be canceled at this moment."""
+    if status != PostStatus.SCHEDULED:
+        raise Conflict(f"The post is {status}; only a scheduled post that has not started can be canceled.")
+    if _may_be_out(store, scheduled_at, now):
         raise Conflict(
             "socialpub was restored from a copy, and the original may have sent this post. `socialpub admin resume` "
             "finds that out."
         )
-    _cancel(tx, post_id)
-    record(tx, TrailAction.POST_CANCELED, post_id, post["body"])
 
 
 def stop(rt: Runtime, tx: Tx, post_id: str) -> dict[str, str]:
@@ -152,13 +157,19 @@ def stop(rt: Runtime, tx: Tx, post_id: str) -> dict[str, str]:
     post = post_rows.find(tx, post_id)
     if post is None:
         raise NotFound("No post has this id.")
-    if post["status"] == PostStatus.SCHEDULED and not _may_be_out(tx, post):
+    if post["status"] == PostStatus.SCHEDULED and not _may_be_out(tx, post["scheduled_at"], tx.stamp):
         _cancel(tx, post_id)
     else:
         deliveries.stop(tx, post_id)
     if post["status"] in (PostStatus.SCHEDULED, PostStatus.PENDING):
         record(tx, TrailAction.POST_STOPPED, post_id, post["body"])
     return {row["id"]: row["state"] for row in delivery_rows.of_post(tx, post_id)}
+
+
+def check_stoppable(status: str) -> None:
+    """Raises Conflict when nothing is left to stop of a post of this status."""
+    if status in (PostStatus.SETTLED, PostStatus.CANCELED):
+        raise Conflict(f"The post was {status} already; nothing was left to stop.")
 
 
 def visible(reader: Reader, caller: Caller, post_id: str) -> bool:
@@ -188,9 +199,9 @@ def _stamp_of(instant: datetime | None) -> str | None:
     return None if instant is None else stamp(instant)
 
 
-def _may_be_out(tx: Tx, post: Row) -> bool:
+def _may_be_out(store: Reader | Tx, scheduled_at: str | None, now: str) -> bool:
     """Whether a scheduled post was due while this restored copy was not in charge."""
-    return appliance_state.restored_from(tx) is not None and bool(post["scheduled_at"] <= tx.stamp)
+    return appliance_state.restored_from(store) is not None and (scheduled_at or "") <= now
 
 
 def _cancel(tx: Tx, post_id: str) -> None:

@@ -7,13 +7,14 @@ retry of a retry goes around that.
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.errors import Conflict, FieldError, InvalidRequest
 from socialpub.db import delivery_rows, post_rows, profile_rows
 from socialpub.db.models import ProfileStatus, State
 from socialpub.db.trail import TrailAction
-from socialpub.db.transaction import Row, Tx
+from socialpub.db.transaction import Reader, Row, Tx
 from socialpub.publishing import drafts, posts
 from socialpub.publishing.drafts import DraftMedia, Target
 from socialpub.runtime import Runtime
@@ -33,32 +34,49 @@ def retry(rt: Runtime, tx: Tx, post_id: str, caller: Caller, include_unknown: bo
     and media whose bytes were removed.
     """
     post = posts.find_visible(tx, post_id, caller)
-    failed = _to_try_again(tx, delivery_rows.of_post(tx, post_id), include_unknown)
+    failed = _to_try_again(tx, post_id, include_unknown)
     media = [DraftMedia(artifact_id, alt) for artifact_id, alt in post_rows.media_of(tx, post_id)]
     new_id = posts.accept(rt, tx, post["body"], media, _targets(tx, failed, media))
     posts.record(tx, TrailAction.POST_RETRIED, post_id, post["body"], new_post_id=new_id)
     return new_id
 
 
-def _to_try_again(tx: Tx, deliveries: Sequence[Row], include_unknown: bool) -> list[Row]:
-    found, why = [], NOTHING_FAILED
-    for delivery in deliveries:
+@dataclass(frozen=True, slots=True)
+class RetryOutlook:
+    """What of a post can be published again: what failed for certain, and what may be public all the same. With neither
+    of them, `why` says why not."""
+
+    certain: list[Row]
+    unknown: list[Row]
+    why: str
+
+
+def outlook(store: Reader | Tx, post_id: str) -> RetryOutlook:
+    """What a retry of this post would publish again, and what only with `include_unknown`."""
+    certain, unknown, why = list[Row](), list[Row](), NOTHING_FAILED
+    for delivery in delivery_rows.of_post(store, post_id):
         if State(delivery["state"]).outcome not in ("failed", "unknown"):
             continue
-        tries = [(State(row["state"]), row["post_id"]) for row in delivery_rows.tries_of(tx, delivery)]
+        tries = [(State(row["state"]), row["post_id"]) for row in delivery_rows.tries_of(store, delivery)]
         open_in = [at for state, at in tries if not state.final]
         published_in = [at for state, at in tries if state is State.PUBLISHED]
         if published_in:
             why = f"What failed of this post was published by a later one: {published_in[-1]}."
         elif open_in:
             why = f"What failed of this post is being published again by another one: {open_in[-1]}."
-        elif not include_unknown and any(state is State.UNCONFIRMED for state, _ in tries):
-            why = ONLY_UNKNOWN
+        elif any(state is State.UNCONFIRMED for state, _ in tries):
+            unknown.append(delivery)
         else:
-            found.append(delivery)
-    if not found:
-        raise Conflict(why)
-    return found
+            certain.append(delivery)
+    return RetryOutlook(certain, unknown, why)
+
+
+def _to_try_again(tx: Tx, post_id: str, include_unknown: bool) -> list[Row]:
+    found = outlook(tx, post_id)
+    chosen = found.certain + found.unknown if include_unknown else found.certain
+    if not chosen:
+        raise Conflict(ONLY_UNKNOWN if found.unknown else found.why)
+    return sorted(chosen, key=lambda delivery: delivery["position"])
 
 
 def _targets(tx: Tx, failed: Sequence[Row], media: Sequence[DraftMedia]) -> list[Target]:

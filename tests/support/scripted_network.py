@@ -64,6 +64,9 @@ class ScriptedNetwork:
         self.effects: list[str] = []
         self.problems: list[Problem] = []
 
+    def account_url(self, username: str | None) -> str:
+        return f"https://x.com/{username or ''}"
+
     def read_options(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
         return dict(given), []
 

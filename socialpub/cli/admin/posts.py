@@ -11,15 +11,15 @@ from socialpub.cli.admin.arguments import ID
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.errors import CommandError
 from socialpub.cli.output import format_time, print_json, print_line, print_note, print_table
-from socialpub.db import delivery_rows, json_views, post_lists
-from socialpub.db.models import OUTCOME_LETTERS, Delivery, PostStatus, State
+from socialpub.db import json_views, post_lists
+from socialpub.db.models import OUTCOME_LETTERS, PostStatus, State
 from socialpub.db.post_lists import PostFilter
-from socialpub.publishing import deliveries, posts, retries
-from socialpub.publishing.deliveries import OUTCOME_UNKNOWN
+from socialpub.publishing import post_details, posts, retries
+from socialpub.publishing.post_details import DeliveryDetails
 from socialpub.runtime import Runtime
 
 LONGEST_TEXT = 60
-SIGNS = {"pending": "…", "published": "✓", "failed": "✗", "canceled": "–"}
+SIGNS = {"pending": "…", "published": "✓", "failed": "✗", "unknown": "?", "canceled": "–"}
 
 
 @click.command()
@@ -29,16 +29,16 @@ SIGNS = {"pending": "…", "published": "✓", "failed": "✗", "canceled": "–
 def show_post(context: CommandContext, post_id: str, as_json: bool) -> None:
     """Show what became of a post: plans, attempts, answers."""
     with context.open() as rt:
-        post = _find(rt, post_id)
-        attempts = json.loads(json_views.attempts(rt.reader, post_id, rt.stamp()))
-        found = [Delivery.of(row) for row in delivery_rows.of_post(rt.reader, post_id)]
+        details = post_details.read(rt.reader, post_id, rt.stamp())
+    if details is None:
+        raise _no_post()
     if as_json:
-        plans = [{"deliveryId": one.id, "profileId": one.profile_id, "steps": _steps(one)} for one in found]
-        print_json({"post": post, "plans": plans, "attempts": attempts})
+        plans = [_plan_json(one) for one in details.deliveries]
+        print_json({"post": details.post, "plans": plans, "attempts": details.attempts})
         return
-    _show_head(post)
-    for delivery, shown in zip(found, post["deliveries"], strict=True):
-        _show_delivery(delivery, shown, [one for one in attempts if one["deliveryId"] == delivery.id])
+    _show_head(details.post)
+    for delivery in details.deliveries:
+        _show_delivery(delivery)
 
 
 @click.command()
@@ -100,9 +100,13 @@ def stop_post(context: CommandContext, post_id: str) -> None:
 def _find(rt: Runtime, post_id: str) -> dict[str, Any]:
     found = json_views.post(rt.reader, post_id)
     if found is None:
-        raise CommandError("No post has this id.", "The answer to POST /api/v1/posts contains the id.")
+        raise _no_post()
     post: dict[str, Any] = json.loads(found)
     return post
+
+
+def _no_post() -> CommandError:
+    return CommandError("No post has this id.", "The answer to POST /api/v1/posts contains the id.")
 
 
 def _line(post: dict[str, Any]) -> tuple[str, ...]:
@@ -120,15 +124,12 @@ def _line(post: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _sign(delivery: dict[str, Any]) -> str:
-    unknown = delivery.get("errorMessage", "").startswith(OUTCOME_UNKNOWN)
-    return "?" if unknown else SIGNS[delivery["status"]]
+    return SIGNS[post_details.outcome_of(delivery)]
 
 
-def _steps(delivery: Delivery) -> list[dict[str, Any]]:
-    done = deliveries.steps_done(delivery)
-    return [
-        {"step": name, "kind": kind, "done": index < done} for index, (name, kind) in enumerate(delivery.plan or [])
-    ]
+def _plan_json(details: DeliveryDetails) -> dict[str, Any]:
+    steps = [{"step": step.name, "kind": step.kind, "done": step.done} for step in details.steps]
+    return {"deliveryId": details.delivery.id, "profileId": details.delivery.profile_id, "steps": steps}
 
 
 def _show_head(post: dict[str, Any]) -> None:
@@ -143,7 +144,8 @@ def _show_head(post: dict[str, Any]) -> None:
         print_line(f"  + {media.get('contentType', 'media')} {media['artifactId']}{alt}")
 
 
-def _show_delivery(delivery: Delivery, shown: dict[str, Any], attempts: list[dict[str, Any]]) -> None:
+def _show_delivery(details: DeliveryDetails) -> None:
+    shown = details.shown
     print_line()
     print_line(f"{SIGNS[shown['status']]} {shown['provider']} “{shown['profileName']}”: {shown['status']}")
     for key in ("url", "providerPostId", "errorMessage"):
@@ -151,17 +153,18 @@ def _show_delivery(delivery: Delivery, shown: dict[str, Any], attempts: list[dic
             print_line(f"  {shown[key]}")
     if shown["providerOptions"]:
         print_line(f"  options {json.dumps(shown['providerOptions'], ensure_ascii=False)}")
-    steps, is_pending = _steps(delivery), shown["status"] == "pending"
-    if not steps:
-        print_line(f"  no plan yet; it starts at {format_time(delivery.run_at)}" if is_pending else "")
-    for index, step in enumerate(steps):
-        is_next = is_pending and index == delivery.step
-        mark = "✓" if step["done"] else "▸" if is_next else "·"
-        note = "  (makes it public)" if step["kind"] == "commit" else ""
-        print_line(f"  {mark} {step['step']}{note}")
-    if attempts:
+    if not details.steps:
+        is_pending = shown["status"] == "pending"
+        print_line(f"  no plan yet; it starts at {format_time(details.delivery.run_at)}" if is_pending else "")
+    for step in details.steps:
+        mark = "✓" if step.done else "▸" if step.is_next else "·"
+        note = "  (makes it public)" if step.kind == "commit" else ""
+        print_line(f"  {mark} {step.name}{note}")
+    if details.attempts:
         print_table(
-            ("Time", "Step", "Outcome", "Code", "Request id", "Message"), [_attempt_row(one) for one in attempts], ""
+            ("Time", "Step", "Outcome", "Code", "Request id", "Message"),
+            [_attempt_row(one) for one in details.attempts],
+            "",
         )
 
 

@@ -26,6 +26,9 @@ class TikTok:
         self.section = section
         self.oauth: OAuth = TikTokOAuth(section)
 
+    def account_url(self, username: str | None) -> str:
+        return f"{self.section.site_url}/@{username}" if username else self.section.site_url
+
     def read_options(self, given: Mapping[str, Any]) -> tuple[Options, list[Problem]]:
         return options.read(given)
 

@@ -1,0 +1,130 @@
+"""What the address of the list of posts asks for. The names are the API's, and `search` for the text.
+
+Times come from fields in the browser's zone, or as the API writes them. What is wrong is told at its field, and the
+rest of the address counts all the same.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from datetime import datetime, tzinfo
+from urllib.parse import urlencode
+
+from pydantic_core import PydanticCustomError
+
+from socialpub.core.clock import stamp
+from socialpub.db.post_lists import PostFilter
+from socialpub.providers.registry import PROVIDERS
+from socialpub.web.dashboard import times
+from socialpub.web.dashboard.forms import Form
+from socialpub.web.dashboard.post_words import DELIVERY_STATES, POST_STATES
+from socialpub.web.shapes import read_instant
+
+PER_PAGE = 20
+LONGEST_SEARCH = 200
+FURTHEST_PAGE = 10**6
+
+
+@dataclass
+class ListedFilter:
+    """`shown` is what stands in the fields, by name; `errors` what is wrong with it."""
+
+    query: PostFilter = field(default_factory=lambda: PostFilter(per_page=PER_PAGE))
+    search: str = ""
+    shown: dict[str, str] = field(default_factory=dict)
+    profile_ids: tuple[str, ...] = ()
+    providers: tuple[str, ...] = ()
+    errors: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def more_than_search(self) -> bool:
+        """Whether one of the fields that are folded away is in use."""
+        return bool(
+            self.profile_ids
+            or self.providers
+            or any(self.shown.get(name) for name in ("scheduledAfter", "scheduledBefore"))
+        )
+
+    @property
+    def any(self) -> bool:
+        return bool(
+            self.search or self.more_than_search or self.shown.get("status") or self.shown.get("deliveryStatus")
+        )
+
+    def address(self, page: int) -> str:
+        """Where a page of this very list is."""
+        fields: list[tuple[str, str]] = [(name, value) for name, value in self.shown.items() if value]
+        fields += [("profileIds", value) for value in self.profile_ids]
+        fields += [("providers", value) for value in self.providers]
+        fields += [("page", str(page))] if page else []
+        return "/posts" + (f"?{urlencode(fields)}" if fields else "")
+
+
+def read(query: Form, zone: tzinfo, known_profiles: Collection[str]) -> ListedFilter:
+    """The filter of an address."""
+    found = ListedFilter()
+    found.search = found.shown["search"] = query.text("search").strip()[:LONGEST_SEARCH]
+    status = _choice(query, "status", POST_STATES, found)
+    outcome = _choice(query, "deliveryStatus", DELIVERY_STATES, found)
+    found.profile_ids = _several(query, "profileIds", known_profiles, found, "profile")
+    found.providers = _several(query, "providers", PROVIDERS, found, "network")
+    after, before = (_instant(query, name, zone, found) for name in ("scheduledAfter", "scheduledBefore"))
+    found.query = replace(
+        found.query,
+        text=found.search or None,
+        status=status,
+        outcome=outcome,
+        profiles=found.profile_ids,
+        providers=found.providers,
+        scheduled_after=stamp(after) if after else None,
+        scheduled_before=stamp(before) if before else None,
+        page=_page(query, found),
+    )
+    return found
+
+
+def _choice(query: Form, name: str, known: Collection[str], found: ListedFilter) -> str | None:
+    text = query.text(name).strip()
+    if not text:
+        return None
+    if text not in known:
+        found.errors[name] = f"“{text[:40]}” is none of {', '.join(known)}; it was left out."
+        return None
+    found.shown[name] = text
+    return text
+
+
+def _several(query: Form, name: str, known: Collection[str], found: ListedFilter, what: str) -> tuple[str, ...]:
+    given = [one for text in query.texts(name) for one in text.split(",") if one]
+    unknown = [one for one in given if one not in known]
+    if unknown:
+        found.errors[name] = f"“{unknown[0][:40]}” is no {what} here; it was left out."
+    return tuple(dict.fromkeys(one for one in given if one in known))
+
+
+def _instant(query: Form, name: str, zone: tzinfo, found: ListedFilter) -> datetime | None:
+    text = query.text(name).strip()
+    if not text:
+        return None
+    instant = times.of_field(text, zone) or _with_offset(text)
+    if instant is None:
+        found.errors[name] = f"“{text[:40]}” is no date and time; it was left out. Write it like 2026-11-25T09:00."
+        return None
+    found.shown[name] = times.for_field(stamp(instant), zone)
+    return instant
+
+
+def _with_offset(text: str) -> datetime | None:
+    try:
+        return read_instant(text)
+    except PydanticCustomError:
+        return None
+
+
+def _page(query: Form, found: ListedFilter) -> int:
+    text = query.text("page").strip()
+    if not text:
+        return 0
+    if text.isascii() and text.isdigit() and len(text) < 8:
+        return min(int(text), FURTHEST_PAGE)
+    found.errors["page"] = "The page is no number; this is the first one."
+    return 0

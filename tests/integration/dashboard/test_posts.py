@@ -1,0 +1,232 @@
+"""Every post is found in the list, and its page tells what became of it; nothing in it is taken for markup."""
+
+import re
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from socialpub.db.models import State
+from socialpub.publishing import deliveries
+from socialpub.publishing.drafts import DraftMedia
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from tests.integration.api.test_retry import end
+from tests.samples import media
+from tests.support.appliance import accept, add_profile
+from tests.support.dashboard_browser import DashboardBrowser, Page
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.rows import artifact as imagined
+from tests.support.sandbox_http import artifact, connect_x
+
+MARKUP = "<script>alert(1)</script><b onmouseover=x>&amp;"
+
+
+def listed(page: Page) -> list[str]:
+    """The texts of the posts in the list."""
+    (posts,) = [one for one in page.root.all("ol") if one.attributes.get("class") == "posts"]
+    return [one.all("a")[-1].text for one in posts.all("article")]
+
+
+def facts(page: Page) -> dict[str, str]:
+    names = [one.text for one in page.root.all("dt")]
+    return dict(zip(names, [one.text for one in page.root.all("dd")], strict=True))
+
+
+# --- the list --------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_post_the_list_leads_to_compose(owner: DashboardBrowser) -> None:
+    page = owner.open("/posts")
+    assert (page.heading, page.status) == ("Posts", 200)
+    assert "There is no post yet" in page.text
+    assert page.links()["Compose"].endswith("/compose")
+
+
+def test_the_list_shows_where_posts_go_and_what_became_of_them(owner: DashboardBrowser, rt: Runtime) -> None:
+    x, pinterest = add_profile(rt, "x", "a", name="Shop"), add_profile(rt, "pinterest", "b", name="Boards")
+    end(rt, accept(rt, x, pinterest, body="First"), State.PUBLISHED, State.UNCONFIRMED)
+    end(rt, accept(rt, x, body="Second"), State.FAILED)
+    accept(rt, pinterest, body="Third", at=rt.now() + timedelta(days=1))
+    page = owner.open("/posts")
+    assert listed(page) == ["Third", "Second", "First"]
+    assert "3 posts" in page.text
+    assert "X “Shop” Published" in page.text and "Pinterest “Boards” Outcome unknown" in page.text
+    assert "in 1 day" in page.text
+
+
+def test_the_list_goes_on_from_page_to_page_with_its_filters(owner: DashboardBrowser, rt: Runtime) -> None:
+    x = add_profile(rt)
+    for number in range(45):
+        accept(rt, x, body=f"Number {number:02}")
+    accept(rt, x, body="Something else")
+    page = owner.open("/posts?search=number")
+    assert "45 posts match" in page.text
+    assert listed(page) == [f"Number {number:02}" for number in range(44, 24, -1)]
+    owner.follow("Older")
+    page = owner.follow("Older")
+    assert listed(page) == [f"Number {number:02}" for number in range(4, -1, -1)]
+    assert page.path == "/posts?search=number&page=2"
+    assert "search=number&page=1" in page.links()["Newer"]
+    page = owner.open("/posts?page=9")
+    assert "The list ends before this page" in page.text and page.links()["To the newest"].endswith("/posts")
+
+
+def test_every_filter_narrows_the_list_and_stays_in_its_field(owner: DashboardBrowser, rt: Runtime) -> None:
+    x, pinterest = add_profile(rt, "x", "a", name="Shop"), add_profile(rt, "pinterest", "b", name="Boards")
+    end(rt, accept(rt, x, body="Failed one"), State.FAILED)
+    end(rt, accept(rt, x, pinterest, body="Both"), State.PUBLISHED, State.FAILED)
+    accept(rt, pinterest, body="Tomorrow", at=rt.now() + timedelta(days=1))
+    owner.open("/posts")
+    page = owner.press("Show", {"Status": "scheduled"})
+    assert listed(page) == ["Tomorrow"]
+    assert page.field("Status").all("option")[1].attributes.get("selected") == ""
+    assert listed(owner.press("Show", {"Status": "", "Delivery": "failed"})) == ["Both", "Failed one"]
+    page = owner.press("Show", {"X": True})
+    assert listed(page) == ["Failed one"], "one delivery must match all"
+    assert "checked" in page.field("X").attributes and "open" in page.root.all("details")[0].attributes
+    owner.open("/posts")
+    assert listed(owner.press("Show", {"Pinterest: Boards": True})) == ["Tomorrow", "Both"]
+    owner.cookies["socialpub_zone"] = "Europe%2FBerlin"
+    local = rt.now() + timedelta(days=1, hours=2)  # summer time
+    owner.open("/posts")
+    assert listed(owner.press("Show", {"Scheduled from": f"{local:%Y-%m-%dT%H:%M}"})) == ["Tomorrow"]
+    later = f"{local + timedelta(minutes=1):%Y-%m-%dT%H:%M}"
+    page = owner.press("Show", {"Scheduled from": later})
+    assert "No post matches." in page.text
+    assert page.field("Scheduled from").attributes["value"] == later
+    assert owner.follow("Clear filters").path == "/posts"
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ("status=sent", "“sent” is none of scheduled, pending, settled, canceled"),
+        ("deliveryStatus=x", "“x” is none of pending, published"),
+        ("providers=x,myspace", "“myspace” is no network here"),
+        ("profileIds=123", "“123” is no profile here"),
+        ("scheduledAfter=yesterday", "“yesterday” is no date and time"),
+        (f"status={MARKUP}".replace("&", "%26"), "<script>alert(1)</script>"),
+    ],
+)
+def test_what_is_wrong_in_the_address_is_said_and_the_rest_counts(
+    owner: DashboardBrowser, rt: Runtime, part: str, said: str
+) -> None:
+    x = add_profile(rt)
+    accept(rt, x, body="Found")
+    accept(rt, x, body="Not this")
+    page = owner.open(f"/posts?search=found&{part}")
+    assert page.status == 400
+    assert said in page.text and "left out" in page.role("alert")
+    assert listed(page) == ["Found"]
+    assert "<script>alert" not in page.html
+
+
+# --- one post --------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_of_a_post_tells_how_it_came_out(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, tmp_path: Path
+) -> None:
+    photo = artifact(rt, media.jpeg(tmp_path / "holiday.jpg"), "image/jpeg")
+    profile = connect_x(rt, world)
+    post = accept(rt, profile, body="Good morning,\n  world", media=(DraftMedia(photo, "The sea"),))
+    page = owner.open(f"/posts/{post}")
+    assert page.heading == "Post: Good morning, world"
+    assert 'hx-trigger="every 3s"' in page.html and "Its turn" in facts(page)["Waits for"]
+    live = page.root_by_id("live")
+    assert live is not None and not live.all("form", "input")
+
+    drain(rt, clock)
+    page = owner.open(f"/posts/{post}")
+    assert "hx-get" not in page.html, "nothing happens to it any more"
+    assert (facts(page)["State"], "✓ Create post done, makes it public" in page.text) == ("Published", True)
+    link = facts(page)["Link"]
+    (anchor,) = [one for one in page.root.all("a") if one.attributes["href"] == link]
+    assert anchor.attributes["rel"] == "noopener noreferrer"
+    assert facts(page)["Post id at X"] in link
+    (body,) = [one for one in page.root.all("p") if one.attributes.get("class") == "text body"]
+    assert body.raw_text == "Good morning,\n  world"
+    (picture,) = page.root.all("img")
+    assert picture.attributes["alt"] == "The sea" and "holiday.jpg" in page.text
+    full = page.links()["Picture 1 in full size"]
+    assert full.startswith("http://testserver/storage/media/")
+    assert owner.ask("GET", full).headers["content-type"] == "image/jpeg"
+
+
+def test_a_page_that_was_refreshing_itself_is_loaded_anew_when_all_is_over(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+) -> None:
+    post = accept(rt, connect_x(rt, world))
+    assert "hx-refresh" not in owner.ask("GET", f"/posts/{post}", headers={"hx-request": "true"}).headers
+    drain(rt, clock)
+    assert owner.ask("GET", f"/posts/{post}", headers={"hx-request": "true"}).headers["hx-refresh"] == "true"
+    assert "hx-refresh" not in owner.ask("GET", f"/posts/{post}").headers
+
+
+def test_behind_a_proxy_media_are_found_where_the_page_is(owner: DashboardBrowser, rt: Runtime, tmp_path: Path) -> None:
+    photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
+    post = accept(rt, add_profile(rt), media=(DraftMedia(photo),))
+    (link,) = re.findall(r'href="([^"]*storage/media/[^"]*)"', owner.open(f"/posts/{post}").html)
+    assert link.startswith("../storage/media/"), "neither base_url nor a host stands in it"
+
+
+def test_nothing_that_others_wrote_is_markup(owner: DashboardBrowser, rt: Runtime) -> None:
+    profile = add_profile(rt, name=f"Label {MARKUP}")
+    picture = imagined(rt, file_name=f"{MARKUP}.png", storage_key="ab/" + "0" * 36 + "-" + "1" * 16 + ".png")
+    post = accept(
+        rt, profile, body=f"Body {MARKUP}", media=(DraftMedia(picture, f"Alt {MARKUP}"),), options={"x": {"a": MARKUP}}
+    )
+    end(rt, post, State.FAILED)
+    columns = {"error_message": f"Message {MARKUP}", "url": "javascript:alert(1)", "provider_post_id": MARKUP}
+    rt.db.write(
+        lambda tx: tx.update("delivery", tx.one("SELECT id FROM delivery")["id"], **columns)  # type: ignore[index]
+    )
+    attempt = {"message": f"Said {MARKUP}", "provider_code": MARKUP, "request_id": MARKUP}
+    rt.db.write(
+        lambda tx: tx.execute(
+            "UPDATE attempt SET message = ?, provider_code = ?, request_id = ?", tuple(attempt.values())
+        )
+    )
+    for address in (f"/posts/{post}", "/posts", f"/posts/{post}/again"):
+        page = owner.open(address)
+        assert page.status == 200
+        assert "<script>alert" not in page.html and "<b onmouseover" not in page.html
+        assert not any("onmouseover" in one.attributes for one in page.root.all())
+        assert "javascript:" not in " ".join(one.attributes.get("href", "") for one in page.root.all("a"))
+        assert f"Body {MARKUP}" in page.text
+    page = owner.open(f"/posts/{post}")
+    for text in ("Label", "Message", "Said", "Alt"):
+        assert f"{text} {MARKUP}" in page.text
+    assert "javascript:alert(1)" in facts(page)["Link"]
+
+
+def test_removed_bytes_and_files_without_text_are_said(owner: DashboardBrowser, rt: Runtime, tmp_path: Path) -> None:
+    film = artifact(rt, media.video_mp4(tmp_path / "a.mp4", 0.25), "video/mp4")
+    post = accept(rt, add_profile(rt), body=None, media=(DraftMedia(film),))
+    page = owner.open(f"/posts/{post}")
+    assert page.heading == "Post: A post without text, of 1 video"
+    (video,) = page.root.all("video")
+    assert video.attributes["src"].startswith("../storage/media/") and video.attributes["preload"] == "none"
+    assert "No alt text" in page.text
+    rt.db.write(lambda tx: tx.update("artifact", film, removed_at=tx.stamp, storage_key=None))
+    page = owner.open(f"/posts/{post}")
+    assert not page.root.all("video") and "The bytes of this video were removed." in page.text
+    assert "1 video, removed" in owner.open("/posts").text
+
+
+def test_what_a_delivery_waits_for_is_told(owner: DashboardBrowser, rt: Runtime) -> None:
+    profile = add_profile(rt)
+    later = accept(rt, profile, body="Later", at=rt.now() + timedelta(hours=3))
+    now = accept(rt, profile, body="Now")
+    assert "Its time. Until 12 Oct 2026" in facts(owner.open(f"/posts/{later}"))["Waits for"]
+    assert 'hx-trigger="every 30s"' in owner.page.html
+    rt.write(deliveries.pause)
+    assert "Publishing is paused since" in facts(owner.open(f"/posts/{now}"))["Waits for"]
+
+
+def test_a_post_that_is_not_there_is_not_found(owner: DashboardBrowser) -> None:
+    for end_of_address in ("", "/cancel", "/publish", "/stop", "/again"):
+        page = owner.open(f"/posts/01999999-0000-7000-8000-000000000000{end_of_address}")
+        assert (page.status, page.heading) == (404, "Not found")

@@ -41,7 +41,7 @@
     }
     if (reason) say("refused", reason.textContent.trim());
     else if (shown && result) say("moved", result.textContent.trim());
-    else location.assign(answer.url);  // signed out meanwhile: the page that says so
+    else location.reload();  // signed out meanwhile: leads to the password, and back
     return shown !== null;
   };
 

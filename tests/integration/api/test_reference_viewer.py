@@ -4,14 +4,11 @@ The browser reaches the appliance under another address than its base_url, as th
 """
 
 import json
-import socket
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-import uvicorn
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Route, expect
 
 from socialpub.accounts import api_keys
@@ -20,6 +17,7 @@ from socialpub.web.app import App
 from tests.samples import media
 from tests.support.appliance import accept, add_profile
 from tests.support.chromium import chromium
+from tests.support.served import served
 
 REFERENCE = "/api/v1/openapi-docs"
 CREATE_POST = "#tag/posts/POST/api/v1/posts"
@@ -93,14 +91,8 @@ def reader(context: BrowserContext) -> Reader:
 @pytest.fixture
 def address(app: App) -> Iterator[str]:
     """The appliance on a port of this machine."""
-    listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    server.should_exit = True
-    thread.join()
-    listening.close()
+    with served(app) as address:
+        yield address
 
 
 @pytest.fixture

@@ -1,0 +1,191 @@
+"""Posts are dragged through the calendar in a real browser, and whoever drops one is told what it came to."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+
+from socialpub.accounts import browser_sessions, password, sign_in_links
+from socialpub.accounts.sign_in_links import Purpose
+from socialpub.runtime import Runtime
+from socialpub.web.app import App
+from tests.support import axe
+from tests.support.appliance import accept, add_profile
+from tests.support.chromium import chromium
+from tests.support.hand_clock import START, HandClock
+from tests.support.served import served
+
+DESK, PHONE = (1280, 900), (390, 844)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    with browser.new_context(
+        viewport={"width": DESK[0], "height": DESK[1]}, timezone_id="Europe/Berlin", reduced_motion="reduce"
+    ) as context:
+        yield context
+
+
+@pytest.fixture
+def complaints() -> list[str]:
+    """What the browser's console says."""
+    return []
+
+
+@pytest.fixture
+def page(context: BrowserContext, app: App, rt: Runtime, password_hash: str, complaints: list[str]) -> Iterator[Page]:
+    """A signed-in tab whose time zone the appliance knows."""
+    rt.write(password.put, password_hash)
+    with served(app) as address:
+        page = context.new_page()
+        page.on("console", lambda said: complaints.append(said.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(f"{address}/login?token={rt.write(sign_in_links.make, Purpose.SIGN_IN)}")
+        page.goto(f"{address}/calendar")
+        yield page
+        page.close()
+
+
+@pytest.fixture
+def profile(rt: Runtime) -> str:
+    return add_profile(rt)
+
+
+def show(page: Page, period: str) -> None:
+    page.goto(f"{page.url.partition('/calendar')[0]}/calendar?{period}")
+
+
+def cell(page: Page, at: str) -> Locator:
+    return page.locator(f'td[data-at="{at}"]')
+
+
+def drag(page: Page, text: str, at: str) -> None:
+    """Slowly enough that it is no click."""
+    page.locator("[data-move]", has_text=text).drag_to(cell(page, at), target_position={"x": 60, "y": 20})
+
+
+def stored_time(rt: Runtime, post_id: str) -> str:
+    return str(rt.reader.value("SELECT scheduled_at FROM post WHERE id = ?", (post_id,)))
+
+
+def test_a_post_that_is_dropped_on_another_day_keeps_its_time_by_the_readers_clock(
+    page: Page, rt: Runtime, profile: str, complaints: list[str]
+) -> None:
+    post = accept(rt, profile, body="First frost", at=datetime(2026, 10, 24, 16, 30, 15, tzinfo=UTC))
+    show(page, "month=2026-10")
+    drag(page, "First frost", "2026-10-26")  # the clocks are set back in between
+    expect(page.get_by_role("status")).to_have_text("The post is moved: it goes out on 26 Oct 2026, 18:30 CET.")
+    expect(cell(page, "2026-10-26")).to_contain_text("First frost")
+    expect(cell(page, "2026-10-24")).not_to_contain_text("First frost")
+    assert stored_time(rt, post) == "2026-10-26T17:30:15.000Z"
+
+    drag(page, "First frost", "2026-10-29")  # what the server sent anew can be dragged, too
+    expect(page.get_by_role("status")).to_contain_text("29 Oct 2026, 18:30 CET")
+    assert stored_time(rt, post) == "2026-10-29T17:30:15.000Z"
+    assert page.url.endswith("/calendar?month=2026-10")
+    assert axe.violations(page) == []
+    assert complaints == []
+
+
+def test_in_a_week_a_post_is_dropped_on_an_hour_and_keeps_its_minutes(page: Page, rt: Runtime, profile: str) -> None:
+    post = accept(rt, profile, body="First frost", at=datetime(2026, 11, 25, 8, 40, tzinfo=UTC))
+    show(page, "week=2026-W48")
+    drag(page, "First frost", "2026-11-27T14:00")
+    expect(page.get_by_role("status")).to_contain_text("27 Nov 2026, 14:40 CET")
+    expect(cell(page, "2026-11-27T14:00")).to_contain_text("14:40")
+    assert stored_time(rt, post) == "2026-11-27T13:40:00.000Z"
+
+
+def test_a_post_cannot_be_dropped_into_the_past(page: Page, rt: Runtime, profile: str) -> None:
+    post = accept(rt, profile, body="First frost", at=START + timedelta(days=3))
+    show(page, "month=2026-10")
+    drag(page, "First frost", "2026-10-08")
+    expect(page.get_by_role("alert")).to_have_text("The post is not moved. The time must be in the future.")
+    expect(cell(page, "2026-10-15")).to_contain_text("First frost")
+    expect(cell(page, "2026-10-08")).not_to_contain_text("First frost")
+    assert stored_time(rt, post) == "2026-10-15T09:00:00.000Z"
+
+    drag(page, "First frost", "2026-10-16")  # the refusal leaves nothing behind
+    expect(page.get_by_role("status")).to_contain_text("16 Oct 2026")
+    expect(page.get_by_role("alert")).to_have_text("")
+
+
+def test_a_post_that_started_meanwhile_stays_and_the_calendar_says_so(
+    page: Page, rt: Runtime, profile: str, clock: HandClock
+) -> None:
+    post = accept(rt, profile, body="First frost", at=START + timedelta(days=1))
+    show(page, "month=2026-10")
+    clock.forward(86_400)
+    drag(page, "First frost", "2026-10-20")
+    expect(page.get_by_role("alert")).to_contain_text("Only a scheduled post whose time is still to come")
+    expect(cell(page, "2026-10-13")).to_contain_text("Due")
+    assert stored_time(rt, post) == "2026-10-13T09:00:00.000Z"
+
+
+def test_without_an_answer_the_post_goes_back_and_the_reader_is_told(page: Page, rt: Runtime, profile: str) -> None:
+    accept(rt, profile, body="First frost", at=START + timedelta(days=1))
+    show(page, "month=2026-10")
+    page.route("**/reschedule", lambda route: route.abort())
+    drag(page, "First frost", "2026-10-20")
+    expect(page.get_by_role("alert")).to_contain_text("the appliance did not answer")
+    expect(cell(page, "2026-10-13")).to_contain_text("First frost")
+
+
+def test_who_is_signed_out_meanwhile_is_led_to_the_password(page: Page, rt: Runtime, profile: str) -> None:
+    accept(rt, profile, body="First frost", at=START + timedelta(days=1))
+    show(page, "month=2026-10")
+    for session in browser_sessions.list_all(rt, rt.reader):
+        rt.write(browser_sessions.end, session.id)
+    drag(page, "First frost", "2026-10-20")
+    page.wait_for_url(lambda url: url.endswith("/login?next=/calendar%3Fmonth%3D2026-10"))
+
+
+def test_an_empty_day_and_an_empty_hour_lead_to_a_new_post(page: Page) -> None:
+    show(page, "month=2026-10")
+    cell(page, "2026-10-20").click(position={"x": 70, "y": 80})
+    page.wait_for_url(lambda url: url.endswith("/compose?at=2026-10-20T09:00"))
+    page.go_back()
+    show(page, "week=2026-W43")
+    cell(page, "2026-10-20T16:00").click()
+    page.wait_for_url(lambda url: url.endswith("/compose?at=2026-10-20T16:00"))
+
+
+def test_a_calendar_at_work_refreshes_itself_and_the_focus_stays(page: Page, rt: Runtime, profile: str) -> None:
+    post = accept(rt, profile, body="First frost")
+    page.clock.install()
+    show(page, "month=2026-10")
+    expect(cell(page, "2026-10-12")).to_contain_text("↑")
+    link = page.get_by_role("link", name="First frost")
+    link.focus()
+    rt.write(lambda _, tx: tx.execute("UPDATE delivery SET state = 'published' WHERE post_id = ?", (post,)))
+    rt.write(lambda _, tx: tx.execute("UPDATE post SET status = 'settled' WHERE id = ?", (post,)))
+    page.clock.fast_forward(6000)
+    expect(cell(page, "2026-10-12")).to_contain_text("✓")
+    expect(link).to_be_focused()
+    expect(page.locator("#calendar[hx-get]")).to_have_count(0)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_a_phone_it_is_a_list_of_days_that_have_posts(page: Page, rt: Runtime, profile: str, scheme: str) -> None:
+    accept(rt, profile, body="A text that is rather long, as people write them " * 3, at=START + timedelta(days=2))
+    accept(rt, profile, body="Second", at=START + timedelta(days=3, hours=2))
+    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    for period, days in (("month=2026-10", ["2026-10-12", "2026-10-14", "2026-10-15"]), ("week=2026-W42", None)):
+        show(page, period)
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+        seen = [one.get_attribute("data-at") for one in page.locator("td").all() if one.is_visible()]
+        assert seen == (days or ["2026-10-14T11:00", "2026-10-15T13:00"])
+        expect(page.get_by_role("link", name="Move").first).to_be_visible()
+        assert axe.violations(page) == []
+    heights = [page.get_by_text(text).first.bounding_box() for text in ("Wed", "A text", "Thu", "Second", "Fri")]
+    tops = [box["y"] for box in heights if box is not None]
+    assert len(tops) == 5
+    assert tops == sorted(tops)  # each hour stands under its day

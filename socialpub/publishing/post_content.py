@@ -75,5 +75,6 @@ def _option_files(
 
 
 def _file(rt: Runtime, row: Row, position: int, alt: str | None) -> MediaFile:
-    path, facts = rt.files.path(row["storage_key"]), json.loads(row["facts"] or "{}")
+    # Of a post that is only looked at the bytes may be gone: then there is no key.
+    path, facts = rt.files.path(row["storage_key"] or ""), json.loads(row["facts"] or "{}")
     return MediaFile(position, row["kind"], row["mime_type"], row["size_bytes"], path, row["file_name"], alt, facts)

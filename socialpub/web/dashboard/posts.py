@@ -13,7 +13,7 @@ from socialpub.db.post_lists import PostPage
 from socialpub.db.transaction import Reader
 from socialpub.ops import trail_sentences
 from socialpub.providers.registry import LABELS
-from socialpub.publishing import audiences
+from socialpub.publishing import audiences, previews
 from socialpub.publishing.post_details import PostDetails
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
@@ -71,6 +71,9 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
     refresh = _refresh_seconds(details)
     if refresh is None and visit.is_fragment:
         visit.headers.append((b"hx-refresh", b"true"))  # what can be done has changed as well: the whole page anew
+    # Weighing a text can take a while; of a page that refreshes itself only the deliveries are exchanged.
+    post_id = details.post["id"]
+    previewed = [] if visit.is_fragment else await rt.read_aside(lambda reader: previews.of_post(rt, reader, post_id))
     return visit.show(
         "post.html",
         details=details,
@@ -78,6 +81,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         media=[_media(visit, item) for item in details.post["media"]],
         actions=post_actions.applying(rt, details),
         refresh_seconds=refresh,
+        previewed=previewed,
         link=_link,
         options_of=_options,
         labels=LABELS,

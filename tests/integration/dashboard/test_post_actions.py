@@ -39,13 +39,28 @@ def acts(rt: Runtime) -> list[tuple[str, str, str | None]]:
 
 
 def test_each_action_is_offered_where_it_applies(owner: DashboardBrowser, rt: Runtime, later: str) -> None:
-    assert offered(owner, later) == {"Reschedule", "Publish now", "Cancel post"}
+    assert offered(owner, later) == {"Edit", "Reschedule", "Publish now", "Cancel post"}
     now = accept(rt, add_profile(rt, account_id="b"))
     assert offered(owner, now) == {"Stop"}
     end(rt, now, State.FAILED)
     assert offered(owner, now) == {"Post again"}
     rt.write(posts.stop, later)
     assert offered(owner, later) == set()
+
+
+# --- edit ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_scheduled_post_is_edited_from_its_page(owner: DashboardBrowser, rt: Runtime, later: str) -> None:
+    owner.open(f"/posts/{later}")
+    page = owner.follow("Edit")
+    assert page.field("Text").raw_text.strip() == "Tomorrow"
+    page = owner.press("Save", {"Text": "The day after"})
+    assert (page.path, page.heading) == (f"/posts/{later}", "Post: The day after")
+    assert page.role("status") == "The post is changed."
+    assert acts(rt) == [("dashboard", "post.edited", later)]
+    rt.write(posts.stop, later)
+    assert "only a scheduled post" in owner.open(f"/posts/{later}/edit").role("alert")
 
 
 # --- cancel ----------------------------------------------------------------------------------------------------------

@@ -148,9 +148,11 @@ def test_the_page_of_a_post_tells_how_it_came_out(
     assert facts(page)["Post id at X"] in link
     (body,) = [one for one in page.root.all("p") if one.attributes.get("class") == "text body"]
     assert body.raw_text == "Good morning,\n  world"
-    (picture,) = page.root.all("img")
+    (own,) = [one for one in page.root.all("ol") if one.attributes.get("class") == "media"]
+    (picture,) = own.all("img")
     assert picture.attributes["alt"] == "The sea" and "holiday.jpg" in page.text
     full = page.links()["Picture 1 in full size"]
+    assert "As its readers see it" in page.text
     assert full.startswith("http://testserver/storage/media/")
     assert owner.ask("GET", full).headers["content-type"] == "image/jpeg"
 

@@ -37,6 +37,11 @@ def resume(door: Door = Door.SHELL) -> str:
     return "press “Resume” under System." if door is Door.DASHBOARD else "socialpub admin resume"
 
 
+def try_held(door: Door = Door.SHELL) -> str:
+    """How a network that refuses this app is asked again at once."""
+    return "press “Try now” under System" if door is Door.DASHBOARD else "socialpub admin resume"
+
+
 def after_failure(provider: Provider, error: ProviderError, door: Door = Door.SHELL) -> str:
     """What to do about a call that failed while an account was being connected."""
     if isinstance(error, NotSent | NoAnswer | Throttled):

@@ -274,9 +274,9 @@ def count_overdue(reader: Reader, due_before: str, taken_up_before: str, *, any_
     )
 
 
-def count_posts_due_before(tx: Tx, instant: str) -> int:
+def count_posts_due_before(store: Reader | Tx, instant: str) -> int:
     """The posts with a delivery that was due before, has not started, and was put off by nobody."""
-    row = tx.one(
+    row = store.one(
         """SELECT count(DISTINCT post_id) FROM delivery WHERE state = 'queued' AND started_at IS NULL
             AND run_at <= due_at AND due_at < ?""",
         (instant,),
@@ -291,9 +291,9 @@ def count_by_provider(reader: Reader, state: str) -> list[tuple[str, int]]:
     return [(row[0], row[1]) for row in rows]
 
 
-def open_due_by(tx: Tx, instant: str) -> list[Delivery]:
+def open_due_by(store: Reader | Tx, instant: str) -> list[Delivery]:
     """Everything without an outcome whose time has come by then."""
-    rows = tx.all(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE {_OPEN} AND due_at <= ?", (instant,))
+    rows = store.all(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE {_OPEN} AND due_at <= ?", (instant,))
     return [Delivery.of(row) for row in rows]
 
 

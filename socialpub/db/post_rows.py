@@ -34,9 +34,9 @@ def final_among(reader: Reader, post_ids: Sequence[str]) -> list[str]:
     return found
 
 
-def scheduled_after(tx: Tx, instant: str) -> list[Row]:
+def scheduled_after(store: Reader | Tx, instant: str) -> list[Row]:
     """id, scheduled_at and body of what waits for a later time, the next one first."""
-    return tx.all(
+    return store.all(
         "SELECT id, scheduled_at, body FROM post WHERE status = ? AND scheduled_at > ? ORDER BY scheduled_at, id",
         (PostStatus.SCHEDULED, instant),
     )

@@ -10,6 +10,7 @@ from email.utils import parsedate_to_datetime
 
 from socialpub.accounts import profiles, remedies
 from socialpub.accounts.idle_tokens import SOON
+from socialpub.accounts.remedies import Door
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Unavailable
 from socialpub.core.settings.loader import Settings
@@ -46,18 +47,19 @@ def check_offline(settings: Settings) -> tuple[list[Finding], bool]:
     return found, not (blocked or unopened)
 
 
-def check(rt: Runtime) -> Iterator[Finding]:
-    """What database, disk, worker and networks show. Calls the networks; not from the event loop."""
+def check(rt: Runtime, door: Door = Door.SHELL) -> Iterator[Finding]:
+    """What database, disk, worker and networks show, with remedies that name what stands at this door. Calls the
+    networks; not from the event loop."""
     connected = [row for row in profiles.list_all(rt.reader) if row["status"] != "disconnected"]
     yield _check_database(rt)
     yield _check_disk(rt)
     yield from _check_clock(rt)
     yield web_address.check(rt)
-    yield from _check_worker(rt)
-    yield _check_copy(rt)
+    yield from _check_worker(rt, door)
+    yield _check_copy(rt, door)
     yield from _check_configuration_in_use(rt)
-    yield from _check_holds(rt)
-    yield from _check_profiles(rt, connected)
+    yield from _check_holds(rt, door)
+    yield from _check_profiles(rt, connected, door)
     yield from _check_networks(rt, {row["provider"] for row in connected})
 
 
@@ -101,14 +103,14 @@ def _check_clock(rt: Runtime) -> Iterator[Finding]:
         yield note("clock", jump, "If the clock is right now, nothing is to be done; else set it.")
 
 
-def _check_worker(rt: Runtime) -> Iterator[Finding]:
+def _check_worker(rt: Runtime, door: Door) -> Iterator[Finding]:
     paused, restored = appliance_state.paused_at(rt.reader), appliance_state.restored_from(rt.reader)
     if restored:
         message = f"This installation was restored from a copy of {restored} and is still paused: nothing is published."
-        yield note("paused", message, "Once the original is stopped for good, run: socialpub admin resume")
+        yield note("paused", message, f"Once the original is stopped for good: {remedies.resume(door)}")
     elif paused:
         message = f"Publishing has been paused since {paused}."
-        yield note("paused", message, "To continue, run: socialpub admin resume")
+        yield note("paused", message, f"To continue: {remedies.resume(door)}")
     found = list(health.worker_problems(rt.reader, rt.now()))
     yield from found
     age = health.heartbeat_age(rt.reader, rt.now())
@@ -116,11 +118,11 @@ def _check_worker(rt: Runtime) -> Iterator[Finding]:
         yield ok("worker", f"The worker last reported {max(age, 0):.0f} seconds ago.")
 
 
-def _check_copy(rt: Runtime) -> Finding:
+def _check_copy(rt: Runtime, door: Door) -> Finding:
     copy = last_copy.read(rt.reader)
     reminder = copy.reminder(rt.now())
     if reminder is not None:
-        return note("copy", reminder, last_copy.MAKE_ONE)
+        return note("copy", reminder, last_copy.remedy(door))
     return ok("copy", f"The last copy is of {copy.made_at}.")
 
 
@@ -137,20 +139,23 @@ def _check_configuration_in_use(rt: Runtime) -> Iterator[Finding]:
         )
 
 
-def _check_holds(rt: Runtime) -> Iterator[Finding]:
+def _check_holds(rt: Runtime, door: Door) -> Iterator[Finding]:
     for hold in holds.list_all(rt.reader):
         label = rt.providers[hold["provider"]].label
         yield problem(
             "network",
             f"{label} has refused this app since {hold['since']} ({holds.what(hold['scope'])}): {hold['reason']}",
             f"Resolve this with {label}. socialpub tries again at {hold['probe_at']}; "
-            "to try at once, run: socialpub admin resume",
+            f"to try at once: {remedies.try_held(door)}",
         )
 
 
-def _check_profiles(rt: Runtime, connected: list[Row]) -> Iterator[Finding]:
+def _check_profiles(rt: Runtime, connected: list[Row], door: Door) -> Iterator[Finding]:
     for row in connected:
-        name, remedy = f"{row['name']} ({rt.providers[row['provider']].label})", remedies.reconnect(row["provider"])
+        name, remedy = (
+            f"{row['name']} ({rt.providers[row['provider']].label})",
+            remedies.reconnect(row["provider"], door),
+        )
         ends = row["expires_at"]
         if row["status"] == "reauthRequired":
             why = (row["reason"] or "its tokens are refused").rstrip(".")

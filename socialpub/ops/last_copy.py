@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from socialpub.accounts.remedies import Door
 from socialpub.core.clock import parse
 from socialpub.db import appliance_state, trail
 from socialpub.db.trail import TrailAction
@@ -11,7 +12,12 @@ from socialpub.runtime import Runtime
 
 OLD = timedelta(days=7)
 """A copy older than this would cost more than it saves."""
-MAKE_ONE = "Make one, and keep it on another disk: socialpub backup FILE"
+
+
+def remedy(door: Door = Door.SHELL) -> str:
+    """How a copy is made."""
+    how = "press “Download a copy” under System" if door is Door.DASHBOARD else "socialpub backup FILE"
+    return f"Make one, and keep it on another disk: {how}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,12 @@ def resume(rt: Runtime, tx: Tx) -> int:
     """Let deliveries start again; how many posts are too late by now and will not be sent."""
     appliance_state.remove(tx, appliance_state.PAUSED_AT)
     holds.probe_all(tx)
-    return delivery_rows.count_posts_due_before(tx, stamp(tx.now - rt.settings.publishing.max_lateness))
+    return delivery_rows.count_posts_due_before(tx, too_late_before(rt))
+
+
+def too_late_before(rt: Runtime) -> str:
+    """What was due before this instant and has not started is not sent any more."""
+    return stamp(rt.now() - rt.settings.publishing.max_lateness)
 
 
 def steps_done(delivery: Delivery) -> int:

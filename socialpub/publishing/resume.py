@@ -11,8 +11,8 @@ from socialpub.core.clock import after
 from socialpub.db import appliance_state, delivery_rows, post_rows, trail
 from socialpub.db.models import Delivery, State
 from socialpub.db.trail import TrailAction
-from socialpub.db.transaction import Tx
-from socialpub.publishing import attempts, deliveries, post_status, read_back
+from socialpub.db.transaction import Reader, Tx
+from socialpub.publishing import attempts, deliveries, holds, post_status, read_back
 from socialpub.publishing.attempts import Attempt, AttemptOutcome
 from socialpub.runtime import Runtime
 
@@ -38,6 +38,37 @@ class Resumed:
     """Whether this was the first time since a restore."""
     scheduled: tuple[ScheduledPost, ...] = ()
     """What is still to come after a restore: the original may have changed or canceled it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What `resume` would come to at this moment."""
+
+    too_late: int
+    restored_from: str | None
+    due: int
+    """After a restore: deliveries that the original may have sent already."""
+    scheduled: tuple[ScheduledPost, ...]
+    """After a restore: the next posts that are still to come."""
+    scheduled_count: int
+
+
+def outlook(rt: Runtime, reader: Reader, most: int = 50) -> Outlook:
+    """What the owner has to know before they resume; of scheduled posts at most so many."""
+    now = rt.stamp()
+    too_late = delivery_rows.count_posts_due_before(reader, deliveries.too_late_before(rt))
+    restored_from = appliance_state.restored_from(reader)
+    if restored_from is None:
+        return Outlook(too_late, None, 0, (), 0)
+    scheduled = [ScheduledPost(*row) for row in post_rows.scheduled_after(reader, now)]
+    due = len(delivery_rows.open_due_by(reader, now))
+    return Outlook(too_late, restored_from, due, tuple(scheduled[:most]), len(scheduled))
+
+
+def try_held(rt: Runtime, tx: Tx) -> int:
+    """Ask networks that refuse this app again at once, and not when their time comes; how many there are."""
+    holds.probe_all(tx)
+    return len({hold["provider"] for hold in holds.list_all(tx)})
 
 
 def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:

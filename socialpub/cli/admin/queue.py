@@ -4,8 +4,8 @@ import click
 
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import format_time, print_note, print_table
-from socialpub.core import durations
 from socialpub.db import appliance_state
+from socialpub.ops import resume_sentences
 from socialpub.publishing import deliveries, resume
 
 
@@ -36,23 +36,20 @@ def resume_publishing(context: CommandContext, nothing_was_sent: bool) -> None:
     """
     with context.open() as rt:
         if appliance_state.paused_at(rt.reader) is None:
+            held = rt.write(resume.try_held)
             print_note("Publishing was not paused.")
+            if held:
+                print_note("What networks refuse this app is tried again at once.")
             return
         resumed = rt.write(resume.resume, nothing_was_sent=nothing_was_sent)
-        most_lateness = durations.write(rt.settings.publishing.max_lateness)
-    print_note("Publishing continues: what is due is sent, oldest first.")
+    for sentence in resume_sentences.results(resumed):
+        print_note(sentence)
     if nothing_was_sent and not resumed.restored:
         print_note("Nothing was restored here since the last resume, so --nothing-was-sent changes nothing.")
-    if resumed.read_back:
-        were = "1 delivery was" if resumed.read_back == 1 else f"{resumed.read_back} deliveries were"
-        print_note(f"{were} due since the copy was made: the accounts are searched for them, and none of them is sent.")
     if resumed.scheduled:
-        print_note(
-            "Still scheduled, and sent at its time unless the account shows it by then. The original may have changed "
-            "or canceled some of it since the copy: cancel here what should not go out."
-        )
+        print_note(resume_sentences.STILL_SCHEDULED)
         rows = [(post.id, format_time(post.scheduled_at), post.body or "") for post in resumed.scheduled]
         print_table(("Post", "Scheduled", "Text"), rows, "")
-    if resumed.too_late:
-        posts = "1 post is" if resumed.too_late == 1 else f"{resumed.too_late} posts are"
-        print_note(f"{posts} more than {most_lateness} late (publishing.max_lateness) and will not be sent.")
+    too_late = resume_sentences.too_late(resumed.too_late, rt.settings)
+    if too_late:
+        print_note(too_late)

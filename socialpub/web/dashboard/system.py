@@ -1,63 +1,46 @@
 """`/system`: how this installation is, who is signed in, and the password."""
 
-import asyncio
+import platform
+import sqlite3
+from importlib import metadata
 
-from socialpub.accounts import browser_sessions, password
-from socialpub.accounts.browser_sessions import BrowserSession
-from socialpub.core.errors import InvalidRequest
-from socialpub.db.transaction import Tx
+from socialpub.accounts import api_keys, browser_sessions, password, usage
+from socialpub.accounts.remedies import Door
+from socialpub.ops import overview, resume_sentences, storage_use
+from socialpub.publishing import resume
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
-from socialpub.web.dashboard.page import page, session_cookie
-from socialpub.web.dashboard.sign_in import field_errors
+from socialpub.web.dashboard import usage_table
+from socialpub.web.dashboard.page import page
 from socialpub.web.dashboard.visit import Visit
 
 
 @page()
 async def show(rt: Runtime, visit: Visit) -> Answer:
     """The whole page."""
-    return _page(rt, visit)
+    return await render(rt, visit)
 
 
-@page()
-async def end_session(rt: Runtime, visit: Visit) -> Answer:
-    """Another browser has to sign in again; one's own is `/logout`."""
-    await rt.write_soon(browser_sessions.end, visit.params["sessionId"])
-    return visit.go("/system", status="The session is ended: that browser has to sign in again.")
-
-
-@page()
-async def change_password(rt: Runtime, visit: Visit) -> Answer:
-    """Another password. Every other browser has to sign in again."""
-    limits, address = visit.request.state.rate_limits, visit.request.client_address
-    limits.count_password(address)
-    if password.is_set(rt.reader) and not await asyncio.to_thread(_matches, rt, visit.form.text("current")):
-        return _page(rt, visit, {"current": "This is not the present password."})
-    limits.forgive_passwords(address)
-    try:
-        hashed = await asyncio.to_thread(password.hashed, visit.form.text("password"), visit.form.text("repeated"))
-    except InvalidRequest as error:
-        return _page(rt, visit, field_errors(error))
-    assert visit.session is not None
-    session = await rt.write_soon(_change, hashed, visit.session)
-    visit.become(session)
-    visit.headers.append(session_cookie(visit.request, session))
-    return visit.go("/system", status="The password is changed. Every other browser has to sign in again.")
-
-
-def _matches(rt: Runtime, given: str) -> bool:
-    return password.matches(rt.reader, given)
-
-
-def _change(rt: Runtime, tx: Tx, hashed: str, session: BrowserSession) -> BrowserSession:
-    password.put(rt, tx, hashed)
-    return browser_sessions.begin(rt, tx, session.address, session.user_agent)
-
-
-def _page(rt: Runtime, visit: Visit, errors: dict[str, str] | None = None) -> Answer:
+async def render(rt: Runtime, visit: Visit, errors: dict[str, str] | None = None) -> Answer:
+    """The page, with what is wrong in its form."""
+    needs = overview.needs(rt, Door.DASHBOARD)
+    paused = needs.paused_at is not None
+    outlook = await rt.read_aside(lambda reader: resume.outlook(rt, reader)) if paused else None
     return visit.show(
         "system.html",
         http_status=400 if errors else 200,
+        needs=needs,
+        labels={name: provider.label for name, provider in rt.providers.items()},
+        outlook=outlook,
+        too_late=resume_sentences.too_late(outlook.too_late, rt.settings) if outlook else None,
+        storage=await rt.read_aside(lambda reader: storage_use.read(rt, reader)),
+        usage=usage_table.build(
+            usage.read(rt.reader, rt.now(), usage_table.DAYS), api_keys.list_all(rt.reader), rt.providers
+        ),
+        version=metadata.version("socialpub"),
+        python_version=platform.python_version(),
+        sqlite_version=sqlite3.sqlite_version,
+        settings=rt.settings,
         sessions=browser_sessions.list_all(rt, rt.reader),
         has_password=password.is_set(rt.reader),
         errors=errors or {},

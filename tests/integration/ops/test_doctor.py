@@ -371,7 +371,7 @@ def test_a_worker_that_is_gone_and_what_it_leaves_lying_are_told(rt: Runtime, cl
     rt.write(deliveries.pause)
     found = inside(rt)
     assert "not reported" in the(found, "worker").message, "paused, nothing is overdue"
-    assert the(found, "paused", Level.NOTE).remedy == "To continue, run: socialpub admin resume"
+    assert the(found, "paused", Level.NOTE).remedy == "To continue: socialpub admin resume"
 
 
 def test_a_copy_that_was_not_resumed_is_noted(rt: Runtime) -> None:

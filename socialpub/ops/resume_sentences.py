@@ -1,0 +1,30 @@
+"""What going on after a pause means and came to, in the words that every door says it with."""
+
+from collections.abc import Iterator
+
+from socialpub.core import durations
+from socialpub.core.settings.loader import Settings
+from socialpub.publishing.resume import Resumed
+
+CONTINUES = "Publishing continues: what is due is sent, oldest first."
+STILL_SCHEDULED = (
+    "Still scheduled, and sent at its time unless the account shows it by then. The original may have changed or "
+    "canceled some of it since the copy: cancel here what should not go out."
+)
+
+
+def results(resumed: Resumed) -> Iterator[str]:
+    """What was resumed, sentence by sentence, but for what is too late."""
+    yield CONTINUES
+    if resumed.read_back:
+        were = "1 delivery was" if resumed.read_back == 1 else f"{resumed.read_back} deliveries were"
+        yield f"{were} due since the copy was made: the accounts are searched for them, and none of them is sent."
+
+
+def too_late(posts: int, settings: Settings) -> str | None:
+    """The sentence about posts that nothing sends any more; None when there is none."""
+    if not posts:
+        return None
+    are = "1 post is" if posts == 1 else f"{posts} posts are"
+    most = durations.write(settings.publishing.max_lateness)
+    return f"{are} more than {most} late (publishing.max_lateness) and will not be sent."

@@ -1,0 +1,88 @@
+"""A copy is taken away through the browser: whole, without the key, and nothing of it stays."""
+
+import fcntl
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from socialpub.core.errors import OperatorError
+from socialpub.db import trail
+from socialpub.media.files import Files
+from socialpub.ops import backup, backup_verification, copy_download
+from socialpub.runtime import Runtime
+from tests.integration.uploads.caller import Reply
+from tests.samples import media
+from tests.support.appliance import accept, add_profile
+from tests.support.copies import members_of
+from tests.support.dashboard_browser import DashboardBrowser
+from tests.support.sandbox_http import artifact
+
+
+def download(owner: DashboardBrowser) -> Reply:
+    owner.open("/system")
+    form = owner.page.form_of(owner.page.button("Download a copy"))
+    return owner.ask("POST", "/system/copy", urlencode(owner.fields_of(form)).encode())
+
+
+def left(rt: Runtime) -> list[str]:
+    return sorted(path.name for path in (rt.settings.data_dir / copy_download.FOLDER).iterdir())
+
+
+def test_the_downloaded_copy_is_one_that_can_be_verified_and_restored(
+    owner: DashboardBrowser, rt: Runtime, tmp_path: Path
+) -> None:
+    artifact(rt, media.jpeg(rt.settings.data_dir / "pin.jpg"), "image/jpeg")
+    accept(rt, add_profile(rt), body="In the copy")
+    reply = download(owner)
+    assert reply.status == 200
+    assert reply.headers["content-disposition"].startswith('attachment; filename="socialpub-20')
+    assert reply.headers["cache-control"] == "no-store"
+    assert int(reply.headers["content-length"]) == len(reply.body)
+    file = tmp_path / "downloaded.tar"
+    file.write_bytes(reply.body)
+    summary = backup_verification.verify(file, rt.secrets)
+    assert (summary.posts, summary.media_files, summary.holds_secret) == (1, 1, False)
+    assert backup.SECRET not in members_of(file)
+    assert left(rt) == ["lock"]
+    assert "The last copy was made" in owner.open("/system").text
+    newest = trail.read(rt.reader).entries[0]
+    assert (newest.action, newest.actor) == ("copy.made", "dashboard")
+
+
+def test_a_copy_that_would_fill_the_disk_is_refused_and_leaves_nothing(
+    owner: DashboardBrowser, rt: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Files, "free_bytes", lambda self: 1000)
+    reply = download(owner)
+    assert reply.status == 409
+    assert b"make room" in reply.body or b"disk" in reply.body
+    assert left(rt) == ["lock"]
+    assert "failed" in owner.open("/system").text
+
+
+def test_what_a_killed_process_left_behind_goes_with_the_next_copy(owner: DashboardBrowser, rt: Runtime) -> None:
+    folder = rt.settings.data_dir / copy_download.FOLDER
+    (folder / ".socialpub-backup-x").mkdir(parents=True)
+    (folder / ".socialpub-backup-x" / "copy").write_bytes(b"half")
+    (folder / "deadbeef").write_bytes(b"whole")
+    assert download(owner).status == 200
+    assert left(rt) == ["lock"]
+
+
+def test_two_copies_are_not_made_at_once(owner: DashboardBrowser, rt: Runtime) -> None:
+    assert download(owner).status == 200
+    with (rt.settings.data_dir / copy_download.FOLDER / "lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        reply = download(owner)
+    assert (reply.status, b"being made already" in reply.body) == (409, True)
+    assert download(owner).status == 200
+
+
+def test_a_copy_that_fails_is_told(owner: DashboardBrowser, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OperatorError("The copy could not be written.", "Check the disk.")
+
+    monkeypatch.setattr(backup, "write", fail)
+    reply = download(owner)
+    assert (reply.status, b"The copy could not be written. Check the disk." in reply.body) == (409, True)

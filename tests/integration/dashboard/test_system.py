@@ -1,0 +1,139 @@
+"""The owner pauses and resumes, reads what is wrong, and sees what is used, without a shell."""
+
+from datetime import timedelta
+
+from socialpub.accounts import api_keys, browser_sessions, usage
+from socialpub.db.models import State
+from socialpub.publishing import holds
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from tests.support.appliance import accept, add_profile, attempts_of, state_of
+from tests.support.copies import become_restored
+from tests.support.dashboard_browser import DashboardBrowser
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import connect_x
+
+MARKUP = "<img src=x onerror=alert(1)>"
+
+
+def test_a_pause_really_pauses_and_resume_goes_on(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+) -> None:
+    profile = connect_x(rt, world)
+    owner.open("/system")
+    assert "nothing else starts" in owner.press("Pause").role("status")
+    post = accept(rt, profile)
+    drain(rt, clock)
+    assert state_of(rt, post) is State.QUEUED
+    assert len(world.x.posts) == 0
+    page = owner.press("Resume")
+    assert (page.path, "Publishing continues" in page.role("status")) == ("/system", True)
+    drain(rt, clock)
+    assert state_of(rt, post) is State.PUBLISHED
+    assert len(world.x.posts) == 1
+    assert owner.open("/system").has_button("Pause")
+
+
+def test_whoever_resumes_learns_before_what_is_too_late(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+) -> None:
+    profile = connect_x(rt, world)
+    owner.open("/system")
+    owner.press("Pause")
+    late = accept(rt, profile, at=rt.now() + timedelta(hours=1))
+    clock.forward(30 * 3600)
+    asked = owner.open("/system")
+    assert "1 post is more than" in asked.text
+    asked = owner.press("Resume")
+    assert asked.heading == "Resume publishing?"
+    assert "1 post is more than" in asked.text
+    assert "1 post is more than" in owner.press("Resume").role("status")
+    drain(rt, clock)
+    assert (state_of(rt, late), len(world.x.posts)) == (State.FAILED, 0)
+
+
+def test_after_a_restore_the_owner_s_word_is_needed(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+) -> None:
+    profile = connect_x(rt, world)
+    post, ahead = accept(rt, profile), accept(rt, profile, body=MARKUP, at=rt.now() + timedelta(days=1))
+    become_restored(rt)
+    assert "restored from a copy" in owner.open("/system").text
+    page = owner.press("Resume")
+    assert "1 delivery was due since then" in page.text
+    assert page.links()[MARKUP].endswith(f"/posts/{ahead}")
+    refused = owner.press("Resume")
+    assert (refused.status, "Say first" in refused.role("alert")) == (400, True)
+    assert state_of(rt, post) is State.QUEUED
+    done = owner.press("Resume", {"#original": "maybe"})
+    assert "1 delivery was due since the copy was made" in done.role("status")
+    drain(rt, clock, within=1800)
+    assert (state_of(rt, post), len(world.x.posts)) == (State.FAILED, 0)
+    assert "publish" not in [step for step, _ in attempts_of(rt, post)]
+
+
+def test_the_word_that_nothing_was_sent_sends_it(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+) -> None:
+    post = accept(rt, connect_x(rt, world))
+    become_restored(rt)
+    owner.open("/system")
+    owner.press("Resume")
+    owner.press("Resume", {"#original": "nothing"})
+    drain(rt, clock)
+    assert state_of(rt, post) is State.PUBLISHED
+
+
+def test_resuming_what_is_not_paused_says_so(owner: DashboardBrowser) -> None:
+    assert "not paused" in owner.open("/system/resume").role("status")
+
+
+def test_a_network_that_refuses_this_app_is_shown_and_can_be_tried_at_once(
+    owner: DashboardBrowser, rt: Runtime, clock: HandClock
+) -> None:
+    rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, f"No credits left {MARKUP}", "402"))
+    page = owner.open("/system")
+    assert f"No credits left {MARKUP}" in page.text
+    assert page.root.all("img") == []
+    assert holds.list_all(rt.reader)[0]["probe_at"] > rt.stamp()
+    assert "tried now" in owner.press("Try now").role("status")
+    assert holds.list_all(rt.reader)[0]["probe_at"] == rt.stamp()
+    rt.db.write(lambda tx: holds.release(tx, "x", holds.PUBLISHING))
+    assert not owner.open("/system").has_button("Try now")
+
+
+def test_the_doctor_s_findings_name_what_to_press(owner: DashboardBrowser, rt: Runtime, world: World) -> None:
+    profile = connect_x(rt, world)
+    rt.db.write(
+        lambda tx: tx.update("profile", profile, status="reauthRequired", reason=f"revoked {MARKUP}", name="Me")
+    )
+    owner.open("/system")
+    page = owner.press("Check now")
+    assert page.heading == "Findings"
+    assert "must be fixed" in page.role("status")
+    assert f"Me (X) must be connected again: revoked {MARKUP}." in page.text
+    assert "Press “Reconnect” on the profile's page" in page.text
+    assert "socialpub admin" not in page.text
+    assert page.root.all("img") == []
+    first = page.root.all("ul")[1].all("li")[0]
+    assert first.text.startswith("fix this")
+
+
+def test_what_keys_and_networks_used_today_is_counted(owner: DashboardBrowser, rt: Runtime) -> None:
+    rt.write(api_keys.create, MARKUP)
+    key = api_keys.list_all(rt.reader)[0].id
+    rt.db.write(lambda tx: usage.add(tx, usage.REQUESTS, {key: 1234}))
+    rt.db.write(lambda tx: usage.add(tx, "published", {"tiktok": 3}))
+    page = owner.open("/system")
+    assert f"{MARKUP} 1,234 1,234" in page.text
+    assert "TikTok 0 3 0 3" in page.text
+    assert page.root.all("img") == []
+
+
+def test_a_browser_s_name_is_shown_as_it_is(owner: DashboardBrowser, rt: Runtime) -> None:
+    add_profile(rt)
+    rt.write(browser_sessions.begin, "203.0.113.9", MARKUP)
+    page = owner.open("/system")
+    assert MARKUP in page.text
+    assert page.root.all("img") == []

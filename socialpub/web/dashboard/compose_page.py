@@ -15,6 +15,7 @@ from socialpub.db.transaction import Row
 from socialpub.media.types import ACCEPTED_TYPES
 from socialpub.providers.registry import LABELS, OPTIONS, PROVIDERS
 from socialpub.providers.tiktok import sharing_guidelines
+from socialpub.providers.tiktok.options import PRIVACY_LEVELS
 from socialpub.publishing import previews
 from socialpub.publishing.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime
@@ -204,6 +205,7 @@ def _tiktok(form: ComposeForm, around: Circumstances) -> dict[str, Any] | None:
     return {
         "creators": list(around.creators.values()),
         "levels": [OptionChoice(level, option_words.value(level)) for level in common],
+        "every_level": [OptionChoice(level, option_words.value(level)) for level in PRIVACY_LEVELS],
         "gone": gone if gone and gone not in common else None,
         "chosen": chosen,
         "locked": locked,

@@ -1,0 +1,313 @@
+"""TikTok's form, as its guidelines for sharing want it: every choice is the owner's, and what cannot be posted stops."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from tests.samples import media
+from tests.support.appliance import state_of
+from tests.support.dashboard_browser import DashboardBrowser, Element, Page
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import FaultTransport, connect_tiktok, connect_x
+
+NOT_PRIVATE = "Branded content visibility cannot be set to private."
+
+
+@pytest.fixture
+def video(tmp_path: Path) -> Path:
+    return media.video_mp4(tmp_path / "evening.mp4", seconds=1.0, width=640, height=360, rate=30)
+
+
+@pytest.fixture
+def tiktok(rt: Runtime, world: World) -> str:
+    return connect_tiktok(rt, world)
+
+
+def levels(page: Page) -> list[tuple[str, str]]:
+    options = page.field("Who can see it").all("option")
+    return [(one.attributes.get("value", one.text), one.text) for one in options]
+
+
+def chosen(page: Page, label: str) -> list[str]:
+    return [one.text for one in page.field(label).all("option") if "selected" in one.attributes]
+
+
+def is_ticked(page: Page, label: str) -> bool:
+    return "checked" in page.field(label).attributes
+
+
+def consent(page: Page) -> list[str]:
+    """The lines about what is agreed to that are shown."""
+    line = page.root_by_id("tiktok-consent")
+    assert line is not None
+    shown = [one for one in line.all("span") if "data-branded" in one.attributes and "hidden" not in one.attributes]
+    return [one.text for one in shown]
+
+
+def accepted(rt: Runtime) -> int:
+    return int(rt.reader.value("SELECT count(*) FROM post"))
+
+
+# --- what is shown when it opens -------------------------------------------------------------------------------------
+
+
+def test_the_account_and_its_choices_are_asked_for_each_time_the_form_opens(
+    owner: DashboardBrowser, world: World, tiktok: str
+) -> None:
+    page = owner.open("/compose")
+    assert "Posting to Demo @demo" in page.text
+    assert "Videos of at most 600 seconds" in page.text
+    account = world.tiktok.existing_account("demo")
+    account.private, account.display_name, account.max_duration = True, "Demo at night", 60
+    page = owner.open("/compose")
+    assert "Posting to Demo at night @demo" in page.text
+    assert "Videos of at most 60 seconds" in page.text
+    assert [value for value, _ in levels(page)][1:] == ["FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"]
+
+
+def test_nobody_but_the_owner_chooses_who_sees_it(owner: DashboardBrowser, tiktok: str) -> None:
+    page = owner.open("/compose")
+    assert levels(page) == [
+        ("", "Choose who can see it"),
+        ("PUBLIC_TO_EVERYONE", "Everyone"),
+        ("MUTUAL_FOLLOW_FRIENDS", "Friends (you follow each other)"),
+        ("SELF_ONLY", "Only me"),
+    ]
+    assert chosen(page, "Who can see it") == []
+
+
+def test_a_stored_level_is_no_choice_for_this_post(owner: DashboardBrowser, rt: Runtime, world: World) -> None:
+    tiktok = connect_tiktok(rt, world)
+    rt.write(_store, tiktok, {"privacyLevel": "PUBLIC_TO_EVERYONE", "disableComment": "false"})
+    page = owner.open("/compose")
+    assert chosen(page, "Who can see it") == []
+    assert not is_ticked(page, "Allow comments")
+
+
+def _store(rt: Runtime, tx: Any, profile_id: str, given: dict[str, str]) -> None:
+    from socialpub.accounts import profile_options
+
+    profile_options.set_options(rt, tx, profile_id, given)
+
+
+def test_comments_duets_stitches_and_the_commercial_switch_are_off_at_first(
+    owner: DashboardBrowser, tiktok: str
+) -> None:
+    page = owner.open("/compose")
+    for label in (
+        "Allow comments",
+        "Allow duets",
+        "Allow stitches",
+        "Disclose commercial content",
+        "Your brand",
+        "Branded content",
+    ):
+        assert not is_ticked(page, label), label
+
+
+def test_what_the_account_switches_off_is_greyed_with_the_reason(
+    owner: DashboardBrowser, rt: Runtime, world: World
+) -> None:
+    world.tiktok.add_account("quiet", "Quiet", private=True, comment_disabled=True)
+    connect_tiktok(rt, world, "quiet")
+    page = owner.open("/compose")
+    for label, what in (("Allow comments", "comments"), ("Allow duets", "duets"), ("Allow stitches", "stitches")):
+        assert "disabled" in page.field(label).attributes, label
+        assert f"The account's own settings on TikTok have {what} off." in page.text
+
+
+def test_photos_show_comments_only(owner: DashboardBrowser, tiktok: str, tmp_path: Path) -> None:
+    owner.open("/compose")
+    page = owner.press("Check", {"Media": [media.jpeg(tmp_path / "a.jpg")]})
+    assert not is_hidden(page.field("Allow comments"))
+    assert is_hidden(page.field("Allow duets"))
+    assert is_hidden(page.field("Allow stitches"))
+
+
+def is_hidden(element: Element) -> bool:
+    at: Element | None = element
+    while at is not None:
+        if "hidden" in at.attributes:
+            return True
+        at = at.parent
+    return False
+
+
+# --- what stops ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("spam_risk_too_many_posts", "come back tomorrow"),
+        ("spam_risk_user_banned_from_posting", "TikTok bars this account from posting"),
+        ("reached_active_user_cap", "come back tomorrow"),
+    ],
+)
+def test_a_cap_or_a_ban_stops_the_post_with_a_message(
+    owner: DashboardBrowser, rt: Runtime, world: World, tiktok: str, video: Path, code: str, said: str
+) -> None:
+    world.tiktok.next("creator_info").refuses(code)
+    page = owner.open("/compose")
+    assert "Posting is stopped." in page.text
+    assert said in page.text
+    page = owner.press("Publish", {"Media": [video], "#options.tiktok.privacyLevel": "SELF_ONLY"})
+    assert page.status == 400
+    assert said in page.role("alert")
+    assert not page.has_button("Publish anyway")
+    assert accepted(rt) == 0
+
+
+def test_a_video_that_is_longer_than_the_account_may_post_stops(
+    owner: DashboardBrowser, rt: Runtime, world: World, tiktok: str, tmp_path: Path
+) -> None:
+    world.tiktok.existing_account("demo").max_duration = 1
+    long = media.video_mp4(tmp_path / "long.mp4", seconds=2.0, width=640, height=360, rate=30)
+    owner.open("/compose")
+    page = owner.press("Publish", {"Media": [long], "Who can see it": "SELF_ONLY"})
+    assert page.status == 400
+    assert "videos of at most 1 seconds, and this one lasts 2.0" in page.role("alert")
+    assert accepted(rt) == 0
+
+
+def test_while_tiktok_does_not_say_what_the_account_may_do_only_a_draft_can_be_sent(
+    owner: DashboardBrowser, rt: Runtime, world: World, tiktok: str, video: Path
+) -> None:
+    world.tiktok.next("creator_info").fails_with(503)
+    page = owner.open("/compose")
+    assert "only a draft can be sent to it" in page.text
+    page = owner.press("Publish", {"Media": [video], "#options.tiktok.privacyLevel": "SELF_ONLY"})
+    assert (page.status, accepted(rt)) == (400, 0)
+    assert "TikTok did not say" in page.role("alert")
+    owner.press("Publish", {"How to post": "draft"})
+    assert accepted(rt) == 1
+
+
+# --- what must be chosen ---------------------------------------------------------------------------------------------
+
+
+def test_without_an_explicit_level_nothing_is_posted(
+    owner: DashboardBrowser, rt: Runtime, world: World, tiktok: str, video: Path
+) -> None:
+    connect_x(rt, world)
+    owner.open("/compose")
+    page = owner.press("Publish", {"Text": "Evening", "Media": [video], "#profiles": [tiktok]})
+    assert page.status == 400
+    assert "TikTok wants the choice to be yours" in page.role("alert")
+    assert page.field("Who can see it").attributes["aria-invalid"] == "true"
+    assert not page.has_button("Publish anyway")
+    assert accepted(rt) == 0
+
+
+def test_a_level_that_is_not_offered_is_refused(
+    owner: DashboardBrowser, rt: Runtime, tiktok: str, video: Path
+) -> None:
+    owner.open("/compose")
+    page = owner.press("Publish", {"Media": [video], "Who can see it": "FOLLOWER_OF_CREATOR"})
+    assert (page.status, accepted(rt)) == (400, 0)
+    assert "TikTok does not offer this choice" in page.role("alert")
+
+
+def test_commercial_content_says_whose_before_it_is_posted(
+    owner: DashboardBrowser, rt: Runtime, tiktok: str, video: Path
+) -> None:
+    owner.open("/compose")
+    choices = {"Media": [video], "Who can see it": "PUBLIC_TO_EVERYONE", "Disclose commercial content": True}
+    page = owner.press("Publish", choices)
+    assert page.status == 400
+    assert "You need to indicate if your content promotes yourself, a third party, or both." in page.role("alert")
+    page = owner.press("Publish", {"Disclose commercial content": False, "Your brand": True})
+    assert page.status == 400
+    assert "Turn this on" in page.role("alert")
+    assert accepted(rt) == 0
+
+
+@pytest.mark.parametrize(
+    ("brands", "label"),
+    [
+        (["Your brand"], "Promotional content"),
+        (["Branded content"], "Paid partnership"),
+        (["Your brand", "Branded content"], "Paid partnership"),
+    ],
+)
+def test_the_label_that_the_post_will_have_is_told(
+    owner: DashboardBrowser, tiktok: str, video: Path, brands: list[str], label: str
+) -> None:
+    owner.open("/compose")
+    ticks = dict.fromkeys(["Disclose commercial content", *brands], True)
+    page = owner.press("Check", {"Media": [video], "Who can see it": "PUBLIC_TO_EVERYONE", **ticks})
+    assert page.status == 200
+    assert f"Your post will be labelled “{label}”." in page.text
+
+
+def test_branded_content_and_only_me_exclude_each_other(
+    owner: DashboardBrowser, rt: Runtime, tiktok: str, video: Path
+) -> None:
+    page = owner.open("/compose")
+    assert NOT_PRIVATE in page.text
+    choices = {"Disclose commercial content": True, "Branded content": True}
+    page = owner.press("Publish", {"Media": [video], "Who can see it": "SELF_ONLY", **choices})
+    assert (page.status, accepted(rt)) == (400, 0)
+    assert NOT_PRIVATE in page.role("alert")
+
+
+def test_what_is_agreed_to_stands_before_the_button(owner: DashboardBrowser, tiktok: str, video: Path) -> None:
+    page = owner.open("/compose")
+    (line,) = consent(page)
+    assert line.startswith("By posting, you agree to TikTok's Music Usage Confirmation")
+    assert page.html.index('id="tiktok-consent"') < page.html.index(">Publish</button>")
+    links = page.links()
+    assert links["Music Usage Confirmation"] == "https://www.tiktok.com/legal/page/global/music-usage-confirmation/en"
+    assert links["Branded Content Policy"] == "https://www.tiktok.com/legal/page/global/bc-policy/en"
+    choices = {"Disclose commercial content": True, "Branded content": True}
+    page = owner.press("Check", {"Media": [video], "Who can see it": "PUBLIC_TO_EVERYONE", **choices})
+    assert consent(page) == ["By posting, you agree to TikTok's Branded Content Policy and Music Usage Confirmation ."]
+
+
+# --- what arrives there ----------------------------------------------------------------------------------------------
+
+
+def test_the_post_is_what_was_chosen_and_nothing_is_added(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, tiktok: str, video: Path
+) -> None:
+    page = owner.open("/compose")
+    assert "no watermark and no text of its own" in page.text
+    assert "it can take a few minutes" in page.text
+    ticks = {"Allow comments": True, "Disclose commercial content": True, "Your brand": True}
+    owner.press("Check", {"Text": "Preset", "Media": [video], "Who can see it": "SELF_ONLY", **ticks})
+    owner.press("Publish", {"Text": "Evening light #demo"})
+    drain(rt, clock)
+    (post,) = world.tiktok.posts
+    assert (post.title, post.privacy) == ("Evening light #demo", "SELF_ONLY")
+    assert [post.options[key] for key in ("disable_comment", "disable_duet", "disable_stitch")] == [False, True, True]
+    assert (post.options["brand_organic_toggle"], post.options["brand_content_toggle"]) == (True, False)
+    (uploaded,) = post.media
+    assert uploaded.size == video.stat().st_size
+
+
+def test_a_draft_needs_none_of_the_choices(
+    owner: DashboardBrowser, rt: Runtime, clock: HandClock, tiktok: str, video: Path
+) -> None:
+    owner.open("/compose")
+    page = owner.press("Check", {"Media": [video], "How to post": "draft"})
+    assert page.status == 200
+    assert "A draft is not public" in page.text
+    owner.press("Publish")
+    drain(rt, clock)
+    assert state_of(rt, rt.reader.value("SELECT id FROM post")).outside == "published"
+
+
+def test_accounts_that_offer_different_choices_share_what_all_of_them_offer(
+    owner: DashboardBrowser, rt: Runtime, world: World, tiktok: str, transport: FaultTransport
+) -> None:
+    connect_tiktok(rt, world, "studio")
+    page = owner.open("/compose")
+    assert transport.called.count("creator_info") == 2
+    assert [value for value, _ in levels(page)] == ["", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"]
+    assert "disabled" not in page.field("Allow duets").attributes
+    page = owner.press("Check", {"#profiles": [tiktok]})
+    assert [value for value, _ in levels(page)] == ["", "PUBLIC_TO_EVERYONE", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"]

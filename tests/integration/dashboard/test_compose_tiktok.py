@@ -203,9 +203,7 @@ def test_without_an_explicit_level_nothing_is_posted(
     assert accepted(rt) == 0
 
 
-def test_a_level_that_is_not_offered_is_refused(
-    owner: DashboardBrowser, rt: Runtime, tiktok: str, video: Path
-) -> None:
+def test_a_level_that_is_not_offered_is_refused(owner: DashboardBrowser, rt: Runtime, tiktok: str, video: Path) -> None:
     owner.open("/compose")
     page = owner.press("Publish", {"Media": [video], "Who can see it": "FOLLOWER_OF_CREATOR"})
     assert (page.status, accepted(rt)) == (400, 0)

@@ -100,7 +100,7 @@ def _refresh_seconds(details: PostDetails) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownMedia:
+class PostMedia:
     """`url` is where this page finds the whole file; None when its bytes were removed."""
 
     artifact_id: str
@@ -110,10 +110,10 @@ class ShownMedia:
     url: str | None
 
 
-def _media(visit: Visit, item: dict[str, Any]) -> ShownMedia:
+def _media(visit: Visit, item: dict[str, Any]) -> PostMedia:
     content_type = item.get("contentType", "")
     url = item.get("url")
-    return ShownMedia(
+    return PostMedia(
         item["artifactId"], content_type.partition("/")[0], content_type, item.get("alt"), url and local(visit, url)
     )
 

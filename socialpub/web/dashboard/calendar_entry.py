@@ -7,39 +7,34 @@ from socialpub.core.clock import parse
 from socialpub.db.models import PostStatus
 from socialpub.db.post_calendar import CalendarPost
 from socialpub.providers.registry import LABELS
+from socialpub.web.dashboard import post_words
+from socialpub.web.dashboard.post_words import StateWord
 
+DUE = StateWord("Due", "warn")
+"""Scheduled, and its time has come: it starts at any moment, or waits for something that the post's page tells."""
 
-@dataclass(frozen=True, slots=True)
-class EntryState:
-    word: str
-    sign: str
-    """The same at a glance; never without the word for those who do not see it."""
-    kind: str
-    """`good`, `bad`, `warn` or nothing: its colour."""
-
-
-SCHEDULED = EntryState("Scheduled", "◷", "")
-DUE = EntryState("Due", "◷", "warn")
-PUBLISHING = EntryState("Publishing", "↑", "")
-PUBLISHED = EntryState("Published", "✓", "good")
-FAILED = EntryState("Failed", "✕", "bad")
-PARTLY_FAILED = EntryState("Failed in part", "✕", "bad")
-UNKNOWN = EntryState("Outcome unknown", "?", "warn")
-CANCELED = EntryState("Canceled", "–", "")
+_SIGNS = {PostStatus.SCHEDULED: "◷", PostStatus.PENDING: "↑", PostStatus.CANCELED: "–"}
+_SIGNS_OF_SETTLED = {"good": "✓", "bad": "✕", "warn": "?"}
 
 
 @dataclass(frozen=True, slots=True)
 class CalendarEntry:
-    """`local` is its time in the reader's zone."""
+    """`local` is its time in the reader's zone, `sign` its state at a glance: never without the word for those who do
+    not see it."""
 
     post: CalendarPost
     local: datetime
-    state: EntryState
+    state: StateWord
+    sign: str
 
     @classmethod
     def of(cls, post: CalendarPost, zone: tzinfo, now: datetime) -> "CalendarEntry":
         at = parse(post.at)
-        return cls(post, at.astimezone(zone), _state(post, is_due=at <= now))
+        status = PostStatus(post.status)
+        state = post_words.of_outcomes(status, (delivery.outcome for delivery in post.deliveries))
+        if status is PostStatus.SCHEDULED and at <= now:
+            state = DUE
+        return cls(post, at.astimezone(zone), state, _SIGNS.get(status) or _SIGNS_OF_SETTLED[state.kind])
 
     @property
     def time(self) -> str:
@@ -68,25 +63,8 @@ class CalendarEntry:
     @property
     def is_movable(self) -> bool:
         """Whether its time can still be changed."""
-        return self.state is SCHEDULED
+        return self.post.status == PostStatus.SCHEDULED and self.state is not DUE
 
     @property
     def is_under_way(self) -> bool:
-        return self.state in (DUE, PUBLISHING)
-
-
-def _state(post: CalendarPost, *, is_due: bool) -> EntryState:
-    match PostStatus(post.status):
-        case PostStatus.SCHEDULED:
-            return DUE if is_due else SCHEDULED
-        case PostStatus.PENDING:
-            return PUBLISHING
-        case PostStatus.CANCELED:
-            return CANCELED
-        case PostStatus.SETTLED:
-            outcomes = {delivery.outcome for delivery in post.deliveries}
-            if "unknown" in outcomes:
-                return UNKNOWN
-            if "failed" in outcomes:
-                return FAILED if len(outcomes) == 1 else PARTLY_FAILED
-            return PUBLISHED
+        return self.post.status == PostStatus.PENDING or self.state is DUE

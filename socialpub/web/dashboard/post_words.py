@@ -1,6 +1,6 @@
 """Posts and their deliveries in the words of pages: states, and what a post is called where its text is too long."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from socialpub.publishing import post_details
@@ -54,10 +54,14 @@ ATTEMPTS = {
 
 def of_post(post: Mapping[str, Any]) -> StateWord:
     """The state of a post as the API shows it."""
-    if post["status"] != "settled":
-        return POST_STATES[post["status"]]
-    outcomes = frozenset(post_details.outcome_of(one) for one in post["deliveries"])
-    return _SETTLED.get(outcomes, StateWord("Partly published", "bad"))
+    return of_outcomes(post["status"], (post_details.outcome_of(one) for one in post["deliveries"]))
+
+
+def of_outcomes(status: str, outcomes: Iterable[str]) -> StateWord:
+    """The state of a post of this status whose deliveries came to this."""
+    if status != "settled":
+        return POST_STATES[status]
+    return _SETTLED.get(frozenset(outcomes), StateWord("Partly published", "bad"))
 
 
 def of_delivery(shown: Mapping[str, Any], post_status: str) -> StateWord:

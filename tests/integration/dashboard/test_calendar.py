@@ -118,7 +118,7 @@ def test_each_post_says_in_words_how_it_stands(
     assert entries(page, "2026-10-12T10:00") == ["10:00 – Canceled gone X"]
 
     accept(rt, profile, body="now")
-    assert entries(owner.open("/calendar"), "2026-10-12")[0] == "09:00 ↑ Publishing now X"
+    assert entries(owner.open("/calendar"), "2026-10-12")[0] == "09:00 ↑ In progress now X"
     due = accept(rt, profile, body="due", at=START + timedelta(days=1))
     clock.forward(86_400)
     page = owner.open("/calendar")
@@ -134,7 +134,7 @@ def test_each_post_says_in_words_how_it_stands(
     settled("d", "published", "unconfirmed")
     page = owner.open("/calendar")
     words = [text.partition(" X")[0][8:] for text in entries(page, "2026-10-14") + entries(page, "2026-10-15")]
-    assert words == ["Published a", "Failed b", "Failed in part c", "Outcome unknown d"]
+    assert words == ["Published a", "Failed b", "Partly published c", "Partly unknown d"]
 
 
 def test_a_full_day_says_how_many_more_there_are_and_leads_to_them(

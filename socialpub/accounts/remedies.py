@@ -27,6 +27,11 @@ def reconnect(provider_name: str, door: Door = Door.SHELL) -> str:
     return "press “Reconnect” on the profile's page." if door is Door.DASHBOARD else connect(provider_name)
 
 
+def reconnect_anywhere(provider_name: str) -> str:
+    """The same for whoever may read it anywhere, as a post's message."""
+    return f"“Reconnect” under Profiles in the dashboard, or `{connect(provider_name)}`"
+
+
 def begin_again(provider_name: str, door: Door = Door.SHELL) -> str:
     """The sentence for an attempt to connect that came to nothing."""
     return f"Begin again: {connect(provider_name, door)}"

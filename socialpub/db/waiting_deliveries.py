@@ -18,18 +18,22 @@ def next_of(reader: Reader, profile_id: str, most: int) -> list[Row]:
     return [*found, *reader.all(queued, (profile_id, most - len(found)))]
 
 
-def totals_of(reader: Reader, profile_id: str, now: str) -> Row:
+def totals_of(reader: Reader, profile_id: str, now: str, soon: str) -> Row:
     """How many deliveries to this profile have no outcome yet (`waiting`), and how many of them wait for the owner
-    (`held`), for their time (`scheduled`), or are past their commit (`committed`)."""
+    (`held`), for their time (`scheduled`), or are past their commit (`committed`). What runs after `soon` is taken to
+    wait for its time, so that a long plan is counted and not read."""
     row = reader.one(
-        """SELECT count(*) AS waiting, ifnull(sum(held), 0) AS held, ifnull(sum(committed), 0) AS committed,
-                ifnull(sum(ahead AND NOT held), 0) AS scheduled
-            FROM (SELECT ifnull(json_extract(progress, '$.waits_for_owner'), 0) AS held,
-                    committed_at IS NOT NULL AS committed, started_at IS NULL AND due_at > :now AS ahead
-                FROM delivery WHERE profile_id = :profile AND state = 'queued'
-                UNION ALL SELECT 0, committed_at IS NOT NULL, 0
-                FROM delivery WHERE profile_id = :profile AND state = 'running')""",
-        {"now": now, "profile": profile_id},
+        """SELECT near.waiting + later.waiting AS waiting, near.held, near.ahead + later.waiting AS scheduled,
+                (SELECT count(*) FROM delivery WHERE profile_id = :profile AND committed_at IS NOT NULL
+                    AND state IN ('queued', 'running')) AS committed
+            FROM (SELECT count(*) AS waiting, ifnull(sum(held), 0) AS held, ifnull(sum(ahead AND NOT held), 0) AS ahead
+                    FROM (SELECT ifnull(json_extract(progress, '$.waits_for_owner'), 0) AS held,
+                            started_at IS NULL AND due_at > :now AS ahead
+                        FROM delivery WHERE profile_id = :profile AND state = 'queued' AND run_at <= :soon
+                        UNION ALL SELECT 0, 0 FROM delivery WHERE profile_id = :profile AND state = 'running')) near,
+                (SELECT count(*) AS waiting FROM delivery
+                    WHERE profile_id = :profile AND state = 'queued' AND run_at > :soon) later""",
+        {"now": now, "soon": soon, "profile": profile_id},
     )
     assert row is not None
     return row

@@ -22,7 +22,7 @@ def reason(profile: Profile) -> str:
 
 
 def sentence(provider: str, why: str) -> str:
-    return f"The account must be connected again (`{remedies.reconnect(provider)}`): {why.rstrip('.')}."
+    return f"The account must be connected again ({remedies.reconnect_anywhere(provider)}): {why.rstrip('.')}."
 
 
 def begin(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, message: str, code: str | None = None) -> None:

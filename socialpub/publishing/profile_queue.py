@@ -1,13 +1,17 @@
 """What waits for one profile: for its owner to see, and to know what disconnecting it would cost."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 
+from socialpub.accounts.cooldowns import LONGEST_SECONDS
+from socialpub.core.clock import stamp
 from socialpub.db import waiting_deliveries
 from socialpub.db.transaction import Reader, Row
 from socialpub.runtime import Runtime
 
 MOST_SHOWN = 5
+LONGEST_WAIT = timedelta(seconds=LONGEST_SECONDS)
 
 
 class WaitReason(StrEnum):
@@ -51,7 +55,9 @@ class ProfileQueue:
 def look(rt: Runtime, profile_id: str) -> ProfileQueue:
     """What waits for this profile now."""
     now = rt.stamp()
-    totals = waiting_deliveries.totals_of(rt.reader, profile_id, now)
+    # Whatever waits for something else than its time runs again within this.
+    soon = stamp(rt.now() + max(LONGEST_WAIT, rt.settings.publishing.max_lateness))
+    totals = waiting_deliveries.totals_of(rt.reader, profile_id, now, soon)
     found = waiting_deliveries.next_of(rt.reader, profile_id, MOST_SHOWN)
     return ProfileQueue(
         waiting=totals["waiting"],

@@ -6,6 +6,7 @@ form comes with a text field and the reason instead.
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from socialpub.accounts import pinterest_boards, tiktok_creator
@@ -21,19 +22,45 @@ from socialpub.web.dashboard.option_fields import NetworkChoices, OptionChoice
 
 PATIENCE_SECONDS = 8.0
 
+Question = Callable[[Runtime, Profile, Mapping[str, Any]], NetworkChoices]
+
+
+@dataclass(slots=True)
+class OpenQuestions:
+    """Those that nobody has an answer to yet, by profile and board."""
+
+    tasks: dict[tuple[str, str], asyncio.Task[NetworkChoices]] = field(default_factory=dict)
+
 
 async def of_profile(rt: Runtime, profile: Profile, shown: Mapping[str, Any]) -> NetworkChoices:
     """The choices of this account; `shown` are the values in the form, whose board brings its sections."""
     ask = _QUESTIONS.get(profile.provider)
     if ask is None:
         return NetworkChoices()
-    try:
-        return await asyncio.wait_for(asyncio.to_thread(ask, rt, profile, shown), PATIENCE_SECONDS)
-    except TimeoutError:
+    asking = _asking(rt, ask, profile, shown)
+    await asyncio.wait({asking}, timeout=PATIENCE_SECONDS)
+    if not asking.done():
         label = rt.providers[profile.provider].label
         return NetworkChoices(unknown=f"{label} takes long to answer. Load this page again in a moment.")
+    try:
+        return asking.result()
     except OperatorError as error:
         return NetworkChoices(unknown=" ".join(filter(None, (error.message, error.hint))))
+
+
+def _asking(rt: Runtime, ask: Question, profile: Profile, shown: Mapping[str, Any]) -> asyncio.Task[NetworkChoices]:
+    """The question that is on its way already, else a new one: a network that hangs holds one thread and not one for
+    every look at the form."""
+    tasks, key = rt.memory(OpenQuestions).tasks, (profile.id, str(shown.get("boardId", "")))
+
+    def ended(task: asyncio.Task[NetworkChoices]) -> None:
+        del tasks[key]
+        task.exception()  # whoever asked may have gone on without the answer
+
+    if key not in tasks:
+        tasks[key] = asyncio.create_task(asyncio.to_thread(ask, rt, profile, shown))
+        tasks[key].add_done_callback(ended)
+    return tasks[key]
 
 
 def _boards(rt: Runtime, profile: Profile, shown: Mapping[str, Any]) -> NetworkChoices:
@@ -72,7 +99,7 @@ def of_creator(info: CreatorInfo) -> NetworkChoices:
     )
 
 
-_QUESTIONS: Mapping[str, Callable[[Runtime, Profile, Mapping[str, Any]], NetworkChoices]] = {
+_QUESTIONS: Mapping[str, Question] = {
     "pinterest": _boards,
     "tiktok": _creator,
 }

@@ -1,4 +1,4 @@
-"""TikTok's form, as its guidelines for sharing want it: every choice is the owner's, and what cannot be posted stops."""
+"""TikTok's form, as its guidelines for sharing want it: each choice is the owner's, and what cannot be posted stops."""
 
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,6 @@
 """The owner's accounts in the dashboard: connected, seen, changed, and let go of."""
 
+import threading
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,8 +10,12 @@ import pytest
 from socialpub.accounts import avatars, profiles, renewal
 from socialpub.db import appliance_state
 from socialpub.db.models import ProfileStatus, State
+from socialpub.providers.http import Http
+from socialpub.providers.pinterest.adapter import Pinterest
+from socialpub.providers.pinterest.boards import Board
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
+from socialpub.web.dashboard import network_choices
 from tests.support.appliance import accept, state_of
 from tests.support.consent_browser import Browser
 from tests.support.dashboard_browser import DashboardBrowser, Page
@@ -234,6 +239,27 @@ def test_tiktoks_choices_are_those_it_names_for_the_creator_now(
     world.tiktok.existing_account("quiet").banned = True
     clock.forward(61)
     assert "TikTok bars this account from posting" in owner.open(f"/profiles/{profile}").text
+
+
+def test_a_network_that_hangs_is_asked_once_however_often_the_page_is_loaded(
+    rt: Runtime, world: World, owner: DashboardBrowser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile, answered, asked = connect_pinterest(rt, world), threading.Event(), []
+    listing = Pinterest.list_boards
+
+    def hangs(self: Pinterest, http: Http, token: str) -> list[Board]:
+        asked.append(token)
+        assert answered.wait(60)
+        return listing(self, http, token)
+
+    monkeypatch.setattr(Pinterest, "list_boards", hangs)
+    monkeypatch.setattr(network_choices, "PATIENCE_SECONDS", 0)
+    for _ in range(10):
+        assert "Pinterest takes long to answer" in owner.open(f"/profiles/{profile}").text
+    answered.set()
+    monkeypatch.setattr(network_choices, "PATIENCE_SECONDS", 60)
+    assert owner.open(f"/profiles/{profile}").field("Board").tag == "select"
+    assert len(asked) == 1
 
 
 # --- letting go ------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from socialpub.web.dashboard.visit import Visit
 
 
 @dataclass(frozen=True, slots=True)
-class ShownMedia:
+class AttachedMedia:
     """`fault` says why it cannot be used, where it cannot."""
 
     artifact_id: str
@@ -21,16 +21,16 @@ class ShownMedia:
     fault: str | None
 
 
-def of_form(visit: Visit, form: ComposeForm) -> list[ShownMedia]:
+def of_form(visit: Visit, form: ComposeForm) -> list[AttachedMedia]:
     """In their order."""
     return [_shown(visit, item.artifact_id, item.alt) for item in form.media]
 
 
-def _shown(visit: Visit, artifact_id: str, alt: str) -> ShownMedia:
+def _shown(visit: Visit, artifact_id: str, alt: str) -> AttachedMedia:
     row = uploads.find(visit.rt, artifact_id)
     fault = drafts.why_unusable(row)
     if row is None:
-        return ShownMedia(artifact_id, alt, "image", "a file that is gone", 0, None, fault)
+        return AttachedMedia(artifact_id, alt, "image", "a file that is gone", 0, None, fault)
     seconds = json.loads(row["facts"] or "{}").get("duration_seconds")
     size_bytes = row["size_bytes"] or row["declared_bytes"]
-    return ShownMedia(artifact_id, alt, row["kind"] or "image", row["file_name"], size_bytes, seconds, fault)
+    return AttachedMedia(artifact_id, alt, row["kind"] or "image", row["file_name"], size_bytes, seconds, fault)

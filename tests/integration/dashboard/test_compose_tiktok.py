@@ -1,8 +1,4 @@
-<<<<<<< Updated upstream
 """TikTok's form, as its guidelines for sharing want it: each choice is the owner's, and what cannot be posted stops."""
-=======
-"""TikTok's form, as its guidelines for sharing want it: every choice is the owner's, and some things stop a post."""
->>>>>>> Stashed changes
 
 from pathlib import Path
 from typing import Any

@@ -128,6 +128,8 @@ _WORDS = {
     "must be in the future; leave it out to publish now": "must be in the future; or choose “Now”",
     "must be in the future; null publishes immediately": "must be in the future; or choose “Now”",
     "is not the id of a profile; take ids from GET /profiles": "is not here any more; choose another one",
+    "is not the id of an artifact; reserve and complete an upload first": "is not here any more; remove it and add the "
+    "file again",
     "is disconnected; connect the account again and use its new id": "is disconnected; connect it again under Profiles",
 }
 """What the API says in words of its own requests, in those of the form."""

@@ -16,13 +16,12 @@ from socialpub.media.types import ACCEPTED_TYPES
 from socialpub.providers.registry import LABELS, OPTIONS, PROVIDERS
 from socialpub.providers.tiktok import sharing_guidelines
 from socialpub.providers.tiktok.options import PRIVACY_LEVELS
-from socialpub.publishing import previews
-from socialpub.publishing.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
 from socialpub.web.api.requests import MOST_MEDIA
 from socialpub.web.dashboard import (
     compose_media,
+    compose_previews,
     compose_problems,
     network_choices,
     option_fields,
@@ -112,13 +111,6 @@ async def show(
     at_field = compose_problems.by_field(said.problems)
     boards = await _boards(rt, form, around)
     media = compose_media.of_form(visit, form)
-    draft = Draft(
-        form.body.strip() or None,
-        None,
-        form.profiles,
-        tuple(DraftMedia(item.artifact_id, item.alt or None) for item in form.media),
-        form.sent_options(around.networks),
-    )
     networks = {name: _options(name, form, around, at_field, boards.get(name)) for name in around.networks}
     return visit.show(
         "compose.html",
@@ -131,10 +123,10 @@ async def show(
         labels=LABELS,
         avatars=avatars.versions(rt),
         options=networks,
+        found=await compose_previews.of_form(rt, form),
         first=FIRST,
         media=media,
         only_photos=bool(media) and all(item.kind == "image" for item in media),
-        previews=await rt.read_aside(lambda reader: previews.of_draft(rt, reader, draft)),
         accepted=",".join(ACCEPTED_TYPES),
         most_media=MOST_MEDIA,
         zones=_zones(),

@@ -5,6 +5,7 @@ from starlette.routing import Route
 from socialpub.web.dashboard import (
     calendar,
     compose,
+    compose_live,
     compose_uploads,
     copies,
     findings,
@@ -32,6 +33,7 @@ def routes() -> list[Route]:
         _route("/compose", GET=compose.show, POST=compose.submit),
         _route("/posts/{postId}/edit", GET=compose.edit_form, POST=compose.save),
         _route("/artifacts/{artifactId}/thumbnail", GET=thumbnails.show),
+        _route("/compose/check", POST=compose_live.show),
         _route("/compose/uploads", POST=compose_uploads.reserve),
         _route("/compose/uploads/complete", POST=compose_uploads.complete),
         _route("/calendar", GET=calendar.show),

@@ -1,4 +1,4 @@
-// What every page of the dashboard has: the browser's time zone for the server, and buttons that copy.
+// What every page of the dashboard has: the browser's time zone for the server, buttons that copy, and the end of drafts.
 // Pages work without it; whatever it does is only quicker or more pleasant.
 "use strict";
 
@@ -43,5 +43,17 @@
   });
   addEventListener("pageshow", () => {
     for (const form of document.querySelectorAll("form[data-once]")) form.dataset.once = "";
+  });
+
+  // Drafts of posts (compose_draft.js) end when a page says that the post was accepted, and with the session.
+  const sent = sessionStorage.getItem("socialpub-sent");
+  if (sent) {
+    sessionStorage.removeItem("socialpub-sent");
+    const accepted = !document.getElementById("compose") && document.querySelector('main > [role="status"]');
+    if (accepted) localStorage.removeItem(sent);
+  }
+  document.addEventListener("submit", (event) => {
+    if (!event.target.action.endsWith("/logout")) return;
+    for (const key of Object.keys(localStorage)) if (key.startsWith("socialpub-draft:")) localStorage.removeItem(key);
   });
 })();

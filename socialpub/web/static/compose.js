@@ -1,0 +1,171 @@
+// Compose while it is being written: the networks' groups, the button's word, counters, problems and previews from the
+// server, and a form that waits for its uploads. Without it the page works by its buttons.
+"use strict";
+
+window.composeForm = (() => {
+  const form = document.getElementById("compose");
+  const page = document.getElementById("compose-script");
+  if (!form || !page) return null;
+  const words = page.dataset;
+  const said = document.getElementById("compose-said");
+
+  // What the scripts of this page share: they cannot import one another.
+  const shared = {
+    form,
+    words,
+    // A text of the template with its {places} filled.
+    sentence: (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]),
+    announce: (text) => { said.textContent = text; },
+    changed: () => form.dispatchEvent(new Event("change", { bubbles: true })),
+    // A request of ours: the token goes along, and a session that has ended is an answer and not a page.
+    ask: async (address, body, more = {}) => {
+      let answer;
+      try {
+        const headers = { "X-Csrf-Token": form.elements.csrf.value, "HX-Request": "true", ...more.headers };
+        answer = await fetch(address, { ...more, method: "POST", headers, body });
+      } catch (error) {
+        if (error.name === "AbortError") throw error;
+        throw new Error(words.unreachable);
+      }
+      if (answer.status === 401) throw new Error(words.signedOut);
+      return answer;
+    },
+    uploads: { running: 0, failed: 0 },
+  };
+  form.classList.add("with-script");
+
+  // --- groups of networks, and the word on the button ----------------------------------------------------------------
+
+  const boxes = () => [...form.querySelectorAll('input[name="profiles"]')];
+
+  function showGroups() {
+    const chosen = new Set(boxes().filter((box) => box.checked).map((box) => box.dataset.provider));
+    for (const network of new Set(boxes().map((box) => box.dataset.provider))) {
+      const group = document.getElementById(`options-${network}`);
+      if (group) group.hidden = !chosen.has(network);
+    }
+  }
+
+  function showWhen() {
+    const at = form.elements.when?.value === "at";
+    for (const field of form.querySelectorAll('[name="time"], [name="zone"]')) {
+      field.closest("div").hidden = !at;
+    }
+    const button = form.querySelector('button[name="do"][value="publish"][data-at]');
+    if (button) button.textContent = at ? button.dataset.at : button.dataset.now;
+  }
+
+  function show() {
+    showGroups();
+    showWhen();
+  }
+
+  // --- what the server says of it ------------------------------------------------------------------------------------
+
+  const QUIET = 400;
+  let timer = 0;
+  let asking = false;
+  let again = false;
+  let problems = 0;
+  // What the last sending came to stays until something is changed.
+  let untouched = document.querySelector("#problems [role=alert], #problems [role=status]") !== null;
+
+  function fields() {
+    const sent = new URLSearchParams();
+    for (const [name, value] of new FormData(form)) {
+      if (typeof value === "string") sent.append(name, value);
+    }
+    // Profiles that cannot be changed are not sent by a form.
+    for (const box of boxes()) if (box.checked && box.disabled) sent.append("profiles", box.value);
+    return sent;
+  }
+
+  function put(id, found) {
+    const place = document.getElementById(id);
+    if (place && found && place.innerHTML !== found.innerHTML) place.replaceChildren(...found.childNodes);
+  }
+
+  async function check() {
+    // One at a time: an answer never overtakes a later one.
+    if (asking) { again = true; return; }
+    asking = true;
+    try {
+      const answer = await shared.ask(words.check, fields());
+      if (!answer.ok) throw new Error(words.unchecked);
+      const found = document.createElement("template");
+      found.innerHTML = await answer.text();
+      const part = (id) => found.content.getElementById(id);
+      put("counters", part("counters"));
+      put("preview", part("preview"));
+      if (!untouched) {
+        put("problems", part("problems"));
+        tell(document.querySelectorAll("#problems li.problem").length);
+      }
+      document.getElementById("compose-unchecked").textContent = "";
+    } catch (error) {
+      document.getElementById("compose-unchecked").textContent = error.message;
+    } finally {
+      asking = false;
+      if (again) { again = false; soon(); }
+    }
+  }
+
+  function tell(count) {
+    if (count !== problems) {
+      shared.announce(count ? shared.sentence(words.problems, { count }) : words.noProblems);
+      problems = count;
+    }
+  }
+
+  function soon() {
+    clearTimeout(timer);
+    timer = setTimeout(check, QUIET);
+  }
+
+  function touched(event) {
+    if (event.target.type === "file") return;
+    if (event.isTrusted) untouched = false;
+    show();
+    soon();
+  }
+  form.addEventListener("input", touched);
+  form.addEventListener("change", touched);
+
+  // --- sending waits for uploads -------------------------------------------------------------------------------------
+
+  const waiting = document.getElementById("compose-waiting");
+  let sender = null;
+
+  function wait(event) {
+    const { running, failed } = shared.uploads;
+    if (!running && !failed) return;
+    event.preventDefault();
+    sender = running ? event.submitter : null;
+    waiting.textContent = shared.sentence(running ? words.waiting : words.failedFirst, { count: running || failed });
+    waiting.setAttribute("role", running ? "status" : "alert");
+  }
+  form.addEventListener("submit", wait);
+
+  form.addEventListener("uploads", () => {
+    const { running, failed } = shared.uploads;
+    if (!waiting.textContent) return;
+    if (running && sender) {
+      waiting.textContent = shared.sentence(words.waiting, { count: running });
+    } else if (failed) {
+      sender = null;
+      waiting.textContent = shared.sentence(words.failedFirst, { count: failed });
+      waiting.setAttribute("role", "alert");
+    } else {
+      waiting.textContent = "";
+      const button = sender;
+      sender = null;
+      if (button) form.requestSubmit(button);
+    }
+  });
+
+  show();
+  // After the other scripts have put back what was there.
+  addEventListener("load", check);
+  addEventListener("pageshow", (event) => { if (event.persisted) show(); });
+  return shared;
+})();

@@ -1,0 +1,124 @@
+// A post that is being written survives a closed tab: it is kept in this browser, for this installation and page, until
+// it was accepted or its owner signs out. The form's token is never among it.
+"use strict";
+
+(() => {
+  const shared = window.composeForm;
+  if (!shared) return;
+  const { form, words, sentence } = shared;
+  const key = `socialpub-draft:${words.installation}:${location.pathname}`;
+  const line = document.getElementById("compose-draft");
+  const SAVE_AFTER = 300;
+  const ownId = form.elements.form.value;
+  let timer = 0;
+  let stopped = false;
+
+  // Fields that somebody fills in. `form` tells two sendings of one form apart from two posts: it stays with the draft.
+  const isKept = (field) => field.name === "form" || (
+    field.name && !["csrf", "artifact"].includes(field.name) && !field.name.startsWith("alt.")
+    && !["hidden", "file", "submit", "button"].includes(field.type) && !field.closest("#media-list"));
+  const kept = () => [...form.elements].filter(isKept);
+  const isBox = (field) => ["checkbox", "radio"].includes(field.type);
+
+  function isAtFirst(field) {
+    if (field.name === "form") return true;
+    if (isBox(field)) return field.checked === field.defaultChecked;
+    if (field.options) {
+      const first = [...field.options].findIndex((option) => option.defaultSelected);
+      return field.selectedIndex === Math.max(0, first);
+    }
+    return field.value === field.defaultValue;
+  }
+
+  const media = () => [...document.querySelectorAll("#media-list > li[data-artifact]")].map((item) => ({
+    id: item.dataset.artifact, alt: item.querySelector('[name^="alt."]').value,
+  }));
+
+  const began = media().length;
+  const isEmpty = () => kept().every(isAtFirst) && media().length === began;
+
+  function save() {
+    clearTimeout(timer);
+    if (stopped) return;
+    try {
+      if (isEmpty()) { localStorage.removeItem(key); return; }
+      const fields = kept().filter((field) => !isBox(field) || field.checked).map((field) => [field.name, field.value]);
+      const boxes = [...new Set(kept().filter(isBox).map((field) => field.name))];
+      localStorage.setItem(key, JSON.stringify({ at: Date.now(), fields, boxes, media: media() }));
+    } catch { /* a browser that keeps nothing, or is full */ }
+  }
+
+  function read() {
+    try {
+      return JSON.parse(localStorage.getItem(key));
+    } catch {
+      return null;
+    }
+  }
+
+  function fill(draft) {
+    // A field that the address has filled in already, such as a day of the calendar, is not overwritten.
+    const given = new URLSearchParams(location.search).size > 0;
+    const later = new Set(given ? ["when", "time", "zone"] : []);
+    const values = new Map();
+    for (const [name, value] of draft.fields) values.set(name, [...(values.get(name) ?? []), value]);
+    for (const field of kept()) {
+      if (later.has(field.name) || field.disabled) continue;
+      if (isBox(field)) {
+        if (draft.boxes.includes(field.name)) field.checked = (values.get(field.name) ?? []).includes(field.value);
+      } else if (values.has(field.name)) {
+        const [value] = values.get(field.name);
+        if (!field.options || [...field.options].some((option) => option.value === value)) field.value = value;
+      }
+    }
+  }
+
+  async function restore(draft) {
+    fill(draft);
+    let lost = 0;
+    for (const item of draft.media) {
+      try {
+        await shared.restoreMedia(item);
+      } catch {
+        lost += 1;
+      }
+    }
+    const when = new Date(draft.at).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
+    const text = sentence(words.restored, { when }) + (lost ? ` ${sentence(words.lost, { count: lost })}` : "");
+    line.setAttribute("role", "status");
+    line.hidden = false;
+    line.querySelector("span").textContent = text;
+    shared.changed();
+  }
+
+  function discard() {
+    localStorage.removeItem(key);
+    form.reset();
+    form.elements.form.value = ownId;
+    for (const item of document.querySelectorAll("#media-list > li[data-artifact]")) item.remove();
+    line.hidden = true;
+    shared.announce(words.discarded);
+    shared.changed();
+    document.getElementById("field-body").focus();
+  }
+
+  line.querySelector("button").addEventListener("click", discard);
+  const soon = () => { clearTimeout(timer); timer = setTimeout(save, SAVE_AFTER); };
+  form.addEventListener("input", soon);
+  form.addEventListener("change", soon);
+  addEventListener("pagehide", save);
+  document.addEventListener("submit", (event) => {
+    if (event.target === form && !event.defaultPrevented) {
+      save();
+      // The next page tells whether it was accepted; dashboard.js forgets the draft then.
+      if (["publish", "anyway"].includes(event.submitter?.value)) sessionStorage.setItem("socialpub-sent", key);
+    } else if (event.target.action?.endsWith?.("/logout")) {
+      stopped = true;
+    }
+  });
+
+  // A page that was sent and came back, or that shows another post, holds what counts.
+  const isNew = !form.elements.body.defaultValue && !began && !document.querySelector("#problems [role]");
+  const draft = isNew ? read() : null;
+  if (draft) restore(draft);
+})();

@@ -1,0 +1,306 @@
+"""A post is written in a real browser: files arrive while somebody types, and nothing that was written is lost."""
+
+import base64
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, expect
+
+from socialpub.accounts import password, sign_in_links
+from socialpub.accounts.sign_in_links import Purpose
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from socialpub.web.app import App
+from tests.samples import media
+from tests.support import axe
+from tests.support.chromium import chromium
+from tests.support.sandbox_http import connect_pinterest, connect_tiktok, connect_x
+from tests.support.served import served
+
+BRING = """(target, [kind, files]) => {
+    const data = new DataTransfer();
+    for (const [name, type, text] of files) {
+        const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+        data.items.add(new File([bytes], name, { type }));
+    }
+    const told = { bubbles: true, cancelable: true };
+    const event = kind === "paste"
+        ? new ClipboardEvent("paste", { ...told, clipboardData: data })
+        : new DragEvent(kind, { ...told, dataTransfer: data });
+    target.dispatchEvent(event);
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def complaints() -> list[str]:
+    """What the browser's console says."""
+    return []
+
+
+@pytest.fixture
+def networks(rt: Runtime, world: World) -> dict[str, str]:
+    """A profile on each of them."""
+    connect: dict[str, Callable[[Runtime, World], str]] = {
+        "x": connect_x,
+        "tiktok": connect_tiktok,
+        "pinterest": connect_pinterest,
+    }
+    return {name: make(rt, world) for name, make in connect.items()}
+
+
+@pytest.fixture
+def context(browser: Browser, complaints: list[str]) -> Iterator[BrowserContext]:
+    with browser.new_context(viewport={"width": 1280, "height": 900}, timezone_id="Europe/Berlin") as context:
+        context.on("console", lambda said: complaints.append(said.text))
+        context.on("weberror", lambda error: complaints.append(str(error.error)))
+        yield context
+
+
+@pytest.fixture
+def page(
+    context: BrowserContext, app: App, rt: Runtime, networks: dict[str, str], password_hash: str
+) -> Iterator[Page]:
+    """A signed-in tab with an empty form."""
+    rt.write(password.put, password_hash)
+    with served(app) as address:
+        page = context.new_page()
+        page.goto(f"{address}/login?token={rt.write(sign_in_links.make, Purpose.SIGN_IN)}")
+        page.goto(f"{address}/compose")
+        yield page
+        page.close()
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> list[Path]:
+    return [media.jpeg(tmp_path / f"{name}.jpg", 64, 48) for name in ("first", "second", "third")]
+
+
+def tick(page: Page, network: str) -> None:
+    page.locator(f'input[name="profiles"][data-provider="{network}"]').check()
+
+
+def items(page: Page) -> Locator:
+    return page.locator("#media-list > li[data-artifact]")
+
+
+def order(page: Page) -> list[str]:
+    return [text.partition(",")[0] for text in items(page).locator(".file").all_inner_texts()]
+
+
+def bring(page: Page, kind: str, *files: Path, onto: str = "main") -> None:
+    told = [[file.name, "image/jpeg", base64.b64encode(file.read_bytes()).decode()] for file in files]
+    page.locator(onto).evaluate(BRING, [kind, told])
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def test_files_that_are_chosen_dropped_and_pasted_are_sent_at_once_and_go_out_in_their_order(
+    page: Page, rt: Runtime, photos: list[Path], complaints: list[str]
+) -> None:
+    tick(page, "x")
+    page.get_by_label("Text", exact=True).fill("Three views")
+    page.locator("#field-media").set_input_files([photos[0]])
+    bring(page, "dragover", photos[1])
+    expect(page.locator("body")).to_have_class("dropping")
+    bring(page, "drop", photos[1])
+    expect(page.locator("body")).not_to_have_class("dropping")
+    bring(page, "paste", photos[2], onto="#field-body")
+    expect(items(page)).to_have_count(3)
+    assert order(page) == ["first.jpg", "second.jpg", "third.jpg"]
+    assert items(page).first.locator("img").get_attribute("src", timeout=1000).startswith("blob:")  # type: ignore[union-attr]
+    items(page).nth(1).get_by_label("Alt text").fill("The second view")
+    expect(page.locator("#preview img")).to_have_count(3)
+    expect(page.locator("#preview img").nth(1)).to_have_attribute("alt", "The second view")
+    page.get_by_role("button", name="Publish", exact=True).click()
+    page.wait_for_url("**/posts/*")
+    rows = rt.reader.all("SELECT file_name, alt FROM media JOIN artifact a ON a.id = artifact_id ORDER BY position")
+    assert [tuple(row) for row in rows] == [
+        ("first.jpg", None), ("second.jpg", "The second view"), ("third.jpg", None),
+    ]  # fmt: skip
+    assert complaints == []
+
+
+def test_an_upload_shows_how_far_it_is_and_the_form_waits_for_it(
+    page: Page, rt: Runtime, photos: list[Path], complaints: list[str]
+) -> None:
+    held: list[Route] = []
+    is_slow = True
+
+    def hold(route: Route) -> None:
+        held.append(route) if is_slow else route.continue_()
+
+    page.route("**/storage/uploads/**", hold)
+    tick(page, "x")
+    page.get_by_label("Text", exact=True).fill("Soon")
+    page.locator("#field-media").set_input_files(photos)
+    expect(page.get_by_role("progressbar", name="Uploading first.jpg")).to_be_visible()
+    page.wait_for_function("document.querySelectorAll('.upload').length === 3")
+    page.get_by_role("button", name="Publish", exact=True).click()
+    expect(page.locator("#compose-waiting")).to_have_text(
+        "Still uploading (3). The form is sent as soon as everything is there."
+    )
+    assert len(held) == 2, "two at a time"
+    page.get_by_role("button", name="Abort third.jpg").click()
+    expect(page.locator(".upload")).to_have_count(2)
+    is_slow = False
+    for route in held:
+        route.continue_()
+    page.wait_for_url("**/posts/*")
+    assert rt.reader.value("SELECT count(*) FROM media") == 2
+    assert complaints == []
+
+
+def test_an_upload_that_fails_says_why_and_is_tried_again(page: Page, photos: list[Path], tmp_path: Path) -> None:
+    words = tmp_path / "words.png"
+    words.write_bytes(b"these are words")
+    page.locator("#field-media").set_input_files([words])
+    expect(page.locator(".upload .wrong")).to_contain_text("declared as image/png")
+    page.get_by_role("button", name="Publish", exact=True).click()
+    expect(page.get_by_role("alert").first).to_contain_text("Not uploaded: 1.")
+    page.get_by_role("button", name="Remove words.png").click()
+
+    page.route("**/storage/uploads/**", lambda route: route.abort())
+    page.locator("#field-media").set_input_files([photos[0]])
+    expect(page.locator(".upload .wrong")).to_have_text("The connection was interrupted. Try again.")
+    page.unroute("**/storage/uploads/**")
+    page.get_by_role("button", name="Try again first.jpg").click()
+    expect(items(page)).to_have_count(1)
+    expect(page.locator(".upload")).to_have_count(0)
+
+
+def test_the_order_is_changed_by_keyboard_and_by_dragging(
+    page: Page, photos: list[Path], complaints: list[str]
+) -> None:
+    page.locator("#field-media").set_input_files(photos)
+    expect(items(page)).to_have_count(3)
+    button = page.get_by_role("button", name="Move down first.jpg")
+    button.focus()
+    page.keyboard.press("Enter")
+    assert order(page) == ["second.jpg", "first.jpg", "third.jpg"]
+    expect(button).to_be_focused()
+    expect(page.locator("#compose-said")).to_have_text("first.jpg is now number 2 of 3.")
+    page.keyboard.press("Enter")
+    assert order(page) == ["second.jpg", "third.jpg", "first.jpg"]
+    expect(button).to_be_disabled()
+    expect(page.get_by_role("button", name="Move up first.jpg")).to_be_focused()
+
+    page.locator("li .thumbnail").nth(2).drag_to(page.locator("li .thumbnail").nth(0), target_position={"x": 9, "y": 9})
+    assert order(page) == ["first.jpg", "second.jpg", "third.jpg"]
+    page.get_by_role("button", name="Remove second.jpg").click()
+    assert order(page) == ["first.jpg", "third.jpg"]
+    expect(page.get_by_role("button", name="Remove third.jpg")).to_be_focused()
+    assert complaints == []
+
+
+# --- what the server says of it --------------------------------------------------------------------------------------
+
+
+def test_counters_problems_and_previews_follow_what_is_typed(page: Page, complaints: list[str]) -> None:
+    expect(page.locator("#options-pinterest")).to_be_hidden()
+    tick(page, "x")
+    tick(page, "pinterest")
+    expect(page.locator("#options-pinterest")).to_be_visible()
+    expect(page.locator("#options-tiktok")).to_be_hidden()
+    text = page.get_by_label("Text", exact=True)
+    text.fill("<b>Read</b> https://example.com/a/rather/long/path")
+    expect(page.locator("#counters li").first).to_contain_text("X 35 of 280")
+    expect(page.locator("#preview .x .text")).to_have_text("<b>Read</b> example.com/a/rather/long/…")
+    assert page.locator("#preview b", has_text="Read").count() == 0, "what is typed is text"
+    assert page.locator("#preview a").count() == 0
+    text.fill("漢" * 141)
+    expect(page.locator("#counters li").first).to_contain_text("282 of 280 – 2 too many")
+    expect(page.locator("#problems")).to_contain_text("shorten the text by 2")
+    expect(page.locator("#compose-said")).to_contain_text("Problems: ")
+    page.locator('input[name="profiles"]').evaluate_all("boxes => boxes.forEach((box) => box.checked && box.click())")
+    expect(page.locator("#counters li")).to_have_count(0)
+    expect(page.locator("#problems")).to_be_empty()
+    assert complaints == []
+
+
+def test_the_button_says_what_it_will_do(page: Page) -> None:
+    expect(page.get_by_label("Time", exact=True)).to_be_hidden()
+    page.get_by_label("At a time").check()
+    expect(page.get_by_role("button", name="Schedule", exact=True)).to_be_visible()
+    expect(page.get_by_label("Time", exact=True)).to_be_visible()
+    page.get_by_label("Now", exact=True).check()
+    expect(page.get_by_role("button", name="Publish", exact=True)).to_be_visible()
+
+
+# --- drafts ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_draft_survives_a_closed_tab_and_ends_when_it_is_accepted(
+    page: Page, context: BrowserContext, rt: Runtime, photos: list[Path], complaints: list[str]
+) -> None:
+    tick(page, "x")
+    page.get_by_label("Text", exact=True).fill("Half a thought")
+    page.locator("#field-media").set_input_files(photos[:2])
+    expect(items(page)).to_have_count(2)
+    items(page).first.get_by_label("Alt text").fill("A view")
+    address = page.url
+    page.close()
+    kept = rt.reader.value("SELECT id FROM artifact WHERE file_name = 'second.jpg'")
+    rt.db.write(lambda tx: tx.execute("DELETE FROM artifact WHERE id = ?", (kept,)))
+
+    page = context.new_page()
+    page.goto(address)
+    expect(page.locator("#compose-draft")).to_contain_text(
+        "is back. Files that are not here any more: 1. Add them again."
+    )
+    assert page.get_by_label("Text", exact=True).input_value() == "Half a thought"
+    expect(page.locator('input[data-provider="x"]')).to_be_checked()
+    expect(items(page).first.get_by_label("Alt text")).to_have_value("A view")
+    stored = page.evaluate("JSON.stringify(localStorage)")
+    assert page.locator('input[name="csrf"]').first.input_value() not in stored
+
+    page.get_by_role("button", name="Publish", exact=True).click()
+    page.wait_for_url("**/posts/*")
+    page.goto(address)
+    expect(page.locator("#compose-draft")).to_be_hidden()
+    assert page.get_by_label("Text", exact=True).input_value() == ""
+    assert [said for said in complaints if "400" not in said] == [], "one asked for what is not here any more"
+
+
+def test_a_draft_is_discarded_by_its_owner_and_when_they_sign_out(page: Page, photos: list[Path]) -> None:
+    text = page.get_by_label("Text", exact=True)
+    text.fill("Not this")
+    page.reload()
+    expect(text).to_have_value("Not this")
+    page.get_by_role("button", name="Discard draft").click()
+    expect(text).to_have_value("")
+    page.reload()
+    expect(page.locator("#compose-draft")).to_be_hidden()
+    text.fill("Nor this")
+    page.get_by_role("button", name="Sign out").click()
+    page.wait_for_url("**/login*")
+    assert page.evaluate("localStorage.length") == 0
+
+
+def test_a_session_that_ended_costs_nothing_that_was_typed(page: Page, rt: Runtime) -> None:
+    tick(page, "x")
+    rt.db.write(lambda tx: tx.execute("DELETE FROM session"))
+    page.get_by_label("Text", exact=True).fill("Still here")
+    expect(page.locator("#compose-unchecked")).to_contain_text("You are signed out.")
+    expect(page.get_by_label("Text", exact=True)).to_have_value("Still here")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page_at_work_fits_and_can_be_used_by_everybody(page: Page, photos: list[Path], width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 844})
+    for network in ("x", "tiktok", "pinterest"):
+        tick(page, network)
+    page.get_by_label("Text", exact=True).fill("A view of the harbour " * 30)
+    page.locator("#field-media").set_input_files(photos)
+    expect(items(page)).to_have_count(3)
+    expect(page.locator("#preview section")).to_have_count(3)
+    expect(page.locator("#counters li.wrong")).to_have_count(1)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert axe.violations(page) == []

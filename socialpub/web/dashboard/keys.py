@@ -16,6 +16,7 @@ from socialpub.db.models import ProfileStatus
 from socialpub.providers.registry import LABELS
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
+from socialpub.web.dashboard import times
 from socialpub.web.dashboard.forms import Form
 from socialpub.web.dashboard.page import page
 from socialpub.web.dashboard.visit import Visit
@@ -137,10 +138,10 @@ def _expiry(visit: Visit) -> datetime | None:
         return visit.now + timedelta(days=int(choice))
     if choice != "date" and not date:
         return None
-    try:
-        return datetime.fromisoformat(date).replace(hour=0, minute=0, tzinfo=visit.zone) + timedelta(days=1)
-    except (ValueError, OverflowError):
-        raise InvalidRequest.at("expires_on", message="must be a date, such as 2027-01-31") from None
+    end = times.of_date(date, visit.zone, end=True)
+    if end is None:
+        raise InvalidRequest.at("expires_on", message="must be a date, such as 2027-01-31")
+    return end
 
 
 def _base_address(rt: Runtime, visit: Visit) -> str:

@@ -6,10 +6,12 @@ from typing import NamedTuple
 class Place(NamedTuple):
     path: str
     label: str
+    also: str = ""
+    """The path of another page that belongs there."""
 
     def holds(self, path: str) -> bool:
         """Whether the page at this path is the place or lies within it."""
-        return path == self.path or (self.path != "/" and path.startswith(f"{self.path}/"))
+        return path in (self.path, self.also) or (self.path != "/" and path.startswith(f"{self.path}/"))
 
 
 NAVIGATION = (
@@ -19,6 +21,6 @@ NAVIGATION = (
     Place("/calendar", "Calendar"),
     Place("/profiles", "Profiles"),
     Place("/keys", "Keys"),
-    Place("/log", "Log"),
+    Place("/log", "Log", also="/trail"),
     Place("/system", "System"),
 )

@@ -10,6 +10,7 @@ from socialpub.web.dashboard import (
     copies,
     findings,
     keys,
+    log,
     overview,
     pause,
     post_actions,
@@ -22,6 +23,7 @@ from socialpub.web.dashboard import (
     sign_in,
     system,
     thumbnails,
+    trail,
 )
 from socialpub.web.endpoint import Answering, Methods
 
@@ -62,6 +64,9 @@ def routes() -> list[Route]:
         ),
         _route("/keys", GET=keys.index, POST=keys.create),
         _route("/keys/{keyId}/revoke", GET=keys.revoke_form, POST=keys.revoke),
+        _route("/log", GET=log.index),
+        _route("/log.csv", GET=log.download),
+        _route("/trail", GET=trail.index),
         _route("/system", GET=system.show),
         _route("/system/findings", GET=findings.show),
         _route("/system/pause", POST=pause.pause),

@@ -86,6 +86,15 @@ def of_field(text: str, zone: tzinfo) -> datetime | None:
         return None
 
 
+def of_date(text: str, zone: tzinfo, *, end: bool = False) -> datetime | None:
+    """When the day that a field of the type `date` names begins in this zone, or ends; None when it is none."""
+    try:
+        day = datetime.strptime(text, "%Y-%m-%d") + timedelta(days=1 if end else 0)
+        return day.replace(tzinfo=zone).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
 def for_field(text: str | None, zone: tzinfo) -> str:
     """A stamp as the value of such a field."""
     return "" if text is None else f"{parse(text).astimezone(zone):%Y-%m-%dT%H:%M}"

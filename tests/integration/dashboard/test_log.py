@@ -1,0 +1,153 @@
+"""The delivery history is read, filtered and taken away as a file, and the trail says who did what."""
+
+import csv
+import io
+from datetime import timedelta
+
+import pytest
+
+from socialpub.accounts import api_keys
+from socialpub.db import profile_rows
+from socialpub.db.models import State
+from socialpub.publishing import log_csv
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from tests.support.appliance import accept, add_profile, state_of
+from tests.support.dashboard_browser import DashboardBrowser
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import connect_x
+
+MARKUP = "<img src=x onerror=alert(1)>"
+
+
+def refused(rt: Runtime, world: World, clock: HandClock, profile: str, detail: str, body: str = "Not this one") -> str:
+    world.x.next("create_post").fails_with(403, {"title": "Forbidden", "detail": detail, "status": 403})
+    post = accept(rt, profile, body=body)
+    drain(rt, clock)
+    assert state_of(rt, post) is State.FAILED
+    return post
+
+
+def test_an_empty_log_says_what_will_stand_there(owner: DashboardBrowser) -> None:
+    page = owner.open("/log")
+    assert "Nothing was delivered yet" in page.text
+    assert "Compose" in page.links()
+
+
+def test_the_history_tells_what_became_of_each_delivery_and_leads_to_its_post(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+) -> None:
+    profile = connect_x(rt, world)
+    post = accept(rt, profile, body="Hello out there")
+    drain(rt, clock)
+    failed = refused(rt, world, clock, profile, f"No {MARKUP}", body=MARKUP)
+    page = owner.open("/log")
+    assert page.links()["Hello out there"].endswith(f"/posts/{post}")
+    assert page.links()[MARKUP].endswith(f"/posts/{failed}")
+    assert "See it on X" in page.links()
+    assert f"No {MARKUP}" in page.text
+    assert page.root.all("img") == []
+    results = [row.all("span")[0].text for row in page.root.all("tbody")[0].all("tr")]
+    assert results == ["Failed", "Accepted", "Published", "Accepted"]
+
+
+def test_filters_hold_together_and_can_be_bookmarked(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+) -> None:
+    profile, other = connect_x(rt, world), add_profile(rt, "tiktok", name="Clips")
+    accept(rt, other, body="A clip", at=rt.now() + timedelta(days=9))
+    accept(rt, profile, body="The first")
+    drain(rt, clock, within=3600)
+    clock.forward(2 * 86400)
+    refused(rt, world, clock, profile, "You cannot do 100% of this")
+    owner.open("/log")
+    page = owner.press("Show", {"Network": "x", "Type": "failed", "Search in messages": "100% OF"})
+    assert "network=x" in page.path
+    assert ("Not this one" in page.text, "The first" in page.text, "A clip" in page.text) == (True, False, False)
+    assert page.field("Type").all("option")[3].attributes.get("selected") == ""
+    today = rt.now().strftime("%Y-%m-%d")
+    page = owner.open(f"/log?from={today}&to={today}")
+    assert ("Not this one" in page.text, "The first" in page.text) == (True, False)
+    page = owner.open(f"/log?profile={other}")
+    assert ("A clip" in page.text, "The first" in page.text) == (True, False)
+    assert "No entry matches" in owner.open("/log?search=nothing+like+it").text
+    assert owner.follow("Clear filters").path == "/log"
+
+
+def test_what_a_filter_cannot_be_is_said_and_the_rest_holds(owner: DashboardBrowser, rt: Runtime) -> None:
+    accept(rt, add_profile(rt), body="Here")
+    page = owner.open("/log?network=myspace&from=yesterday&to=9999-12-31&type=pending&below=x")
+    assert (page.status, "Part of the filter was left out" in page.role("alert")) == (400, True)
+    assert "This is no date" in page.text
+    assert "Here" in page.text
+    assert owner.open("/log.csv?from=yesterday").status == 400
+
+
+def test_a_long_history_is_read_page_by_page(owner: DashboardBrowser, rt: Runtime) -> None:
+    profile = add_profile(rt)
+    for number in range(120):
+        accept(rt, profile, body=f"Post number {number}.")
+    page = owner.open("/log?network=x")
+    assert ("Post number 119." in page.text, "Post number 69." in page.text) == (True, False)
+    page = owner.follow("Older")
+    assert "network=x" in page.path
+    assert ("Post number 69." in page.text, "Post number 119." in page.text) == (True, False)
+    page = owner.follow("Older")
+    assert ("Post number 0." in page.text, "Older" in page.links()) == (True, False)
+    assert "Post number 119." in owner.follow("Newest").text
+
+
+@pytest.mark.parametrize("begins", ["=", "+", "-", "@", "\t"])
+def test_the_file_holds_hostile_texts_harmlessly(owner: DashboardBrowser, rt: Runtime, begins: str) -> None:
+    hostile = f'{begins}cmd|"/c calc"!A1,\r\n;"quoted" ü 🌿'
+    accept(rt, add_profile(rt, name=f"{begins}1+1"), body=hostile)
+    owner.open("/log")
+    reply = owner.ask("GET", "/log.csv")
+    assert reply.status == 200
+    assert reply.headers["content-type"].startswith("text/csv; charset=utf-8")
+    assert "attachment" in reply.headers["content-disposition"]
+    (row,) = csv.DictReader(io.StringIO(reply.body.decode(), newline=""))
+    assert row["text"] == f"'{hostile}"
+    assert row["profile"] == f"'{begins}1+1"
+    assert not any((cell or "").startswith(begins) for cell in row.values())
+
+
+def test_the_file_has_every_entry_of_the_filter_however_many(
+    owner: DashboardBrowser, rt: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_csv, "SLICE", 7)
+    one, other = add_profile(rt, name="one"), add_profile(rt, "tiktok", name="other")
+    for number in range(60):
+        accept(rt, one if number % 2 else other, body=str(number))
+    owner.open("/log?network=x")
+    address = owner.page.links()["Download as CSV"]
+    rows = list(csv.DictReader(io.StringIO(owner.ask("GET", address).body.decode(), newline="")))
+    assert [row["text"] for row in rows] == [str(number) for number in range(59, 0, -2)]
+    assert {row["network"] for row in rows} == {"x"}
+
+
+def test_the_trail_says_who_did_what(owner: DashboardBrowser, rt: Runtime) -> None:
+    profile = add_profile(rt)
+    rt.write(api_keys.create, MARKUP)
+    owner.open("/system")
+    owner.press("Pause")
+    rt.db.write(lambda tx: profile_rows.update(tx, profile, name="Linen"))
+    page = owner.open("/trail")
+    entries = [one.text for one in page.root.all("ol")[0].all("li")]
+    assert entries[0].startswith("Paused publishing. owner, in the dashboard ·")
+    assert any(entry.startswith(f"Made the API key “{MARKUP}” (write)") for entry in entries)
+    assert page.root.all("img") == []
+    only = owner.press("Show", {"About": "publishing"})
+    assert [one.text.partition(".")[0] for one in only.root.all("ol")[0].all("li")] == ["Paused publishing"]
+    assert "Nothing of this kind" in owner.press("Show", {"About": "copy"}).text
+
+
+def test_a_long_trail_is_read_page_by_page(owner: DashboardBrowser, rt: Runtime) -> None:
+    for number in range(60):
+        rt.write(api_keys.create, f"key number {number}.")
+    page = owner.open("/trail?kind=key")
+    assert ("key number 59." in page.text, "key number 9." in page.text) == (True, False)
+    page = owner.follow("Older")
+    assert ("key number 9." in page.text, "kind=key" in page.path) == (True, True)
+    assert owner.open("/trail?page=900&kind=nonsense").status == 200

@@ -1,11 +1,13 @@
 """`/system`: how this installation is, who is signed in, and the password."""
 
+import asyncio
 import platform
 import sqlite3
 from importlib import metadata
 
 from socialpub.accounts import api_keys, browser_sessions, password, usage
 from socialpub.accounts.remedies import Door
+from socialpub.db import post_rows
 from socialpub.ops import overview, resume_sentences, storage_use
 from socialpub.publishing import resume
 from socialpub.runtime import Runtime
@@ -33,7 +35,8 @@ async def render(rt: Runtime, visit: Visit, errors: dict[str, str] | None = None
         labels={name: provider.label for name, provider in rt.providers.items()},
         outlook=outlook,
         too_late=resume_sentences.too_late(outlook.too_late, rt.settings) if outlook else None,
-        storage=await rt.read_aside(lambda reader: storage_use.read(rt, reader)),
+        storage=await asyncio.to_thread(storage_use.read, rt),
+        posts=post_rows.count(rt.reader),
         usage=usage_table.build(
             usage.read(rt.reader, rt.now(), usage_table.DAYS), api_keys.list_all(rt.reader), rt.providers
         ),

@@ -18,6 +18,7 @@ KIND_MISSING = "You need to indicate if your content promotes yourself, a third 
 SWITCH_MISSING = "Turn this on, or untick what is below it."
 NOT_PRIVATE = "Branded content visibility cannot be set to private."
 
+OF_VIDEOS = (INTERACTIONS["duet"], INTERACTIONS["stitch"])
 DIRECT_ONLY = ("privacyLevel", *INTERACTIONS.values(), *BRANDS)
 
 
@@ -33,9 +34,11 @@ def label_of(chosen: Mapping[str, Any]) -> str | None:
     return "Promotional content" if chosen.get("brandOrganicToggle") is True else None
 
 
-def counting(chosen: Mapping[str, Any]) -> Options:
-    """The choices that go with a post: a draft is finished in TikTok's app, which asks for its own."""
-    return {key: value for key, value in chosen.items() if not is_draft(chosen) or key not in DIRECT_ONLY}
+def counting(chosen: Mapping[str, Any], *, only_photos: bool) -> Options:
+    """The choices that go with a post: a draft is finished in TikTok's app, which asks for its own, and photos know
+    comments only."""
+    idle = {*(DIRECT_ONLY if is_draft(chosen) else ()), *(OF_VIDEOS if only_photos else ())}
+    return {key: value for key, value in chosen.items() if key not in idle}
 
 
 def choices_missing(chosen: Mapping[str, Any], disclosed: bool) -> list[Problem]:

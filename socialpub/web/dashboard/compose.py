@@ -17,7 +17,7 @@ from socialpub.publishing.drafts import Change, Draft
 from socialpub.publishing.idempotency import Kept, Ticket
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
-from socialpub.web.dashboard import compose_check, compose_form, compose_page, form_files, times
+from socialpub.web.dashboard import compose_check, compose_form, compose_media, compose_page, form_files, times
 from socialpub.web.dashboard.compose_check import Checked
 from socialpub.web.dashboard.compose_form import ComposeForm
 from socialpub.web.dashboard.compose_page import Circumstances, Said
@@ -106,7 +106,7 @@ async def save(rt: Runtime, visit: Visit) -> Answer | None:
 
         async def change(form: ComposeForm, around: Circumstances, checked: Checked) -> Answer:
             assert checked.draft is not None
-            change = _change(checked.draft, form, before, around.networks)
+            change = _change(rt, checked.draft, form, before, around.networks)
             await rt.write_soon(posts.edit, post["id"], change, OWNER)
             return visit.go(f"/posts/{post['id']}", status="The post is changed.")
 
@@ -167,10 +167,11 @@ def _ticket(visit: Visit, form: ComposeForm, received: FilesForm) -> Ticket:
     return Ticket(OWNER.key_id, f"form {form.form_id}", fingerprint)
 
 
-def _change(draft: Draft, form: ComposeForm, before: ComposeForm, networks: list[str]) -> Change:
+def _change(rt: Runtime, draft: Draft, form: ComposeForm, before: ComposeForm, networks: list[str]) -> Change:
     """Options count only where they were changed: those of the post may differ between its profiles."""
     given = {"body", "scheduled_at", "media"}
-    if form.sent_options(networks) != before.sent_options(networks):
+    only_photos = compose_media.only_photos(rt, form)
+    if form.sent_options(networks, only_photos=only_photos) != before.sent_options(networks, only_photos=only_photos):
         given.add("options")
     return Change(frozenset(given), draft.body, draft.scheduled_at, draft.media, draft.options)
 

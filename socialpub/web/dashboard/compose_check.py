@@ -16,7 +16,7 @@ from socialpub.publishing.drafts import Draft
 from socialpub.runtime import Runtime
 from socialpub.web.api import mapping
 from socialpub.web.api.requests import PostDraft
-from socialpub.web.dashboard import compose_problems, times
+from socialpub.web.dashboard import compose_media, compose_problems, times
 from socialpub.web.dashboard.compose_form import AT, ComposeForm
 from socialpub.web.dashboard.compose_page import Circumstances, Said
 from socialpub.web.dashboard.compose_problems import FormProblem
@@ -45,7 +45,7 @@ async def check(
     if not content:
         return Checked(Said(files), bool(files))
     networks = {row["provider"] for row in around.connected if row["id"] in form.profiles}
-    body = form.request_body(networks)
+    body = form.request_body(networks, only_photos=compose_media.only_photos(rt, form))
     shape, mistakes = PostDraft.read(body)
     errors = [*_in_words(form, mistakes.errors), *_time(form)]
     if form.profiles:

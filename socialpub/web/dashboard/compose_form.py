@@ -63,7 +63,7 @@ class ComposeForm:
     def without(self, artifact_id: str) -> "ComposeForm":
         return replace(self, media=tuple(item for item in self.media if item.artifact_id != artifact_id))
 
-    def request_body(self, networks: Collection[str]) -> dict[str, Any]:
+    def request_body(self, networks: Collection[str], *, only_photos: bool) -> dict[str, Any]:
         """The body of `POST /posts` that it stands for; `networks` are those of its profiles."""
         post: dict[str, Any] = {}
         if self.body.strip():
@@ -76,16 +76,16 @@ class ComposeForm:
                 {"artifactId": item.artifact_id} | ({"alt": item.alt.strip()} if item.alt.strip() else {})
                 for item in self.media
             ]
-        options = self.sent_options(networks)
+        options = self.sent_options(networks, only_photos=only_photos)
         if options:
             body["providerOptions"] = options
         return body
 
-    def sent_options(self, networks: Collection[str]) -> dict[str, dict[str, Any]]:
+    def sent_options(self, networks: Collection[str], *, only_photos: bool) -> dict[str, dict[str, Any]]:
         """The options of these networks that a post is given."""
         given = {name: dict(self.options.get(name, {})) for name in PROVIDERS if name in networks}
         if "tiktok" in given:
-            given["tiktok"] = sharing_guidelines.counting(given["tiktok"])
+            given["tiktok"] = sharing_guidelines.counting(given["tiktok"], only_photos=only_photos)
         return {name: options for name, options in given.items() if options}
 
 

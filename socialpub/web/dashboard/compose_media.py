@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 
 from socialpub.publishing import drafts, uploads
+from socialpub.runtime import Runtime
 from socialpub.web.dashboard.compose_form import ComposeForm
 from socialpub.web.dashboard.visit import Visit
 
@@ -24,6 +25,12 @@ class AttachedMedia:
 def of_form(visit: Visit, form: ComposeForm) -> list[AttachedMedia]:
     """In their order."""
     return [_shown(visit, item.artifact_id, item.alt) for item in form.media]
+
+
+def only_photos(rt: Runtime, form: ComposeForm) -> bool:
+    """Whether there are pictures and no video."""
+    kinds = {row["kind"] for item in form.media if (row := uploads.find(rt, item.artifact_id)) is not None}
+    return kinds == {"image"}
 
 
 def _shown(visit: Visit, artifact_id: str, alt: str) -> AttachedMedia:

@@ -110,7 +110,6 @@ async def show(
     said = said or Said()
     at_field = compose_problems.by_field(said.problems)
     boards = await _boards(rt, form, around)
-    media = compose_media.of_form(visit, form)
     networks = {name: _options(name, form, around, at_field, boards.get(name)) for name in around.networks}
     return visit.show(
         "compose.html",
@@ -125,8 +124,8 @@ async def show(
         options=networks,
         found=await compose_previews.of_form(rt, form),
         first=FIRST,
-        media=media,
-        only_photos=bool(media) and all(item.kind == "image" for item in media),
+        media=compose_media.of_form(visit, form),
+        only_photos=compose_media.only_photos(rt, form),
         accepted=",".join(ACCEPTED_TYPES),
         most_media=MOST_MEDIA,
         zones=_zones(),

@@ -122,7 +122,8 @@ def test_what_the_account_switches_off_is_greyed_with_the_reason(
 
 def test_photos_show_comments_only(owner: DashboardBrowser, tiktok: str, tmp_path: Path) -> None:
     owner.open("/compose")
-    page = owner.press("Check", {"Media": [media.jpeg(tmp_path / "a.jpg")]})
+    page = owner.press("Check", {"Media": [media.jpeg(tmp_path / "a.jpg")], "Who can see it": "SELF_ONLY"})
+    assert (page.status, "disableDuet" in page.text) == (200, False)
     assert not is_hidden(page.field("Allow comments"))
     assert is_hidden(page.field("Allow duets"))
     assert is_hidden(page.field("Allow stitches"))

@@ -14,6 +14,8 @@ from socialpub.db.models import State
 from socialpub.db.transaction import Reader, Value
 
 LONGEST_TEXT = 100
+MOST_COUNTED = 1000
+"""Of more posts than that are not shown only so many are counted: counting them all takes long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class CalendarDay:
     posts: tuple[CalendarPost, ...]
     """Oldest first."""
     more: int
-    """How many later ones are not shown."""
+    """How many later ones are not shown; the most that is counted stands for so many or more."""
 
 
 _IN_TIME = """
@@ -78,18 +80,20 @@ _DELIVERIES = """
     WHERE post_id IN (SELECT value FROM json_each(?)) ORDER BY post_id, position"""
 
 
-def read(reader: Reader, midnights: Sequence[str], most: int = 20) -> list[CalendarDay]:
+def read(
+    reader: Reader, midnights: Sequence[str], most: int = 20, most_counted: int = MOST_COUNTED
+) -> list[CalendarDay]:
     """The days between these instants (stamps, in their order: one more than there are days), each with at most so
-    many posts. Counting takes 40 ms where 100,000 posts lie in the days: off the event loop."""
-    return [_day(reader, begin, end, most) for begin, end in pairwise(midnights)]
+    many posts. Many days with thousands of posts take some ten milliseconds: off the event loop."""
+    return [_day(reader, begin, end, most, most_counted) for begin, end in pairwise(midnights)]
 
 
-def _day(reader: Reader, begin: str, end: str, most: int) -> CalendarDay:
+def _day(reader: Reader, begin: str, end: str, most: int, most_counted: int) -> CalendarDay:
     span = {"begin": begin, "end": end}
     posts = _posts(reader, _IN_TIME, {**span, "most": most})
     more = 0
     if len(posts) == most:
-        counted = reader.one(f"SELECT count(*) FROM ({_IN_TIME})", span)
+        counted = reader.one(f"SELECT count(*) FROM ({_IN_TIME} LIMIT :most)", {**span, "most": most + most_counted})
         more = int(counted[0]) - most if counted else 0
     return CalendarDay(begin, posts, more)
 

@@ -2,7 +2,7 @@
 (`?week=2026-W47`)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from urllib.parse import quote, urlencode
 
@@ -18,6 +18,9 @@ from socialpub.web.dashboard.visit import Visit
 
 MOST_OF_A_DAY, MOST_OF_AN_HOUR = 3, 4
 """So many posts are shown; of the others it is said how many there are."""
+MOST_COUNTED_OF_A_DAY, MOST_COUNTED_OF_AN_HOUR = 1000, 100
+MOST_IN_ALL = 150
+"""Where more would be shown, each hour shows only its first: the page stays quick and can be looked through."""
 USUAL_HOUR = 9
 """A new post for a day is suggested for this hour, or for the next one that is still to come."""
 
@@ -47,6 +50,20 @@ class CalendarCell:
     more: int
     more_path: str
 
+    @property
+    def classes(self) -> str:
+        """How its looks differ from those of others, each word behind a blank. `open`: an hour for a new post."""
+        is_free = not self.entries
+        words = {
+            "other": not self.date.is_own,
+            "today": self.date.is_today,
+            "past": self.is_past,
+            "skipped": self.is_skipped,
+            "free": is_free,
+            "open": is_free and "T" in self.at and not self.is_past and not self.is_skipped,
+        }
+        return "".join(f" {word}" for word, holds in words.items() if holds)
+
 
 @page()
 async def show(rt: Runtime, visit: Visit) -> Answer:
@@ -58,13 +75,16 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         period, problem = CalendarPeriod.month_of(today), f"{error} This is the present month."
     dates = [_date(visit, period, day, today) for day in period.days]
     if period.view == "month":
-        instants, most = midnights(period.days, visit.zone), MOST_OF_A_DAY
+        instants, most, counted = midnights(period.days, visit.zone), MOST_OF_A_DAY, MOST_COUNTED_OF_A_DAY
     else:
         of_days = [hours(day, visit.zone) for day in period.days]
-        instants, most = [instant for day in of_days for instant in day[:-1]] + of_days[-1][-1:], MOST_OF_AN_HOUR
+        instants = [instant for day in of_days for instant in day[:-1]] + of_days[-1][-1:]
+        most, counted = MOST_OF_AN_HOUR, MOST_COUNTED_OF_AN_HOUR
     stamps = [stamp(instant) for instant in instants]
     # A day with thousands of posts takes a while to count.
-    found = await rt.read_aside(lambda reader: post_calendar.read(reader, stamps, most))
+    found = await rt.read_aside(lambda reader: post_calendar.read(reader, stamps, most, counted))
+    if sum(len(spot.posts) for spot in found) > MOST_IN_ALL:
+        found = [_thinned(spot) for spot in found]
     cells = [_cell(visit, period, dates, at, spot, instants[at + 1]) for at, spot in enumerate(found)]
     entries = [entry for cell in cells for entry in cell.entries]
     return visit.show(
@@ -78,6 +98,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         dates=dates,
         rows=_rows(period, cells),
         is_empty=not entries,
+        most_counted=counted,
         is_under_way=any(entry.is_under_way for entry in entries),
         quoted=lambda path: quote(path, safe="/"),
     )
@@ -106,6 +127,10 @@ def _cell(
         more=found.more,
         more_path="/posts?" + urlencode({"scheduledAfter": found.begins_at, "scheduledBefore": last}),
     )
+
+
+def _thinned(spot: CalendarDay) -> CalendarDay:
+    return replace(spot, posts=spot.posts[:1], more=spot.more + len(spot.posts[1:]))
 
 
 def _rows(period: CalendarPeriod, cells: Sequence[CalendarCell]) -> list[Sequence[CalendarCell]]:

@@ -56,9 +56,9 @@ class CalendarEntry:
         return {"video": "A video", "image": "A picture"}.get(self.post.kind or "", "A post") + " without text"
 
     @property
-    def networks(self) -> list[str]:
+    def networks(self) -> str:
         """Their names, each once."""
-        return list(dict.fromkeys(LABELS[delivery.provider] for delivery in self.post.deliveries))
+        return ", ".join(dict.fromkeys(LABELS[delivery.provider] for delivery in self.post.deliveries))
 
     @property
     def is_movable(self) -> bool:

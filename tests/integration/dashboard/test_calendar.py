@@ -155,6 +155,23 @@ def test_a_full_day_says_how_many_more_there_are_and_leads_to_them(
     assert any(name.startswith("+2 more") for name in week.links())
 
 
+def test_a_week_that_is_full_shows_the_first_post_of_each_hour(
+    owner: DashboardBrowser, rt: Runtime, profile: str
+) -> None:
+    for hour in range(40):
+        for minute in range(4):
+            accept(
+                rt,
+                profile,
+                body=f"{hour}.{minute}",
+                at=datetime(2026, 10, 13, 0, minute, tzinfo=UTC) + timedelta(hours=hour),
+            )
+    page = owner.open("/calendar?week=2026-W42")
+    assert entries(page, "2026-10-14T15:00") == ["15:00 ◷ Scheduled 39.0 X"]
+    assert "+3 more" in cell(page, "2026-10-14T15:00").text
+    assert len([one for one in page.root.all("a") if one.attributes.get("class") == "post"]) == 40
+
+
 def test_posts_without_text_say_what_they_show(owner: DashboardBrowser, rt: Runtime, profile: str) -> None:
     accept(rt, profile, body=" \n ", at=START + timedelta(hours=2))
     assert entries(owner.open("/calendar"), "2026-10-12") == ["11:00 ◷ Scheduled A post without text X"]

@@ -76,3 +76,12 @@ def test_a_day_is_the_readers_own_also_when_it_has_25_hours(rt: Runtime, profile
     days = [stamp(datetime(2026, 10, day, tzinfo=zone)) for day in (25, 26, 27)]
     found = post_calendar.read(rt.reader, days)
     assert [[post.id for post in day.posts] for day in found] == [[late], [first]]
+
+
+def test_of_very_many_posts_only_so_many_are_counted(rt: Runtime, profile: str) -> None:
+    for _ in range(6):
+        accept(rt, profile)
+    days = midnights(datetime(2026, 10, 12, tzinfo=UTC), 1)
+    for most, counted, more in ((2, 3, 3), (2, 4, 4), (2, 5, 4), (6, 3, 0)):
+        (day,) = post_calendar.read(rt.reader, days, most, counted)
+        assert (len(day.posts), day.more) == (most, more)

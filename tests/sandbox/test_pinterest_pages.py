@@ -33,6 +33,12 @@ def test_readers_see_boards_with_pins(world: World, web: TestClient, pinterest: 
     assert "Poster" not in web.get("/pinterest/feed").text
 
 
+def test_an_account_leads_to_the_boards(web: TestClient, pinterest: PinterestClient) -> None:
+    pinterest.pin(title="Poster")
+    assert "Poster" in web.get("/pinterest/demo/", follow_redirects=True).text
+    assert web.get("/pinterest/stranger/").status_code == 404
+
+
 def test_images_that_made_room_for_others_are_mentioned_as_gone(
     world: World, web: TestClient, pinterest: PinterestClient
 ) -> None:

@@ -46,6 +46,14 @@ def test_every_post_has_a_page_of_its_own(web: TestClient, x: XClient) -> None:
     assert "alone" not in web.get("/x/feed").text
 
 
+def test_an_account_has_a_page_with_its_posts(world: World, web: TestClient, x: XClient) -> None:
+    x.post("alone")
+    world.x.add_account("nobody")
+    assert "alone" in web.get("/x/Demo").text
+    assert "Nothing was posted yet" in web.get("/x/nobody").text
+    assert web.get("/x/stranger").status_code == 404
+
+
 def test_a_fault_can_be_arranged_from_the_feed(world: World, web: TestClient, x: XClient) -> None:
     answer = web.post("/x/feed/faults", data={"fault": "503_after"})
     assert answer.status_code == 303

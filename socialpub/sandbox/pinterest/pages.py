@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from socialpub.sandbox import fault_form, own_pages
@@ -53,6 +53,7 @@ def routes() -> list[Route]:
         Route("/media/{id}", show_media),
         Route("/pin/{id}/", show_pin),
         Route("/pin/{id}", show_pin),
+        Route("/{username}/", show_account),
     ]
 
 
@@ -71,6 +72,12 @@ async def show_feed(request: Request) -> Response:
         scripted=fault_form.chosen_label(FAULTS, request),
         up="../",
     )
+
+
+async def show_account(request: Request) -> Response:
+    """One page shows the boards of all accounts."""
+    found = _pinterest(request).account_named(request.path_params["username"])
+    return RedirectResponse("../feed", 303) if found else page("pinterest_pin.html", 404, shown=None, up="../../")
 
 
 async def script_fault(request: Request) -> Response:

@@ -57,12 +57,24 @@ def routes() -> list[Route]:
         Route("/feed/faults", script_fault, methods=["POST"], middleware=[own_pages.FORM]),
         Route("/media/{id}", show_media),
         Route("/{username}/status/{id}", show_post),
+        Route("/{username}", show_account),
     ]
 
 
 async def show_feed(request: Request) -> Response:
+    return _feed(request, None)
+
+
+async def show_account(request: Request) -> Response:
+    """The posts of one account."""
+    account = _x(request).account_named(request.path_params["username"])
+    return page("x_post.html", 404, shown=None) if account is None else _feed(request, account.username)
+
+
+def _feed(request: Request, username: str | None) -> Response:
     x = _x(request)
-    up = [post for post in reversed(x.posts[-3 * SHOWN_POSTS :]) if post.deleted_at is None][:SHOWN_POSTS]
+    shown = [post for post in reversed(x.posts[-3 * SHOWN_POSTS :]) if username in (None, post.username)]
+    up = [post for post in shown if post.deleted_at is None][:SHOWN_POSTS]
     return page(
         "x_feed.html",
         posts=[_view(x, post) for post in up],

@@ -11,7 +11,6 @@ from socialpub.accounts.api_keys import OWNER
 from socialpub.core.errors import Conflict
 from socialpub.db import appliance_state
 from socialpub.db.models import State
-from socialpub.providers.registry import LABELS
 from socialpub.publishing import deliveries, posts, retries
 from socialpub.publishing.drafts import Change
 from socialpub.publishing.post_details import DeliveryDetails, PostDetails
@@ -80,7 +79,7 @@ async def cancel(rt: Runtime, visit: Visit) -> Answer:
 async def ask_publish(rt: Runtime, visit: Visit) -> Answer:
     """Where it would go at once."""
     details = found_post.find(rt, visit)
-    consequences = [f"It goes out at once to {_accounts(details.deliveries)}."]
+    consequences = [f"It goes out at once to {post_words.accounts(details.post['deliveries'])}."]
     if appliance_state.paused_at(rt.reader) is not None:
         consequences.append(PAUSED)
     return _ask(
@@ -129,7 +128,8 @@ async def stop(rt: Runtime, visit: Visit) -> Answer:
     going_on = [one for one in details.deliveries if not State(states[one.delivery.id]).final]
     said = "Stopped: nothing more of the post is sent."
     if going_on:
-        said += f" To {_accounts(going_on)} it may be out already: its outcome is still found out."
+        accounts = post_words.accounts([one.shown for one in going_on])
+        said += f" To {accounts} it may be out already: its outcome is still found out."
     return found_post.go(visit, status=said)
 
 
@@ -170,14 +170,8 @@ def _ask(
     )
 
 
-def _accounts(chosen: list[DeliveryDetails]) -> str:
-    """`X “Shop” and Pinterest “Shop”`."""
-    named = [f"{LABELS[one.shown['provider']]} “{one.shown['profileName']}”" for one in chosen]
-    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
-
-
 def _when_stopped(rt: Runtime, details: DeliveryDetails) -> str:
-    account = _accounts([details])
+    account = post_words.accounts([details.shown])
     if details.delivery.state.final:
         word = post_words.DELIVERY_STATES[details.outcome].text.lower()
         return f"{account}: {word} already; that stays as it is."

@@ -1,8 +1,9 @@
 """Posts and their deliveries in the words of pages: states, and what a post is called where its text is too long."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from socialpub.providers.registry import LABELS
 from socialpub.publishing import post_details
 
 LONGEST_EXCERPT = 200
@@ -95,6 +96,13 @@ def counted(media: list[dict[str, Any]]) -> str:
     return " and ".join(found) or "nothing"
 
 
+def accounts(deliveries: Sequence[Mapping[str, Any]]) -> str:
+    """Where they go: `X “Shop” and Pinterest “Shop”`."""
+    named = [f"{LABELS[one['provider']]} “{one['profileName']}”" for one in deliveries]
+    return " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
+
+
 def step(name: str) -> str:
-    """A step of a plan: `create_post` becomes `Create post`."""
-    return name.replace("_", " ").capitalize()
+    """A step of a plan: `create_post` becomes `Create post`, `upload:0` the first `Upload 1`."""
+    word, _, index = name.replace("_", " ").capitalize().partition(":")
+    return f"{word} {int(index) + 1}" if index.isdigit() else word

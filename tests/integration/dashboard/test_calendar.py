@@ -51,7 +51,7 @@ def test_the_present_month_is_a_table_that_can_be_heard(owner: DashboardBrowser)
     assert [one.attributes["data-at"] for one in table.all("td") if "aria-current" in one.attributes] == ["2026-10-12"]
     assert "Saturday, 31 October" in cell(page, "2026-10-31").text
     assert "Sunday, 1 November" in cell(page, "2026-11-01").text
-    assert "No post stands in October 2026" in page.text
+    assert "There are no posts in this month. Compose one" in page.text
 
 
 def test_posts_stand_on_the_day_that_the_reader_has(owner: DashboardBrowser, rt: Runtime, profile: str) -> None:
@@ -150,6 +150,7 @@ def test_a_full_day_says_how_many_more_there_are_and_leads_to_them(
         "scheduledAfter": ["2026-10-24T22:00:00.000Z"],
         "scheduledBefore": ["2026-10-25T22:59:59.999Z"],  # a day of 25 hours
     }
+    assert all(f"No {minute}" in owner.open(link).text for minute in range(6))
     week = owner.open("/calendar?week=2026-W43")
     assert len(entries(week, "2026-10-25T00:00")) == 4
     assert any(name.startswith("+2 more") for name in week.links())

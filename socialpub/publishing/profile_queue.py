@@ -47,6 +47,11 @@ class ProfileQueue:
     next: tuple[WaitingDelivery, ...]
 
     @property
+    def under_way(self) -> int:
+        """How many wait neither for their time nor for the owner."""
+        return self.waiting - self.held - self.scheduled
+
+    @property
     def lost_by_disconnecting(self) -> int:
         """How many would fail; what may be public already ends as its network says."""
         return self.waiting - self.committed

@@ -4,9 +4,7 @@ Nobody looks at an empty page for long: a network that does not answer in time i
 form comes with a text field and the reason instead.
 """
 
-import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from socialpub.accounts import pinterest_boards, tiktok_creator
@@ -17,19 +15,13 @@ from socialpub.db.models import Profile
 from socialpub.providers.tiktok.creator import CreatorInfo
 from socialpub.providers.tiktok.options import INTERACTIONS
 from socialpub.runtime import Runtime
-from socialpub.web.dashboard import option_words
+from socialpub.web.dashboard import open_questions, option_words
 from socialpub.web.dashboard.option_fields import NetworkChoices, OptionChoice
 
 PATIENCE_SECONDS = 8.0
 
-Question = Callable[[Runtime, Profile, Mapping[str, Any]], NetworkChoices]
-
-
-@dataclass(slots=True)
-class OpenQuestions:
-    """Those that nobody has an answer to yet, by profile and board."""
-
-    tasks: dict[tuple[str, str], asyncio.Task[NetworkChoices]] = field(default_factory=dict)
+Question = Callable[[Runtime, Profile, str], NetworkChoices]
+"""The account, and the board that is chosen in the form (empty: none)."""
 
 
 async def of_profile(rt: Runtime, profile: Profile, shown: Mapping[str, Any]) -> NetworkChoices:
@@ -37,35 +29,19 @@ async def of_profile(rt: Runtime, profile: Profile, shown: Mapping[str, Any]) ->
     ask = _QUESTIONS.get(profile.provider)
     if ask is None:
         return NetworkChoices()
-    asking = _asking(rt, ask, profile, shown)
-    await asyncio.wait({asking}, timeout=PATIENCE_SECONDS)
-    if not asking.done():
+    board_id = str(shown.get("boardId", ""))
+    try:
+        question = "choices", profile.id, board_id
+        return await open_questions.answer(rt, question, lambda: ask(rt, profile, board_id), PATIENCE_SECONDS)
+    except TimeoutError:
         label = rt.providers[profile.provider].label
         return NetworkChoices(unknown=f"{label} takes long to answer. Load this page again in a moment.")
-    try:
-        return asking.result()
     except OperatorError as error:
         return NetworkChoices(unknown=" ".join(filter(None, (error.message, error.hint))))
 
 
-def _asking(rt: Runtime, ask: Question, profile: Profile, shown: Mapping[str, Any]) -> asyncio.Task[NetworkChoices]:
-    """The question that is on its way already, else a new one: a network that hangs holds one thread and not one for
-    every look at the form."""
-    tasks, key = rt.memory(OpenQuestions).tasks, (profile.id, str(shown.get("boardId", "")))
-
-    def ended(task: asyncio.Task[NetworkChoices]) -> None:
-        del tasks[key]
-        task.exception()  # whoever asked may have gone on without the answer
-
-    if key not in tasks:
-        tasks[key] = asyncio.create_task(asyncio.to_thread(ask, rt, profile, shown))
-        tasks[key].add_done_callback(ended)
-    return tasks[key]
-
-
-def _boards(rt: Runtime, profile: Profile, shown: Mapping[str, Any]) -> NetworkChoices:
-    chosen = str(shown.get("boardId", ""))
-    found = pinterest_boards.list_lately(rt, profile.id, chosen, Door.DASHBOARD)
+def _boards(rt: Runtime, profile: Profile, board_id: str) -> NetworkChoices:
+    found = pinterest_boards.list_lately(rt, profile.id, board_id, Door.DASHBOARD)
     boards = [OptionChoice(one.board.id, _board_label(one.board.name, one.board.privacy)) for one in found]
     sections = [
         OptionChoice(f"{one.board.id}/{section.id}", f"{one.board.name}: {section.name}")
@@ -83,7 +59,7 @@ def _board_label(name: str, privacy: str | None) -> str:
     return name if privacy in (None, "PUBLIC") else f"{name} ({str(privacy).lower()})"
 
 
-def _creator(rt: Runtime, profile: Profile, _shown: Mapping[str, Any]) -> NetworkChoices:
+def _creator(rt: Runtime, profile: Profile, _board_id: str) -> NetworkChoices:
     info = tiktok_creator.ask_lately(rt, profile.id, Door.DASHBOARD)
     return NetworkChoices(stop=info.message) if isinstance(info, PostingBarred) else of_creator(info)
 

@@ -92,8 +92,9 @@ async def _page(
     row = profiles.of_owner(rt.reader, visit.params["profileId"])
     shown = json.loads(row["options"]) if options is None else options
     wrong = option_fields.errors_of(row["provider"], options_error.errors) if options_error else {}
-    usable = row["status"] == ProfileStatus.ACTIVE
-    known = await network_choices.of_profile(rt, profiles.get(rt.reader, row["id"]), shown) if usable else None
+    # A page that refreshes itself shows what waits; its options stay as they are in the browser.
+    asks = row["status"] == ProfileStatus.ACTIVE and not visit.is_fragment
+    known = await network_choices.of_profile(rt, profiles.get(rt.reader, row["id"]), shown) if asks else None
     problem = None
     if options_error is not None:
         problem = "The options were not saved: see the fields below." if wrong else options_error.detail

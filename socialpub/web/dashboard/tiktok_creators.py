@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from socialpub.accounts import tiktok_creator
 from socialpub.accounts.remedies import Door
@@ -10,6 +11,7 @@ from socialpub.accounts.tiktok_creator import PostingBarred
 from socialpub.core.errors import OperatorError
 from socialpub.db.transaction import Row
 from socialpub.runtime import Runtime
+from socialpub.web.dashboard import open_questions
 
 PATIENCE_SECONDS = 5.0
 """Nobody looks at an empty page for longer; what comes later is remembered for the next look."""
@@ -45,8 +47,8 @@ async def of_profiles(rt: Runtime, profiles: Sequence[Row], *, anew: bool) -> Ma
 async def _ask(rt: Runtime, row: Row, anew: bool) -> Creator:
     profile_id, name, username = row["id"], row["name"], row["username"] or ""
     try:
-        asking = asyncio.to_thread(tiktok_creator.ask_lately, rt, profile_id, Door.DASHBOARD, anew=anew)
-        info = await asyncio.wait_for(asking, PATIENCE_SECONDS)
+        ask = partial(tiktok_creator.ask_lately, rt, profile_id, Door.DASHBOARD, anew=anew)
+        info = await open_questions.answer(rt, ("creator", profile_id, str(anew)), ask, PATIENCE_SECONDS)
     except TimeoutError:
         return Creator(profile_id, name, name, username, unknown=f"TikTok takes long to answer. {UNTIL_THEN}")
     except OperatorError as error:

@@ -21,7 +21,7 @@ from tests.support.consent_browser import Browser
 from tests.support.dashboard_browser import DashboardBrowser, Page
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import connect_pinterest, connect_tiktok, connect_x
+from tests.support.sandbox_http import FaultTransport, connect_pinterest, connect_tiktok, connect_x
 
 
 @pytest.fixture
@@ -260,6 +260,22 @@ def test_a_network_that_hangs_is_asked_once_however_often_the_page_is_loaded(
     monkeypatch.setattr(network_choices, "PATIENCE_SECONDS", 60)
     assert owner.open(f"/profiles/{profile}").field("Board").tag == "select"
     assert len(asked) == 1
+
+
+def test_what_goes_out_is_watched_without_asking_the_network_for_its_choices(
+    rt: Runtime, world: World, owner: DashboardBrowser, transport: FaultTransport, clock: HandClock
+) -> None:
+    profile = connect_tiktok(rt, world)
+    accept(rt, profile, body="Tomorrow", at=clock.now() + timedelta(days=1))
+    assert "hx-get" not in owner.open(f"/profiles/{profile}").html, "nothing is under way"
+    accept(rt, profile, body="Now")
+    queue = owner.open(f"/profiles/{profile}").root_by_id("queue")
+    assert queue is not None
+    assert queue.attributes["hx-trigger"] == "every 5s"
+    clock.forward(61)
+    transport.called.clear()
+    assert owner.ask("GET", queue.attributes["hx-get"], headers={"hx-request": "true"}).status == 200
+    assert transport.called == []
 
 
 # --- letting go ------------------------------------------------------------------------------------------------------

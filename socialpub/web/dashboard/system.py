@@ -7,9 +7,8 @@ from importlib import metadata
 
 from socialpub.accounts import api_keys, browser_sessions, password, usage
 from socialpub.accounts.remedies import Door
-from socialpub.db import post_rows
 from socialpub.ops import overview, resume_sentences, storage_use
-from socialpub.publishing import resume
+from socialpub.publishing import audiences, resume
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
 from socialpub.web.dashboard import usage_table
@@ -36,7 +35,7 @@ async def render(rt: Runtime, visit: Visit, errors: dict[str, str] | None = None
         outlook=outlook,
         too_late=resume_sentences.too_late(outlook.too_late, rt.settings) if outlook else None,
         storage=await asyncio.to_thread(storage_use.read, rt),
-        posts=post_rows.count(rt.reader),
+        posts=sum(count for _, count in audiences.count_posts(rt.reader)),
         usage=usage_table.build(
             usage.read(rt.reader, rt.now(), usage_table.DAYS), api_keys.list_all(rt.reader), rt.providers
         ),

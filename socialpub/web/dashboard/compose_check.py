@@ -21,6 +21,7 @@ from socialpub.web.dashboard.compose_form import AT, ComposeForm
 from socialpub.web.dashboard.compose_page import Circumstances, Said
 from socialpub.web.dashboard.compose_problems import FormProblem
 
+MOST_NAMES = 3
 STOPPED = ("providerOptions", "tiktok")
 
 
@@ -59,7 +60,7 @@ async def check(
     refusals = _problems(form, around, checked, known={(one.anchor) for one in guidelines})
     said = Said(
         [*files, *guidelines, *refusals],
-        notes=[(around.names[one.profile_id], one.notes) for one in checked if one.notes],
+        notes=_notes(around, checked),
         fine=[around.names[one.profile_id] for one in checked if not one.problems] if not guidelines else (),
         may_publish_anyway=not files and not guidelines and any(not one.problems for one in checked) and bool(refusals),
     )
@@ -79,11 +80,30 @@ def _ask_networks(rt: Runtime, reader: Reader, draft: Draft) -> tuple[list[Check
 def _problems(
     form: ComposeForm, around: Circumstances, checked: Sequence[CheckedDelivery], known: set[str]
 ) -> list[FormProblem]:
-    found = []
+    names: dict[Problem, list[str]] = {}
     for one in checked:
-        name = around.names[one.profile_id] if len(checked) > 1 else None
-        found += compose_problems.located(one.problems, form, around.names, name)
+        for problem in one.problems:
+            names.setdefault(problem, []).append(around.names[one.profile_id])
+    found = []
+    for problem, concerned in names.items():
+        found += compose_problems.located(
+            [problem], form, around.names, _listed(concerned) if len(checked) > 1 else None
+        )
     return [problem for problem in found if problem.anchor not in known]
+
+
+def _notes(around: Circumstances, checked: Sequence[CheckedDelivery]) -> list[tuple[str, Sequence[str]]]:
+    """What is worth knowing, once for all profiles that it is the same for."""
+    names: dict[tuple[str, ...], list[str]] = {}
+    for one in checked:
+        if one.notes:
+            names.setdefault(tuple(one.notes), []).append(around.names[one.profile_id])
+    return [(_listed(concerned), notes) for notes, concerned in names.items()]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """A hundred profiles are not named one by one."""
+    return ", ".join(dict.fromkeys(names)) if len(names) <= MOST_NAMES else f"{names[0]} and {len(names) - 1} others"
 
 
 def _guidelines(form: ComposeForm, around: Circumstances, post: Content | None) -> list[FormProblem]:

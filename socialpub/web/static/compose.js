@@ -33,6 +33,7 @@ window.composeForm = (() => {
     uploads: { running: 0, failed: 0 },
   };
   form.classList.add("with-script");
+  for (const one of form.querySelectorAll(".scripted-only")) one.hidden = false;
 
   // --- groups of networks, and the word on the button ----------------------------------------------------------------
 
@@ -67,7 +68,8 @@ window.composeForm = (() => {
   let asking = false;
   let again = false;
   let problems = 0;
-  // What the last sending came to stays until something is changed.
+  // What the last sending came to stays until something is changed. What is found meanwhile stands above the
+  // buttons, so that nothing moves under whoever is writing.
   let untouched = document.querySelector("#problems [role=alert], #problems [role=status]") !== null;
 
   function fields() {
@@ -82,7 +84,11 @@ window.composeForm = (() => {
 
   function put(id, found) {
     const place = document.getElementById(id);
-    if (place && found && place.innerHTML !== found.innerHTML) place.replaceChildren(...found.childNodes);
+    if (!place || !found || place.innerHTML === found.innerHTML) return;
+    // What somebody has opened stays open.
+    const open = [...place.querySelectorAll("details")].map((one) => one.open);
+    [...found.querySelectorAll("details")].forEach((one, at) => { one.open = open[at] ?? false; });
+    place.replaceChildren(...found.childNodes);
   }
 
   async function check() {
@@ -98,8 +104,9 @@ window.composeForm = (() => {
       put("counters", part("counters"));
       put("preview", part("preview"));
       if (!untouched) {
-        put("problems", part("problems"));
-        tell(document.querySelectorAll("#problems li.problem").length);
+        document.getElementById("problems").replaceChildren();
+        put("found", part("found"));
+        tell(document.querySelectorAll("#found li.problem").length);
       }
       document.getElementById("compose-unchecked").textContent = "";
     } catch (error) {

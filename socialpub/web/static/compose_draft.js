@@ -6,10 +6,14 @@
   const shared = window.composeForm;
   if (!shared) return;
   const { form, words, sentence } = shared;
-  const key = `socialpub-draft:${words.installation}:${location.pathname}`;
+  const PREFIX = "socialpub-draft:";
+  const LONGEST = 30 * 24 * 3600 * 1000;
+  const query = new URLSearchParams(location.search);
+  // A copy of a post is another draft than an empty page; a day that the calendar names is not.
+  const copied = query.has("from") ? `?from=${query.get("from")}` : "";
+  const key = `${PREFIX}${words.installation}:${location.pathname}${copied}`;
   const line = document.getElementById("compose-draft");
   const SAVE_AFTER = 300;
-  const ownId = form.elements.form.value;
   let timer = 0;
   let stopped = false;
 
@@ -34,8 +38,9 @@
     id: item.dataset.artifact, alt: item.querySelector('[name^="alt."]').value,
   }));
 
-  const began = media().length;
-  const isEmpty = () => kept().every(isAtFirst) && media().length === began;
+  const listed = () => JSON.stringify(media());
+  const began = listed();
+  const isEmpty = () => kept().every(isAtFirst) && listed() === began;
 
   function save() {
     clearTimeout(timer);
@@ -58,8 +63,7 @@
 
   function fill(draft) {
     // A field that the address has filled in already, such as a day of the calendar, is not overwritten.
-    const given = new URLSearchParams(location.search).size > 0;
-    const later = new Set(given ? ["when", "time", "zone"] : []);
+    const later = new Set(query.has("at") ? ["when", "time", "zone"] : []);
     const values = new Map();
     for (const [name, value] of draft.fields) values.set(name, [...(values.get(name) ?? []), value]);
     for (const field of kept()) {
@@ -73,16 +77,31 @@
     }
   }
 
-  async function restore(draft) {
-    fill(draft);
+  async function restoreList(wanted) {
+    const list = document.getElementById("media-list");
+    const here = new Map([...list.querySelectorAll("li[data-artifact]")].map((item) => [item.dataset.artifact, item]));
     let lost = 0;
-    for (const item of draft.media) {
-      try {
-        await shared.restoreMedia(item);
-      } catch {
-        lost += 1;
+    for (const one of wanted) {
+      const item = here.get(one.id);
+      here.delete(one.id);
+      if (item) {
+        item.querySelector('[name^="alt."]').value = one.alt;
+        list.append(item);
+      } else {
+        try {
+          await shared.restoreMedia(one);
+        } catch {
+          lost += 1;
+        }
       }
     }
+    for (const item of here.values()) item.remove();
+    return lost;
+  }
+
+  async function restore(draft) {
+    fill(draft);
+    const lost = await restoreList(draft.media);
     const when = new Date(draft.at).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
     const text = sentence(words.restored, { when }) + (lost ? ` ${sentence(words.lost, { count: lost })}` : "");
     line.setAttribute("role", "status");
@@ -92,14 +111,9 @@
   }
 
   function discard() {
+    stopped = true;
     localStorage.removeItem(key);
-    form.reset();
-    form.elements.form.value = ownId;
-    for (const item of document.querySelectorAll("#media-list > li[data-artifact]")) item.remove();
-    line.hidden = true;
-    shared.announce(words.discarded);
-    shared.changed();
-    document.getElementById("field-body").focus();
+    location.reload();
   }
 
   line.querySelector("button").addEventListener("click", discard);
@@ -117,8 +131,13 @@
     }
   });
 
-  // A page that was sent and came back, or that shows another post, holds what counts.
-  const isNew = !form.elements.body.defaultValue && !began && !document.querySelector("#problems [role]");
-  const draft = isNew ? read() : null;
+  for (const other of Object.keys(localStorage)) {
+    if (other.startsWith(PREFIX) && !(JSON.parse(localStorage.getItem(other))?.at > Date.now() - LONGEST)) {
+      localStorage.removeItem(other);
+    }
+  }
+  // A page that was sent and came back holds what counts.
+  const cameBack = document.querySelector("#problems [role]") !== null;
+  const draft = cameBack ? null : read();
   if (draft) restore(draft);
 })();

@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,16 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, e
 
 from socialpub.accounts import password, sign_in_links
 from socialpub.accounts.sign_in_links import Purpose
+from socialpub.publishing.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.web.app import App
 from tests.samples import media
 from tests.support import axe
+from tests.support.appliance import accept
 from tests.support.chromium import chromium
-from tests.support.sandbox_http import connect_pinterest, connect_tiktok, connect_x
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import artifact, connect_pinterest, connect_tiktok, connect_x
 from tests.support.served import served
 
 BRING = """(target, [kind, files]) => {
@@ -217,11 +221,11 @@ def test_counters_problems_and_previews_follow_what_is_typed(page: Page, complai
     assert page.locator("#preview a").count() == 0
     text.fill("漢" * 141)
     expect(page.locator("#counters li").first).to_contain_text("282 of 280 – 2 too many")
-    expect(page.locator("#problems")).to_contain_text("shorten the text by 2")
+    expect(page.locator("#found")).to_contain_text("shorten the text by 2")
     expect(page.locator("#compose-said")).to_contain_text("Problems: ")
     page.locator('input[name="profiles"]').evaluate_all("boxes => boxes.forEach((box) => box.checked && box.click())")
     expect(page.locator("#counters li")).to_have_count(0)
-    expect(page.locator("#problems")).to_be_empty()
+    expect(page.locator("#found")).to_be_empty()
     assert complaints == []
 
 
@@ -267,6 +271,36 @@ def test_a_draft_survives_a_closed_tab_and_ends_when_it_is_accepted(
     expect(page.locator("#compose-draft")).to_be_hidden()
     assert page.get_by_label("Text", exact=True).input_value() == ""
     assert [said for said in complaints if "400" not in said] == [], "one asked for what is not here any more"
+
+
+def test_a_draft_gives_way_to_the_day_that_the_calendar_names(page: Page) -> None:
+    page.get_by_label("Text", exact=True).fill("On some day")
+    page.get_by_label("At a time").check()
+    page.get_by_label("Time", exact=True).fill("2026-12-24T09:00")
+    page.goto(f"{page.url}?at=2026-12-31T18:00")
+    expect(page.locator("#compose-draft")).to_be_visible()
+    assert page.get_by_label("Text", exact=True).input_value() == "On some day"
+    assert page.get_by_label("Time", exact=True).input_value() == "2026-12-31T18:00"
+
+
+def test_a_change_of_a_scheduled_post_is_a_draft_of_its_own(
+    page: Page, rt: Runtime, networks: dict[str, str], photos: list[Path], clock: HandClock
+) -> None:
+    first, second = (DraftMedia(artifact(rt, photo, "image/jpeg"), photo.stem) for photo in photos[:2])
+    post = accept(rt, networks["x"], body="As it was", media=(first, second), at=clock.now() + timedelta(days=2))
+    page.goto(f"{page.url.removesuffix('/compose')}/posts/{post}/edit")
+    expect(page.locator("#compose-draft")).to_be_hidden()
+    page.get_by_label("Text", exact=True).fill("As it shall be")
+    page.get_by_role("button", name="Move down first.jpg").click()
+    items(page).nth(1).get_by_label("Alt text").fill("Another view")
+    page.reload()
+    expect(page.locator("#compose-draft")).to_be_visible()
+    assert page.get_by_label("Text", exact=True).input_value() == "As it shall be"
+    assert order(page) == ["second.jpg", "first.jpg"]
+    assert items(page).nth(1).get_by_label("Alt text").input_value() == "Another view"
+    page.get_by_role("button", name="Discard draft").click()
+    expect(page.get_by_label("Text", exact=True)).to_have_value("As it was")
+    assert order(page) == ["first.jpg", "second.jpg"]
 
 
 def test_a_draft_is_discarded_by_its_owner_and_when_they_sign_out(page: Page, photos: list[Path]) -> None:

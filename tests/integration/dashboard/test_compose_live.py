@@ -49,7 +49,7 @@ def test_each_network_counts_in_its_own_way_and_shows_the_post(
     assert "<i>漢字</i> example.com/" in part(page, "preview")
     assert [one.attributes["alt"] for one in page.root.all("img")] == ['Two "signs"'] * 2
     assert not [one for one in page.root.all("a") if not one.attributes["href"].startswith("#")]
-    said = part(page, "problems")
+    said = part(page, "found")
     assert "Board" in said
     assert "Title" in said
     assert "boardId" not in said
@@ -62,7 +62,7 @@ def test_what_is_wrong_with_the_form_itself_is_told_and_the_rest_is_shown(
     page = check(
         owner, ("body", "Hello"), ("profiles", x), ("profiles", UNKNOWN), ("artifact", UNKNOWN), ("when", "at")
     )
-    said = part(page, "problems")
+    said = part(page, "found")
     assert "choose a date and a time" in said.lower()
     assert "Profile : Is not here any more; choose another one." in said
     assert "Media 1 : Is not here any more; remove it and add the file again." in said
@@ -71,9 +71,9 @@ def test_what_is_wrong_with_the_form_itself_is_told_and_the_rest_is_shown(
 
 def test_an_empty_form_is_no_problem_yet(owner: DashboardBrowser, rt: Runtime, world: World) -> None:
     x = connect_x(rt, world)
-    assert part(check(owner, ("body", "Hello")), "problems") == ""
+    assert part(check(owner, ("body", "Hello")), "found") == ""
     page = check(owner, ("profiles", x), ("body", " "))
-    assert (part(page, "problems"), part(page, "counters")) == ("", "X 0 of 280")
+    assert (part(page, "found"), part(page, "counters")) == ("", "X 0 of 280")
 
 
 def test_a_text_of_any_length_is_counted_but_only_what_fits_is_shown(

@@ -1,0 +1,107 @@
+"""TikTok's choices while they are made in a real browser: what excludes each other, and what accounts share."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from socialpub.accounts import password, sign_in_links
+from socialpub.accounts.sign_in_links import Purpose
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from socialpub.web.app import App
+from tests.samples import media
+from tests.support import axe
+from tests.support.chromium import chromium
+from tests.support.sandbox_http import connect_tiktok, connect_x
+from tests.support.served import served
+
+HINT = "Branded content visibility cannot be set to private."
+
+
+@pytest.fixture
+def page(app: App, rt: Runtime, world: World, password_hash: str) -> Iterator[Page]:
+    """The form, with two accounts of TikTok (`demo` is public, `studio` private) and one of X."""
+    for name in ("demo", "studio"):
+        profile = connect_tiktok(rt, world, name)
+        rt.db.write(lambda tx, profile=profile, name=name: tx.update("profile", profile, name=name))
+    connect_x(rt, world)
+    rt.write(password.put, password_hash)
+    with chromium() as browser, served(app) as address:
+        page = browser.new_page()
+        page.goto(f"{address}/login?token={rt.write(sign_in_links.make, Purpose.SIGN_IN)}")
+        page.goto(f"{address}/compose")
+        yield page
+
+
+def levels(page: Page) -> list[str]:
+    """Those that can be chosen now."""
+    found: list[str] = page.get_by_label("Who can see it").evaluate(
+        "select => [...select.options].filter(one => one.value && !one.disabled).map(one => one.value)"
+    )
+    return found
+
+
+def test_the_choices_are_those_of_the_ticked_accounts(page: Page) -> None:
+    page.get_by_label("x profile").check()
+    expect(page.get_by_role("group", name="TikTok")).to_be_hidden()
+    expect(page.locator("#tiktok-consent")).to_be_hidden()
+    page.get_by_label("demo", exact=True).check()
+    assert levels(page) == ["PUBLIC_TO_EVERYONE", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"]
+    expect(page.get_by_text("Posting to Demo @demo")).to_be_visible()
+    expect(page.get_by_text("Posting to Studio")).to_be_hidden()
+    expect(page.get_by_label("Allow duets")).to_be_enabled()
+    page.get_by_label("Who can see it").select_option("PUBLIC_TO_EVERYONE")
+    page.get_by_label("Allow duets").check()
+
+    page.get_by_label("studio", exact=True).check()
+    assert levels(page) == ["MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"]
+    expect(page.get_by_label("Who can see it")).to_have_value("")  # nothing else takes its place
+
+    page.get_by_label("demo", exact=True).uncheck()
+    assert levels(page) == ["FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"]
+    expect(page.get_by_label("Allow duets")).to_be_disabled()
+    expect(page.get_by_label("Allow duets")).not_to_be_checked()
+    expect(page.get_by_text("The account's own settings on TikTok have duets off.")).to_be_visible()
+
+
+def test_commercial_content_shows_its_label_its_policy_and_what_it_excludes(page: Page) -> None:
+    page.get_by_label("demo", exact=True).check()
+    consent, branded = page.locator("#tiktok-consent"), page.get_by_label("Branded content", exact=True)
+    expect(consent).to_have_text("By posting, you agree to TikTok's Music Usage Confirmation.", use_inner_text=True)
+    expect(branded).to_be_hidden()
+    page.get_by_label("Disclose commercial content").check()
+    said = page.locator("#options-tiktok-label")
+    expect(said).to_have_text("You need to indicate if your content promotes yourself, a third party, or both.")
+    page.get_by_label("Your brand").check()
+    expect(said).to_have_text("Your post will be labelled “Promotional content”.")
+    branded.check()
+    expect(said).to_have_text("Your post will be labelled “Paid partnership”.")
+    expect(consent).to_have_text(
+        "By posting, you agree to TikTok's Branded Content Policy and Music Usage Confirmation.", use_inner_text=True
+    )
+    assert levels(page) == ["PUBLIC_TO_EVERYONE", "MUTUAL_FOLLOW_FRIENDS"]
+    assert page.locator('#options-tiktok-privacyLevel option[value="SELF_ONLY"]').get_attribute("title") == HINT
+    expect(page.get_by_text(HINT)).to_be_visible()
+
+    branded.uncheck()
+    page.get_by_label("Who can see it").select_option("SELF_ONLY")
+    expect(branded).to_be_disabled()
+    assert axe.violations(page) == []
+
+    page.get_by_label("Disclose commercial content").uncheck()
+    expect(page.get_by_label("Your brand")).not_to_be_checked()
+    page.get_by_label("How to post").select_option("draft")
+    expect(page.get_by_label("Who can see it")).to_be_hidden()
+
+
+def test_photos_show_comments_only_as_soon_as_they_are_there(page: Page, tmp_path: Path) -> None:
+    page.get_by_label("demo", exact=True).check()
+    expect(page.get_by_label("Allow duets")).to_be_visible()
+    page.locator("#field-media").set_input_files(media.jpeg(tmp_path / "a.jpg"))
+    expect(page.get_by_label("Allow duets")).to_be_hidden()
+    expect(page.get_by_label("Allow stitches")).to_be_hidden()
+    expect(page.get_by_label("Allow comments")).to_be_visible()
+    page.get_by_role("button", name="Remove").click()
+    expect(page.get_by_label("Allow duets")).to_be_visible()

@@ -310,3 +310,16 @@ def test_accounts_that_offer_different_choices_share_what_all_of_them_offer(
     assert "disabled" not in page.field("Allow duets").attributes
     page = owner.press("Check", {"#profiles": [tiktok]})
     assert [value for value, _ in levels(page)] == ["", "PUBLIC_TO_EVERYONE", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"]
+
+
+def test_another_post_of_the_same_content_is_chosen_for_anew(
+    owner: DashboardBrowser, rt: Runtime, tiktok: str, video: Path
+) -> None:
+    owner.open("/compose")
+    owner.press(
+        "Publish", {"Text": "Again", "Media": [video], "Who can see it": "PUBLIC_TO_EVERYONE", "Allow comments": True}
+    )
+    page = owner.open(f"/compose?from={rt.reader.value('SELECT id FROM post')}")
+    assert page.field("Text").raw_text.strip() == "Again"
+    assert chosen(page, "Who can see it") == []
+    assert not is_ticked(page, "Allow comments")

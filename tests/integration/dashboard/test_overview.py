@@ -87,6 +87,7 @@ def test_a_calm_morning_is_one_sentence(
     assert page.links()["This is out"].endswith(f"/posts/{out}")
     assert page.links()[MARKUP].endswith(f"/posts/{ahead}")
     assert "See it on X: This is out" in page.links()
+    assert "in 2 days · X" in page.text
     assert (page.root.all("img"), refresh(page)) == ([], "")
 
 

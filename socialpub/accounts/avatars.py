@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from socialpub.core import logging
 from socialpub.core.settings.networks import NetworkSection
@@ -107,8 +108,9 @@ def _renew(rt: Runtime, row: Row) -> None:
 
 def _fetch(rt: Runtime, row: Row, path: Path) -> None:
     """Put the picture there. Raises what `_renew` takes for a failure."""
-    _check_address(getattr(rt.settings.providers, row["provider"]), row["picture_url"])
-    response = rt.http_of(row["provider"]).call("GET", row["picture_url"], deadline_seconds=FETCH_SECONDS)
+    url, http = row["picture_url"], rt.http_of(row["provider"])
+    address = _public_address(getattr(rt.settings.providers, row["provider"]), url)
+    response = http.call("GET", url, deadline_seconds=FETCH_SECONDS, address=address)
     if not response.ok:
         raise PictureRefused(f"HTTP {response.status}")
     if len(response.body) > MAX_FETCHED_BYTES:
@@ -125,23 +127,28 @@ def _fetch(rt: Runtime, row: Row, path: Path) -> None:
         target.unlink(missing_ok=True)
 
 
-def _check_address(section: NetworkSection, url: str) -> None:
-    """Raises PictureRefused unless it is a public https address, or one at the host of an overridden `api_url`."""
+def _public_address(section: NetworkSection, url: str) -> str | None:
+    """The IP address to ask: the very one that was looked at. None: whatever the client takes.
+
+    Raises PictureRefused unless `url` is a public https address, or one at the host of an overridden `api_url`.
+    """
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError:
         raise PictureRefused("its address cannot be read") from None
     if section.is_overridden_host(host) and parts.scheme in ("http", "https"):
-        return
+        return None
     if parts.scheme != "https" or not host:
         raise PictureRefused("its address is not https")
     try:
-        found = {str(known[4][0]) for known in socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)}
+        found = [str(known[4][0]) for known in socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)]
     except (OSError, UnicodeError):
         raise PictureRefused("its host was not found") from None
     if not all(_is_public(address) for address in found):
         raise PictureRefused("its host has a private address")
+    # A proxy looks names up by itself.
+    return None if getproxies().keys() & {"https", "all"} else found[0]
 
 
 def _is_public(address: str) -> bool:

@@ -84,12 +84,14 @@ class Http:
         content: bytes | FileBody | None = None,
         deadline_seconds: float = 60.0,
         gate: Callable[[], None] | None = None,
+        address: str | None = None,
     ) -> HttpResponse:
         """Hold one conversation and wait for its end. Not from an event loop: it blocks the calling thread.
 
         `token` is sent as Bearer, `auth` (id, secret) as Basic. `gate` is asked just before sending and stops the call
-        by raising. The deadline covers everything (two minutes at most); a body with a file is judged by its progress
-        while it is sent, and the deadline begins with its last byte.
+        by raising. `address` is the IP address to connect to, whatever the name in the URL stands for by now. The
+        deadline covers everything (two minutes at most); a body with a file is judged by its progress while it is sent,
+        and the deadline begins with its last byte.
 
         Raises `NotSent` (nothing left), `NoAnswer` (no usable answer, it may have happened), FileNotFoundError (a
         file of the body is gone; nothing left). An answer of any status is returned.
@@ -106,7 +108,7 @@ class Http:
                 sent["authorization"] = f"Basic {_basic(auth)}"
             future = self._submit(
                 lambda client: self._exchange(
-                    client, method, url, sent, params, body, min(deadline_seconds, MAX_DEADLINE_SECONDS)
+                    client, method, url, sent, params, body, min(deadline_seconds, MAX_DEADLINE_SECONDS), address
                 )
             )
             try:
@@ -191,6 +193,7 @@ class Http:
         params: Mapping[str, str] | None,
         body: Body | None,
         deadline_seconds: float,
+        address: str | None,
     ) -> HttpResponse:
         progress = _SendProgress()
         by_progress = body is not None and body.has_file
@@ -199,13 +202,14 @@ class Http:
             async with asyncio.timeout(self._stall_seconds if by_progress else deadline_seconds) as limit:
                 # Name and handshake each get less than half: cut by the deadline instead, httpcore2 leaks the socket.
                 connect = min(CONNECT_SECONDS, deadline_seconds * 0.45)
+                target, named = _at(httpx2.URL(url), address)
                 request = client.build_request(
                     method,
-                    url,
-                    headers=dict(headers),
+                    target,
+                    headers={**headers, **named},
                     params=params,
                     timeout=httpx2.Timeout(None, connect=connect, pool=connect),
-                    extensions={"trace": progress.note},
+                    extensions={"trace": progress.note, **({"sni_hostname": host} if address else {})},
                 )
                 if body is not None:
                     _attach(request, body, limit, self._stall_seconds if by_progress else None, deadline_seconds)
@@ -226,6 +230,11 @@ class Http:
             raise NoAnswer(f"{host} did not answer in time.") from error
         except BROKEN as error:
             raise NoAnswer(f"The connection to {host} broke: {reason(error)}.") from error
+
+
+def _at(url: httpx2.URL, address: str | None) -> tuple[httpx2.URL, dict[str, str]]:
+    """Where to connect to, and the header that still names whom we mean; the certificate is checked for that name."""
+    return (url, {}) if address is None else (url.copy_with(host=address), {"host": url.netloc.decode("ascii")})
 
 
 def _basic(auth: tuple[str, str]) -> str:

@@ -45,6 +45,8 @@ def addresses(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
     monkeypatch.setattr(Http, "of", lambda self, network: self)
+    for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
     return known
 
 
@@ -68,7 +70,14 @@ def test_a_picture_is_fetched_once_a_week_and_kept_small(rt: Runtime, http: Answ
     assert avatars.renew(rt) is None
     clock.forward(1)
     assert avatars.renew(rt) == profile
-    assert len(http.calls) == 2
+    assert [one["address"] for one in http.calls] == ["93.184.216.34"] * 2, "the address that was looked at"
+
+
+def test_a_proxy_looks_names_up_by_itself(rt: Runtime, http: Answering, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.test:3128")
+    pictured(rt)
+    avatars.renew(rt)
+    assert http.calls[0]["address"] is None
 
 
 def test_another_address_is_another_picture(rt: Runtime, http: Answering) -> None:

@@ -318,6 +318,24 @@ def test_a_file_that_gets_on_may_take_longer_than_the_deadline(http: Http, loop:
         assert http.call("PUT", server.url, content=FileBody(film, 0, size), deadline_seconds=20).status
 
 
+def test_an_address_that_was_looked_at_is_the_one_that_is_asked_by_its_name(http: Http) -> None:
+    with Server(answering("200 OK", b"{}")) as server:
+        url = server.url.replace("127.0.0.1", "pictures.test")
+        assert http.call("GET", f"{url}/a.png", address="127.0.0.1").ok
+    named = url.removeprefix("http://").encode()
+    assert b"host: " + named in server.heard[0].lower()
+
+
+def test_the_certificate_of_an_address_has_to_fit_its_name(http: Http) -> None:
+    def greeted(server: Server, connection: socket.socket) -> None:
+        server.heard.append(connection.recv(65536))
+
+    with Server(greeted) as server, pytest.raises(NotSent):
+        url = server.url.replace("http://127.0.0.1", "https://pictures.test")
+        http.call("GET", url, address="127.0.0.1")
+    assert b"pictures.test" in server.heard[0], "the greeting names whose certificate is wanted"
+
+
 def test_the_gate_is_asked_before_anything_leaves(http: Http) -> None:
     class Stopped(Exception):
         pass

@@ -53,12 +53,20 @@
     } catch { /* a browser that keeps nothing, or is full */ }
   }
 
-  function read() {
+  function read(from) {
     try {
-      return JSON.parse(localStorage.getItem(key));
+      return JSON.parse(localStorage.getItem(from));
     } catch {
       return null;
     }
+  }
+
+  function forgetOld() {
+    try {
+      for (const one of Object.keys(localStorage)) {
+        if (one.startsWith(PREFIX) && !(read(one)?.at > Date.now() - LONGEST)) localStorage.removeItem(one);
+      }
+    } catch { /* a browser that keeps nothing */ }
   }
 
   function fill(draft) {
@@ -117,6 +125,10 @@
   }
 
   line.querySelector("button").addEventListener("click", discard);
+  function markSent() {
+    try { sessionStorage.setItem("socialpub-sent", key); } catch { /* a browser that keeps nothing */ }
+  }
+
   const soon = () => { clearTimeout(timer); timer = setTimeout(save, SAVE_AFTER); };
   form.addEventListener("input", soon);
   form.addEventListener("change", soon);
@@ -125,19 +137,15 @@
     if (event.target === form && !event.defaultPrevented) {
       save();
       // The next page tells whether it was accepted; dashboard.js forgets the draft then.
-      if (["publish", "anyway"].includes(event.submitter?.value)) sessionStorage.setItem("socialpub-sent", key);
+      if (["publish", "anyway"].includes(event.submitter?.value)) markSent();
     } else if (event.target.action?.endsWith?.("/logout")) {
       stopped = true;
     }
   });
 
-  for (const other of Object.keys(localStorage)) {
-    if (other.startsWith(PREFIX) && !(JSON.parse(localStorage.getItem(other))?.at > Date.now() - LONGEST)) {
-      localStorage.removeItem(other);
-    }
-  }
+  forgetOld();
   // A page that was sent and came back holds what counts.
   const cameBack = document.querySelector("#problems [role]") !== null;
-  const draft = cameBack ? null : read();
+  const draft = cameBack ? null : read(key);
   if (draft) restore(draft);
 })();

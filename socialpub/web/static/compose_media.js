@@ -188,7 +188,9 @@
     const { file, item, stop } = upload;
     const { signal } = stop;
     const fileName = file.name.slice(-255) || "picture";
-    const reservation = await told(words.reserve, { fileName, mimeType: file.type, fileSize: file.size }, signal);
+    const reservation = await told(words.reserve, {
+      fileName, mimeType: file.type || "application/octet-stream", fileSize: file.size,
+    }, signal);
     await put(new URL(reservation.uploadUrl, reservation.from), reservation.requiredHeaders, upload);
     progress(upload, 1);
     const artifact = await told(words.complete, { artifactId: reservation.artifactId }, signal);
@@ -301,8 +303,10 @@
   });
   addEventListener("paste", (event) => {
     const files = [...(event.clipboardData?.files ?? [])];
+    const brought = event.clipboardData?.types ?? [];
     // Text that is copied from a document brings a picture of itself along.
-    if (!files.length || event.clipboardData.types.includes("text/plain")) return;
+    const isText = brought.includes("text/plain") && (brought.includes("text/html") || brought.includes("text/rtf"));
+    if (!files.length || isText) return;
     event.preventDefault();
     take(files);
   });

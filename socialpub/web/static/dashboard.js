@@ -46,14 +46,18 @@
   });
 
   // Drafts of posts (compose_draft.js) end when a page says that the post was accepted, and with the session.
-  const sent = sessionStorage.getItem("socialpub-sent");
-  if (sent) {
+  function endAccepted() {
+    const sent = sessionStorage.getItem("socialpub-sent");
     sessionStorage.removeItem("socialpub-sent");
     const accepted = !document.getElementById("compose") && document.querySelector('main > [role="status"]');
-    if (accepted) localStorage.removeItem(sent);
+    if (sent && accepted) localStorage.removeItem(sent);
   }
-  document.addEventListener("submit", (event) => {
+  function endAll(event) {
     if (!event.target.action.endsWith("/logout")) return;
     for (const key of Object.keys(localStorage)) if (key.startsWith("socialpub-draft:")) localStorage.removeItem(key);
-  });
+  }
+  // A browser that is told to keep nothing refuses even to be asked.
+  const quietly = (act) => (event) => { try { act(event); } catch { /* then there is no draft */ } };
+  quietly(endAccepted)();
+  document.addEventListener("submit", quietly(endAll));
 })();

@@ -35,6 +35,8 @@ BRING = """(target, [kind, files]) => {
     target.dispatchEvent(event);
 }"""
 
+LEAVE = "dispatchEvent(new Event('beforeunload', { cancelable: true }))"
+
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
@@ -152,6 +154,7 @@ def test_an_upload_shows_how_far_it_is_and_the_form_waits_for_it(
         "Still uploading (3). The form is sent as soon as everything is there."
     )
     assert len(held) == 2, "two at a time"
+    assert not page.evaluate(LEAVE), "the browser asks before it leaves"
     page.get_by_role("button", name="Abort third.jpg").click()
     expect(page.locator(".upload")).to_have_count(2)
     is_slow = False
@@ -200,6 +203,7 @@ def test_the_order_is_changed_by_keyboard_and_by_dragging(
     assert order(page) == ["first.jpg", "second.jpg", "third.jpg"]
     page.get_by_role("button", name="Remove second.jpg").click()
     assert order(page) == ["first.jpg", "third.jpg"]
+    assert page.evaluate(LEAVE)
     expect(page.get_by_role("button", name="Remove third.jpg")).to_be_focused()
     assert complaints == []
 

@@ -1,7 +1,8 @@
 """A copy for somebody who takes it away at once: made beside the data, and gone when it has been read.
 
 It is named nowhere once it is complete, so that its room comes back when the reader is done or its process dies. What a
-process that died in the middle left behind is removed before the next one is made.
+process that died in the middle left behind is removed before the next one is
+made, or within an hour (`clean`).
 """
 
 import fcntl
@@ -9,7 +10,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from socialpub.core.errors import Conflict
@@ -35,6 +36,14 @@ def make(rt: Runtime) -> StoredFile:
             backup.write(rt, target)
             return StoredFile(target)
         finally:
+            _clear(folder)
+
+
+def clean(rt: Runtime) -> None:
+    """Remove what a process that died has left behind, unless a copy is being made."""
+    folder = rt.settings.data_dir / FOLDER
+    if folder.is_dir():
+        with suppress(Conflict), _alone(folder):
             _clear(folder)
 
 

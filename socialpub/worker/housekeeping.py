@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from socialpub.accounts import avatars, consents, idle_tokens, revocation, usage
 from socialpub.core import logging
 from socialpub.core.errors import SocialpubError
+from socialpub.ops import copy_download
 from socialpub.publishing import backfill, cleanup, engine, holds, idempotency, renditions, thumbnails
 from socialpub.runtime import Runtime
 
@@ -42,6 +43,7 @@ class Housekeeping:
             PeriodicTask("cleanup", 3600.0, cleanup.clean),
             PeriodicTask("renditions", 3600.0, renditions.clean),
             PeriodicTask("thumbnails", 3600.0, thumbnails.clean),
+            PeriodicTask("copies that nobody took", 3600.0, copy_download.clean),
             PeriodicTask("idempotency keys", 3600.0, lambda rt: rt.write(idempotency.clean)),
             PeriodicTask("consents", 3600.0, lambda rt: rt.write(consents.clean)),
             PeriodicTask("usage", 60.0, usage.write_calls),

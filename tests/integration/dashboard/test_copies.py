@@ -70,6 +70,19 @@ def test_what_a_killed_process_left_behind_goes_with_the_next_copy(owner: Dashbo
     assert left(rt) == ["lock"]
 
 
+def test_what_a_killed_process_left_behind_goes_within_an_hour_but_not_what_is_being_made(rt: Runtime) -> None:
+    copy_download.clean(rt)
+    folder = rt.settings.data_dir / copy_download.FOLDER
+    folder.mkdir()
+    (folder / "deadbeef").write_bytes(b"whole")
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        copy_download.clean(rt)
+        assert left(rt) == ["deadbeef", "lock"]
+    copy_download.clean(rt)
+    assert left(rt) == ["lock"]
+
+
 def test_two_copies_are_not_made_at_once(owner: DashboardBrowser, rt: Runtime) -> None:
     assert download(owner).status == 200
     with (rt.settings.data_dir / copy_download.FOLDER / "lock").open() as lock:

@@ -1,8 +1,7 @@
 """A copy for somebody who takes it away at once: made beside the data, and gone when it has been read.
 
 It is named nowhere once it is complete, so that its room comes back when the reader is done or its process dies. What a
-process that died in the middle left behind is removed before the next one is
-made, or within an hour (`clean`).
+process that died in the middle left behind is removed before the next one is made, or within an hour (`clean`).
 """
 
 import fcntl

@@ -100,6 +100,8 @@ window.composeForm = (() => {
       if (!answer.ok) throw new Error(words.unchecked);
       const found = document.createElement("template");
       found.innerHTML = await answer.text();
+      // Its addresses are relative to the one that was asked, which may lie deeper than this page.
+      for (const one of found.content.querySelectorAll("[src]")) one.src = new URL(one.getAttribute("src"), answer.url);
       const part = (id) => found.content.getElementById(id);
       put("counters", part("counters"));
       put("preview", part("preview"));

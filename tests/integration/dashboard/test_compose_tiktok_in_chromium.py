@@ -105,3 +105,20 @@ def test_photos_show_comments_only_as_soon_as_they_are_there(page: Page, tmp_pat
     expect(page.get_by_label("Allow comments")).to_be_visible()
     page.get_by_role("button", name="Remove").click()
     expect(page.get_by_label("Allow duets")).to_be_visible()
+
+
+def test_pictures_of_the_preview_are_found_from_wherever_the_form_stands(
+    page: Page, rt: Runtime, tmp_path: Path
+) -> None:
+    page.get_by_label("x profile").check()
+    page.locator("#field-media").set_input_files(media.jpeg(tmp_path / "a.jpg"))
+    expect(page.locator("#preview .picture img")).to_have_count(1)
+    page.get_by_label("At a time").check()
+    page.locator("#field-time").fill("2027-01-05T10:00")
+    page.get_by_role("button", name="Schedule").click()
+    page.get_by_role("link", name="Edit").click()
+    with page.expect_response("**/compose/check"):
+        page.get_by_label("Text", exact=True).fill("With words")
+    expect(page.locator("#preview")).to_contain_text("With words")
+    picture = page.locator("#preview .picture img")
+    assert picture.evaluate("async (image) => { await image.decode(); return image.naturalWidth; }") > 0

@@ -3,7 +3,7 @@
 import gzip
 import http.client
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from socialpub.accounts import password, sign_in_links
@@ -25,41 +25,38 @@ def measure(appliances: Mapping[int, MeasuredAppliance]) -> list[Figure]:
     few, many = min(appliances), max(appliances)
     visitors = {count: Visitor(appliance) for count, appliance in appliances.items()}
     found = []
-    for path in pages(appliances[many]):
-        small, large = (visitors[count].milliseconds(path) for count in (few, many))
-        line = f"page {path.partition('?')[0]}{' ?' if '?' in path else ''}, {many:,} posts"
-        found.append(figures.at_most(line, f"{large:.1f} ms", f"{small:.1f} ms with {few:,}", large, MOST_MS, " ms"))
+    for (name, path), path_of_few in zip(pages(appliances[many]).items(), pages(appliances[few]).values(), strict=True):
+        large, small = visitors[many].milliseconds(path), visitors[few].milliseconds(path_of_few)
+        beside = f"{small:.1f} ms with {few:,}"
+        line = f"page {name}, {many:,} posts"
+        found.append(figures.at_most(line, f"{large:.1f} ms", beside, large, MOST_MS, " ms"))
     entering = visitors[many].milliseconds_to_sign_in()
     found.append(figures.at_most("signing in", f"{entering:.1f} ms", "", entering, MOST_MS, " ms"))
-    weights = {path: visitors[many].weigh(path) for path in pages(appliances[many])}
+    weights = {name: visitors[many].weigh(path) for name, path in pages(appliances[many]).items()}
     for what, at, most in (("first", 0, FIRST_KB), ("later", 1, LATER_KB)):
-        path, kb = max(((path, weight[at] / 1000) for path, weight in weights.items()), key=lambda one: one[1])
-        line = f"heaviest page, {what} time: {path.partition('?')[0]}"
-        found.append(figures.at_most(line, f"{kb:.1f} kB", "", kb, most, " kB"))
+        name, kb = max(((name, weight[at] / 1000) for name, weight in weights.items()), key=lambda one: one[1])
+        found.append(figures.at_most(f"heaviest page, {what} time: {name}", f"{kb:.1f} kB", "", kb, most, " kB"))
     return found
 
 
-def pages(appliance: MeasuredAppliance) -> Sequence[str]:
-    """One of each, and the list in what is asked of it most dearly."""
+def pages(appliance: MeasuredAppliance) -> dict[str, str]:
+    """The address of each page, by what the table calls it; the list also in what is asked of it most dearly."""
     reader = appliance.rt.reader
     post = reader.value("SELECT id FROM post ORDER BY created_at DESC LIMIT 1")
     profile = reader.value("SELECT id FROM profile LIMIT 1")
     day = str(reader.value("SELECT max(created_at) FROM post"))
-    lists = ("search=post", "search=nowhere-to-be-found", "deliveryStatus=failed", f"profileIds={profile}")
-    return [
-        "/",
-        "/compose",
-        "/posts",
-        *(f"/posts?{one}" for one in lists),
-        f"/posts/{post}",
-        f"/calendar?month={day[:7]}",
-        "/profiles",
-        f"/profiles/{profile}",
-        "/keys",
-        "/log",
-        "/trail",
-        "/system",
-    ]
+    plain = ("/compose", "/posts", "/profiles", "/keys", "/log", "/trail", "/system")
+    return {
+        "/": "/",
+        **{path: path for path in plain},
+        "/posts, a common word": "/posts?search=post",
+        "/posts, a word nowhere": "/posts?search=nowhere-to-be-found",
+        "/posts, failed ones": "/posts?deliveryStatus=failed",
+        "/posts, of a profile": f"/posts?profileIds={profile}",
+        "/posts/{id}": f"/posts/{post}",
+        "/profiles/{id}": f"/profiles/{profile}",
+        "/calendar": f"/calendar?month={day[:7]}",
+    }
 
 
 class Visitor:

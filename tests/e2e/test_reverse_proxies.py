@@ -21,6 +21,7 @@ PIECE = bytes(1024 * 1024)
 WAIT_SECONDS = 60
 """The longest that a caller may ask for."""
 FAILED_KEYS = 3
+PASSWORD = "correct horse battery"
 
 
 class Exposed(NamedTuple):
@@ -117,6 +118,28 @@ def test_wrong_keys_are_counted_by_the_address_that_the_proxy_saw(exposed: Expos
 
     assert statuses("127.0.0.2", FAILED_KEYS + 1) == [401] * FAILED_KEYS + [429]
     assert statuses("127.0.0.3", 1) == [401], "somebody else"
+
+
+def test_the_dashboard_is_entered_over_https_and_below_its_path(exposed: Exposed) -> None:
+    exposed.installation.admin("set-password", stdin=f"{PASSWORD}\n")
+    with exposed.caller() as browser:
+        browser.headers = {"accept": "text/html"}
+        browser.follow_redirects = True
+        page = browser.get(exposed.url("/profiles?x=1"))
+        assert (page.url.path, page.status_code) == ("/social/login", 200)
+        form = {"password": PASSWORD, "csrf": re.findall(r'name="csrf" value="([^"]+)"', page.text)[0]}
+        origin = exposed.proxy.base_url.removesuffix("/social")
+        assert browser.post(page.url, data=form, headers={"origin": "https://evil.example"}).status_code == 403
+        page = browser.post(page.url, data=form, headers={"origin": origin})
+        assert (str(page.url), page.status_code) == (exposed.url("/profiles?x=1"), 200)
+        given = [one for answer in page.history for one in answer.headers.get_list("set-cookie")]
+        (cookie,) = [one for one in given if "_session" in one]
+        assert cookie.startswith("__Host-") == origin.startswith("https") == ("Secure" in cookie)
+        for link in re.findall(r'(?:href|src)="([^"#]+)"', page.text):
+            target = page.url.join(link)
+            if "/api/" not in target.path:
+                assert browser.get(target).status_code == 200, target
+                assert target.path.startswith("/social/")
 
 
 def test_nginx_is_told_to_be_more_patient_than_the_longest_wait() -> None:

@@ -103,3 +103,31 @@ def test_nothing_is_held_open_between_two_slices(rt: Runtime, profile: str, monk
         busy, _, _ = other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     assert not busy, "a transaction that stays open keeps the journal from being emptied"
     assert len(list(pieces)) == 2
+
+
+def test_the_entries_of_a_network_are_found_behind_those_of_others_page_by_page(rt: Runtime, profile: str) -> None:
+    first, second = (add_profile(rt, "tiktok", account_id=name, name=name) for name in ("a", "b"))
+    later = rt.now() + timedelta(days=1)
+    for number in range(3):
+        accept(rt, first, body=f"a{number}", at=later)
+        accept(rt, second, body=f"b{number}", at=later)
+    for number in range(9):
+        accept(rt, profile, body=f"x{number}", at=later)
+    seen, below = list[str | None](), None
+    while True:
+        page = log_lists.read(rt.reader, LogFilter(provider="tiktok", type="pending", below=below, per_page=4))
+        seen += [entry.text for entry in page.entries]
+        below = page.below
+        if below is None:
+            break
+    assert seen == ["b2", "a2", "b1", "a1", "b0", "a0"]
+
+
+@pytest.mark.parametrize("filters", [{"type": "failed"}, {"type": "canceled"}, {"error": "refused"}])
+def test_what_is_rare_is_not_looked_for_among_all_entries(rt: Runtime, filters: dict[str, str]) -> None:
+    steps = list[str]()
+    rt.reader.connection.set_trace_callback(steps.append)
+    log_lists.read(rt.reader, LogFilter(**filters))  # type: ignore[arg-type]
+    rt.reader.connection.set_trace_callback(None)
+    plan = [str(row[3]) for row in rt.reader.all(f"EXPLAIN QUERY PLAN {steps[-1]}")]
+    assert any("log_entry_rare" in line or "log_entry_message" in line for line in plan), plan

@@ -23,6 +23,13 @@ post."""
 
 _NEWEST = "ORDER BY created_at DESC, id DESC"
 
+_GOING_OUT = """rowid IN (SELECT rowid FROM post INDEXED BY post_scheduled
+        WHERE scheduled_at IS NOT NULL AND scheduled_at BETWEEN ? AND ?
+    UNION ALL SELECT rowid FROM post INDEXED BY post_newest
+        WHERE created_at BETWEEN ? AND ? AND scheduled_at IS NULL)"""
+_FIRST, _LAST = "", "~"
+"""Before and behind every stamp."""
+
 
 @dataclass(frozen=True, slots=True)
 class PostFilter:
@@ -37,6 +44,8 @@ class PostFilter:
     providers: tuple[str, ...] = ()
     scheduled_after: str | None = None
     scheduled_before: str | None = None
+    or_accepted: bool = False
+    """The window also holds what was to go out at once, by when it was accepted: the time of a calendar."""
     text: str | None = None
     """What the post's text must hold, capitals or not; a text of its user, in which nothing has a meaning."""
     page: int = 0
@@ -204,11 +213,13 @@ def _where(query: PostFilter, groups: Groups | None) -> tuple[str, list[Value]]:
         columns = ", ".join(groups.columns)
         conditions.append(f"({columns}) IN (SELECT {columns} FROM {groups.source})")
         params += groups.params
-    for condition, value in (
-        ("status = ?", query.status),
-        ("scheduled_at >= ?", query.scheduled_after),
-        ("scheduled_at <= ?", query.scheduled_before),
-    ):
+    by_column: list[tuple[str, Value]] = [("status = ?", query.status)]
+    if query.windowed and query.or_accepted:
+        conditions.append(_GOING_OUT)
+        params += [query.scheduled_after or _FIRST, query.scheduled_before or _LAST] * 2
+    else:
+        by_column += [("scheduled_at >= ?", query.scheduled_after), ("scheduled_at <= ?", query.scheduled_before)]
+    for condition, value in by_column:
         if value is not None:
             conditions.append(condition)
             params.append(value)

@@ -125,7 +125,8 @@ def _cell(
         is_skipped=begin >= end,
         entries=[CalendarEntry.of(post, visit.zone, visit.now) for post in found.posts],
         more=found.more,
-        more_path="/posts?" + urlencode({"scheduledAfter": found.begins_at, "scheduledBefore": last}),
+        more_path="/posts?"
+        + urlencode({"scheduledAfter": found.begins_at, "scheduledBefore": last, "orAccepted": "on"}),
     )
 
 

@@ -1,4 +1,5 @@
-"""What the address of the list of posts asks for. The names are the API's, and `search` for the text.
+"""What the address of the list of posts asks for. The names are the API's; `search` for the text, and `orAccepted` for
+what was to go out at once, so that a window of time holds what the calendar shows in it.
 
 Times come from fields in the browser's zone, or as the API writes them. What is wrong is told at its field, and the
 rest of the address counts all the same.
@@ -6,7 +7,7 @@ rest of the address counts all the same.
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from urllib.parse import urlencode
 
 from pydantic_core import PydanticCustomError
@@ -22,6 +23,8 @@ from socialpub.web.shapes import read_instant
 PER_PAGE = 20
 LONGEST_SEARCH = 200
 FURTHEST_PAGE = 10**6
+_REST_OF_MINUTE = timedelta(seconds=59, milliseconds=999)
+"""A field knows no seconds, and the minute that a window ends with belongs to it."""
 
 
 @dataclass
@@ -68,6 +71,8 @@ def read(query: Form, zone: tzinfo, known_profiles: Collection[str]) -> ListedFi
     found.profile_ids = _several(query, "profileIds", known_profiles, found, "profile")
     found.providers = _several(query, "providers", PROVIDERS, found, "network")
     after, before = (_instant(query, name, zone, found) for name in ("scheduledAfter", "scheduledBefore"))
+    if query.ticked("orAccepted"):
+        found.shown["orAccepted"] = "on"
     found.query = replace(
         found.query,
         text=found.search or None,
@@ -77,6 +82,7 @@ def read(query: Form, zone: tzinfo, known_profiles: Collection[str]) -> ListedFi
         providers=found.providers,
         scheduled_after=stamp(after) if after else None,
         scheduled_before=stamp(before) if before else None,
+        or_accepted=query.ticked("orAccepted"),
         page=_page(query, found),
     )
     return found
@@ -105,7 +111,10 @@ def _instant(query: Form, name: str, zone: tzinfo, found: ListedFilter) -> datet
     text = query.text(name).strip()
     if not text:
         return None
-    instant = times.of_field(text, zone) or _with_offset(text)
+    instant = times.of_field(text, zone)
+    if instant is not None and name == "scheduledBefore":
+        instant += _REST_OF_MINUTE
+    instant = instant or _with_offset(text)
     if instant is None:
         found.errors[name] = f"“{text[:40]}” is no date and time; it was left out. Write it like 2026-11-25T09:00."
         return None

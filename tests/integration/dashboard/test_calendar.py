@@ -149,11 +149,31 @@ def test_a_full_day_says_how_many_more_there_are_and_leads_to_them(
     assert parse_qs(urlsplit(link).query) == {
         "scheduledAfter": ["2026-10-24T22:00:00.000Z"],
         "scheduledBefore": ["2026-10-25T22:59:59.999Z"],  # a day of 25 hours
+        "orAccepted": ["on"],
     }
     assert all(f"No {minute}" in owner.open(link).text for minute in range(6))
     week = owner.open("/calendar?week=2026-W43")
     assert len(entries(week, "2026-10-25T00:00")) == 4
     assert any(name.startswith("+2 more") for name in week.links())
+
+
+def test_what_was_published_at_once_stands_in_the_list_of_its_day_too(
+    owner: DashboardBrowser, rt: Runtime, profile: str, clock: HandClock
+) -> None:
+    accept(rt, profile, body="Of the day before")
+    clock.forward(86_400)
+    for number in range(24):
+        accept(rt, profile, body=f"At once {number}.")
+    accept(rt, profile, body="Of the next day", at=rt.now() + timedelta(days=1))
+    page = owner.open("/calendar")
+    (link,) = [address for name, address in page.links().items() if name.startswith("+21 more")]
+    listed = owner.open(link)
+    assert "24 posts match" in listed.text
+    older = owner.open(listed.links()["Older"])
+    seen = listed.text + older.text
+    assert all(f"At once {number}." in seen for number in range(24))
+    assert "Of the" not in seen
+    assert "24 posts match" in older.text
 
 
 def test_a_week_that_is_full_shows_the_first_post_of_each_hour(

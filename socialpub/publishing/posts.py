@@ -144,8 +144,8 @@ def check_cancelable(store: Reader | Tx, status: str, scheduled_at: str | None, 
         raise Conflict(f"The post is {status}; only a scheduled post that has not started can be canceled.")
     if _may_be_out(store, scheduled_at, now):
         raise Conflict(
-            "socialpub was restored from a copy, and the original may have sent this post. `socialpub admin resume` "
-            "finds that out."
+            "socialpub was restored from a copy, and the original may have sent this post. “Resume” under "
+            "System in the dashboard, or `socialpub admin resume`, finds that out."
         )
 
 

@@ -20,7 +20,8 @@ SECURITY_SCHEME = {
     "type": "http",
     "scheme": "bearer",
     "bearerFormat": "spk_<id>_<secret>",
-    "description": "`Authorization: Bearer <API_KEY>`, with a key that the owner made by `socialpub admin create-key`",
+    "description": "`Authorization: Bearer <API_KEY>`, with a key that the owner made in the dashboard, under "
+    "Keys, or by `socialpub admin create-key`",
 }
 
 

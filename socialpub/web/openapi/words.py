@@ -28,8 +28,9 @@ def introduction(base_url: str) -> str:
     return f"""Publishes to X, TikTok and Pinterest. Creating a post is an acceptance: the answer is there at once, \
 and the outcome of each delivery is read from the post.
 
-Every call needs a key, which the owner of the appliance makes with `socialpub admin create-key NAME`. The first post, \
-from a shell (`PROFILE_ID` stands for an `id` of the first answer, `POST_ID` for that of the second):
+Every call needs a key, which the owner of the appliance makes in its dashboard, under Keys, or with \
+`socialpub admin create-key NAME`. The first post, from a shell (`PROFILE_ID` stands for an `id` of the first answer, \
+`POST_ID` for that of the second):
 
 ```sh
 curl -H "Authorization: Bearer $KEY" {api}/profiles

@@ -24,8 +24,8 @@ PAGES: dict[str, ProblemPage] = {
     ),
     "unauthorized": ProblemPage(
         "The request has no API key, or one that is not known, has expired or was revoked.",
-        "Send `Authorization: Bearer <API_KEY>`. The owner makes keys with `socialpub admin create-key NAME` and sees "
-        "them with `socialpub admin list-keys`.",
+        "Send `Authorization: Bearer <API_KEY>`. The owner makes keys in the dashboard, under Keys, where "
+        "they are listed as well, or with `socialpub admin create-key NAME` and `socialpub admin list-keys`.",
     ),
     "forbidden": ProblemPage(
         "The key may read but not change anything; or a signed URL is not valid for this use, or its time is over.",

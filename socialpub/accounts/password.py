@@ -48,11 +48,11 @@ def put(rt: Runtime, tx: Tx, password_hash: str) -> None:
     trail.record(tx, TrailAction.PASSWORD_SET)
 
 
-def matches(reader: Reader, password: str) -> bool:
+def matches(rt: Runtime, password: str) -> bool:
     """Whether this is the password. Takes its time: not on the event loop."""
     from argon2.exceptions import InvalidHashError, VerificationError
 
-    stored = appliance_state.get(reader, appliance_state.PASSWORD)
+    stored = appliance_state.get(rt.reader, appliance_state.PASSWORD)
     if stored is None or len(password) > LONGEST:
         return False
     with _turn:

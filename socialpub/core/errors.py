@@ -55,6 +55,11 @@ class OperatorError(Exception):
         self.hint = mask(hint) if hint else hint
         super().__init__(self.message)
 
+    @property
+    def sentence(self) -> str:
+        """What is wrong and what to do, in one line."""
+        return " ".join(filter(None, (self.message, self.hint)))
+
 
 class SocialpubError(Exception):
     """A failure that a caller of the API meets as a problem."""

@@ -31,10 +31,6 @@ class StorageUse:
     floor_bytes: int
     """What `health.disk_floor_bytes` keeps free."""
 
-    @property
-    def used_bytes(self) -> int:
-        return self.media_bytes + self.renditions_bytes + self.database_bytes + self.queue_bytes
-
 
 @dataclass(slots=True)
 class WalkedFolders:

@@ -22,7 +22,7 @@ from socialpub.web.dashboard.compose_check import Checked
 from socialpub.web.dashboard.compose_form import ComposeForm
 from socialpub.web.dashboard.compose_page import Circumstances, Said
 from socialpub.web.dashboard.form_files import FilesForm
-from socialpub.web.dashboard.page import failure, nothing_here, page
+from socialpub.web.dashboard.page import nothing_here, page, refusal
 from socialpub.web.dashboard.visit import Visit
 
 CHANGED = (
@@ -55,7 +55,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
 @page(streams=True)
 async def submit(rt: Runtime, visit: Visit) -> Answer | None:
     """The form was sent: to be checked, to be changed (files, their order), or to become a post."""
-    received = await form_files.receive(rt, visit, lambda error: _refused(visit, error))
+    received = await form_files.receive(rt, visit, lambda error: refusal(visit, error))
     if received is None:
         return None
     with received:
@@ -95,7 +95,7 @@ async def edit_form(rt: Runtime, visit: Visit) -> Answer:
 @page(streams=True)
 async def save(rt: Runtime, visit: Visit) -> Answer | None:
     """The form of a scheduled post was sent."""
-    received = await form_files.receive(rt, visit, lambda error: _refused(visit, error))
+    received = await form_files.receive(rt, visit, lambda error: refusal(visit, error))
     if received is None:
         return None
     with received:
@@ -193,7 +193,3 @@ def _post(rt: Runtime, post_id: str) -> dict[str, Any]:
         raise nothing_here()
     post: dict[str, Any] = orjson.loads(found)
     return post
-
-
-def _refused(visit: Visit, error: Any) -> Answer:
-    return failure(visit, error.title, error.detail, error.status, error.retry_after_seconds)

@@ -13,9 +13,6 @@ from socialpub.web.dashboard.compose_form import ComposeForm
 TEXT, PROFILES, MEDIA, TIME, ZONE = "field-body", "profiles", "field-media", "field-time", "field-zone"
 """Ids of the form's elements."""
 
-_NEEDED = {"boardId": "choose a board, here or in the profile's default options"}
-"""Where the API explains how to find a value that the form lists."""
-
 
 @dataclass(frozen=True, slots=True)
 class FormProblem:
@@ -87,10 +84,4 @@ def _place(path: Path, form: ComposeForm, names: Mapping[str, str]) -> tuple[str
 
 def _message(path: Path, message: str) -> str:
     """In the words of the form: an option's own name is that of the API."""
-    if path[:1] == ("providerOptions",) and len(path) > 2:
-        key = str(path[2])
-        if key in _NEEDED and message.startswith(f"{key} is needed"):
-            return _NEEDED[key]
-        if message.startswith(f"{key} "):
-            return option_words.LABELS.get(key, key) + message.removeprefix(key)
-    return message
+    return option_words.complaint(str(path[2]), message) if path[:1] == ("providerOptions",) and path[2:] else message

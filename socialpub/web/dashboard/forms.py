@@ -32,6 +32,11 @@ class Form:
     def texts(self, name: str) -> list[str]:
         return [value.replace("\r\n", "\n") for key, value in self.fields if key == name]
 
+    def number(self, name: str, most_digits: int = 7) -> int | None:
+        """The whole number that the field holds; None for anything else."""
+        text = self.text(name).strip()
+        return int(text) if text.isascii() and text.isdecimal() and len(text) <= most_digits else None
+
     def ticked(self, name: str) -> bool:
         return bool(self.texts(name))
 

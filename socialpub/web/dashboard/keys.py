@@ -66,8 +66,7 @@ async def create(rt: Runtime, visit: Visit) -> Answer:
             key_id,
         )
     except KeyRefused as error:
-        reason = " ".join(filter(None, (error.message, error.hint)))
-        return _page(rt, visit, form, key_id, {_FIELDS.get(error.field, error.field): reason})
+        return _page(rt, visit, form, key_id, {_FIELDS.get(error.field, error.field): error.sentence})
     except InvalidRequest as error:
         return _page(rt, visit, form, key_id, {"expires_on" if error.errors[0].path else "form": error.detail})
     except Conflict:
@@ -133,10 +132,10 @@ def _requests_today(rt: Runtime) -> dict[str, int]:
 
 def _expiry(visit: Visit) -> datetime | None:
     """When the key shall end: in so many days, or at the end of a day in the browser's zone. Raises InvalidRequest."""
-    choice, date = visit.form.text("expires"), visit.form.text("expires_on")
-    if choice.isdecimal() and choice.isascii() and len(choice) < 5:
-        return visit.now + timedelta(days=int(choice))
-    if choice != "date" and not date:
+    days, date = visit.form.number("expires", most_digits=4), visit.form.text("expires_on")
+    if days is not None:
+        return visit.now + timedelta(days=days)
+    if visit.form.text("expires") != "date" and not date:
         return None
     end = times.of_date(date, visit.zone, end=True)
     if end is None:

@@ -44,7 +44,6 @@ def read(form: Form, zone: tzinfo, networks: Collection[str], profiles: Collecti
     for name, found in (("from", since), ("to", until)):
         if shown[name] and found is None:
             errors[name] = "This is no date, such as 2026-11-30."
-    below = form.text("below")
     given = {name: value for name, value in shown.items() if value and name not in errors}
     query = LogFilter(
         given.get("network"),
@@ -53,7 +52,7 @@ def read(form: Form, zone: tzinfo, networks: Collection[str], profiles: Collecti
         None if since is None else stamp(since),
         None if until is None else stamp(until),
         given.get("search"),
-        int(below) if below.isascii() and below.isdecimal() and len(below) < 16 else None,
+        form.number("below", most_digits=15),
         PER_PAGE,
     )
     return ShownFilter(query, shown, errors)

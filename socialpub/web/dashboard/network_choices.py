@@ -37,7 +37,7 @@ async def of_profile(rt: Runtime, profile: Profile, shown: Mapping[str, Any]) ->
         label = rt.providers[profile.provider].label
         return NetworkChoices(unknown=f"{label} takes long to answer. Load this page again in a moment.")
     except OperatorError as error:
-        return NetworkChoices(unknown=" ".join(filter(None, (error.message, error.hint))))
+        return NetworkChoices(unknown=error.sentence)
 
 
 def _boards(rt: Runtime, profile: Profile, board_id: str) -> NetworkChoices:

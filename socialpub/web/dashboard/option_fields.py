@@ -114,8 +114,7 @@ def errors_of(network: str, errors: Sequence[FieldError]) -> dict[str, str]:
     for error in errors:
         if error.path[:2] == ("providerOptions", network) and len(error.path) > 2:
             key = str(error.path[2])
-            label = option_words.LABELS.get(key, key)
-            found[key] = label + error.message.removeprefix(key) if error.message.startswith(key) else error.message
+            found[key] = option_words.complaint(key, error.message)
     return found
 
 

@@ -66,6 +66,16 @@ HINTS = {
 LISTED = {"boardId": "", "boardSectionId": "Sections are listed of the board that is chosen when the page is loaded."}
 """Of options that are chosen from a list of the network's."""
 
+_NEEDED = {"boardId": "choose a board, here or in the profile's default options"}
+"""Where the API explains how to find a value that the form lists."""
+
+
+def complaint(key: str, message: str) -> str:
+    """What the API says is wrong with an option, with the name that the form has for it."""
+    if key in _NEEDED and message.startswith(f"{key} is needed"):
+        return _NEEDED[key]
+    return LABELS.get(key, key) + message.removeprefix(key) if message.startswith(f"{key} ") else message
+
 
 def value(text: str) -> str:
     """The value in words; the text itself for one that has none."""

@@ -9,21 +9,20 @@ from socialpub.accounts import api_keys, profiles
 from socialpub.core.clock import parse
 from socialpub.ops import overview
 from socialpub.ops.overview import Flow
+from socialpub.providers.registry import LABELS
 from socialpub.publishing import audiences
 from socialpub.publishing.deliveries import OUTCOME_UNKNOWN
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
-from socialpub.web.dashboard import post_words
+from socialpub.web.dashboard import post_words, refresh
 from socialpub.web.dashboard.calendar_entry import CalendarEntry
 from socialpub.web.dashboard.page import page
 from socialpub.web.dashboard.visit import Visit
 from socialpub.web.pages import home
 from socialpub.web.request import Request
 
-SOON_SECONDS, LATER_SECONDS = 3, 30
-"""How often the page asks how things stand, while something is on its way, and while something is due within the
-hour."""
 LATER = timedelta(hours=1)
+"""What is due within it is watched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         steps=None if steps.post and steps.profile else steps,
         # Before there is anything to lose, nobody has to be reminded of copies.
         copy_reminder=needs.copy_reminder if steps.post else None,
-        labels={name: provider.label for name, provider in rt.providers.items()},
+        labels=LABELS,
         refresh_seconds=_refresh_seconds(visit, flow, paused=needs.paused_at is not None),
         outcome_unknown=OUTCOME_UNKNOWN,
         words=post_words,
@@ -75,7 +74,7 @@ def _refresh_seconds(visit: Visit, flow: Flow, *, paused: bool) -> int | None:
     if paused:
         return None
     if flow.pending_count:
-        return SOON_SECONDS
+        return refresh.SOON_SECONDS
     if flow.upcoming and parse(flow.upcoming[0].at) <= visit.now + LATER:
-        return LATER_SECONDS
+        return refresh.LATER_SECONDS
     return None

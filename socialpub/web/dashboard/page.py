@@ -52,9 +52,9 @@ class Page:
         except SocialpubError as error:
             if error.status >= 500:
                 raise
-            return failure(visit, error.title, error.detail, error.status, error.retry_after_seconds)
+            return refusal(visit, error)
         except OperatorError as error:
-            return failure(visit, "That did not work", " ".join(filter(None, (error.message, error.hint))), 409)
+            return visit.show("failure.html", http_status=409, title="That did not work", detail=error.sentence)
 
 
 def page(*, signed_in: bool = True, streams: bool = False) -> Callable[[PageHandler], Page]:
@@ -66,11 +66,11 @@ def page(*, signed_in: bool = True, streams: bool = False) -> Callable[[PageHand
     return lambda handler: Page(handler, signed_in=signed_in, streams=streams)
 
 
-def failure(visit: Visit, title: str, detail: str, status: int, retry_after_seconds: int | None = None) -> Answer:
+def refusal(visit: Visit, error: SocialpubError) -> Answer:
     """A page that says what did not work."""
-    if retry_after_seconds is not None:
-        visit.headers.append((b"retry-after", b"%d" % retry_after_seconds))
-    return visit.show("failure.html", http_status=status, title=title, detail=detail)
+    if error.retry_after_seconds is not None:
+        visit.headers.append((b"retry-after", b"%d" % error.retry_after_seconds))
+    return visit.show("failure.html", http_status=error.status, title=error.title, detail=error.detail)
 
 
 def nothing_here() -> NotFound:

@@ -130,10 +130,10 @@ def _with_offset(text: str) -> datetime | None:
 
 
 def _page(query: Form, found: ListedFilter) -> int:
-    text = query.text("page").strip()
-    if not text:
+    if not query.text("page").strip():
         return 0
-    if text.isascii() and text.isdigit() and len(text) < 8:
-        return min(int(text), FURTHEST_PAGE)
+    number = query.number("page")
+    if number is not None:
+        return min(number, FURTHEST_PAGE)
     found.errors["page"] = "The page is no number; this is the first one."
     return 0

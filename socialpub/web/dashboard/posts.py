@@ -17,15 +17,13 @@ from socialpub.publishing import audiences, previews
 from socialpub.publishing.post_details import PostDetails
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
-from socialpub.web.dashboard import found_post, option_words, post_actions, post_filters, post_words
+from socialpub.web.dashboard import found_post, option_words, post_actions, post_filters, post_words, refresh
 from socialpub.web.dashboard.page import page
 from socialpub.web.dashboard.post_filters import ListedFilter
 from socialpub.web.dashboard.visit import Visit
 
 MOST_SHOWN_DELIVERIES = 8
 """In the list, of one post."""
-SOON_SECONDS, LATER_SECONDS = 3, 30
-"""How often a page asks how things stand, while something happens and while it only waits for its time."""
 
 
 @page()
@@ -68,8 +66,8 @@ async def _read(rt: Runtime, wanted: ListedFilter) -> PostPage:
 async def show(rt: Runtime, visit: Visit) -> Answer:
     """One post: its text and media, each delivery, and what can be done."""
     details = found_post.find(rt, visit)
-    refresh = _refresh_seconds(details)
-    if refresh is None and visit.is_fragment:
+    refresh_seconds = _refresh_seconds(details)
+    if refresh_seconds is None and visit.is_fragment:
         visit.headers.append((b"hx-refresh", b"true"))  # what can be done has changed as well: the whole page anew
     # Weighing a text can take a while; of a page that refreshes itself only the deliveries are exchanged.
     post_id = details.post["id"]
@@ -80,7 +78,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         post=details.post,
         media=[_media(visit, item) for item in details.post["media"]],
         actions=post_actions.applying(rt, details),
-        refresh_seconds=refresh,
+        refresh_seconds=refresh_seconds,
         previewed=previewed,
         link=_link,
         options_of=_options,
@@ -95,8 +93,8 @@ def _refresh_seconds(details: PostDetails) -> int | None:
     """None when nothing happens to the post any more."""
     status = details.post["status"]
     if status == "scheduled":
-        return LATER_SECONDS
-    return SOON_SECONDS if status == "pending" else None
+        return refresh.LATER_SECONDS
+    return refresh.SOON_SECONDS if status == "pending" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +112,8 @@ def _media(visit: Visit, item: dict[str, Any]) -> PostMedia:
     content_type = item.get("contentType", "")
     url = item.get("url")
     return PostMedia(
-        item["artifactId"], content_type.partition("/")[0], content_type, item.get("alt"), url and local(visit, url)
+        item["artifactId"], content_type.partition("/")[0], content_type, item.get("alt"), url and visit.own_href(url)
     )
-
-
-def local(visit: Visit, media_url: str) -> str:
-    """The signed address of a file as this page writes it: the browser need not know us by our base_url."""
-    parts = urlsplit(media_url)
-    base = urlsplit(visit.rt.settings.base_url).path.rstrip("/")
-    return visit.href(f"{parts.path.removeprefix(base)}?{parts.query}")
 
 
 def _link(url: str | None) -> str | None:

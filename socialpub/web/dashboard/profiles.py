@@ -7,20 +7,14 @@ from socialpub.accounts import avatars, connect, idle_tokens, profile_options, p
 from socialpub.accounts.remedies import Door
 from socialpub.core.errors import InvalidRequest, NotFound
 from socialpub.db.models import ProfileStatus
-from socialpub.db.transaction import Row
+from socialpub.providers.registry import LABELS
 from socialpub.publishing import profile_queue
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
-from socialpub.web.dashboard import network_choices, option_fields
+from socialpub.web.dashboard import network_choices, option_fields, pictures
 from socialpub.web.dashboard.page import page
 from socialpub.web.dashboard.sign_in import field_errors
 from socialpub.web.dashboard.visit import Visit
-
-PICTURE_HEADERS = (
-    (b"cache-control", b"private, max-age=604800, immutable"),
-    (b"x-content-type-options", b"nosniff"),
-    (b"content-security-policy", b"default-src 'none'; sandbox"),
-)
 
 
 @page()
@@ -35,7 +29,7 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
         warnings={row["id"]: idle_tokens.warning(row, rt.now(), Door.DASHBOARD) for row in connected},
         waiting=profile_queue.counts(rt.reader),
         pictures=avatars.versions(rt),
-        labels=_labels(rt),
+        labels=LABELS,
         missing_apps={name: connect.app_missing(rt, name) for name in rt.providers},
     )
 
@@ -52,7 +46,7 @@ async def picture(rt: Runtime, visit: Visit) -> Answer:
     found = avatars.read(rt, visit.params["profileId"])
     if found is None:
         raise NotFound("There is no picture of this profile.")
-    return Answer(200, found, PICTURE_HEADERS, b"image/jpeg")
+    return pictures.answer(visit, found)
 
 
 @page()
@@ -111,13 +105,5 @@ async def _page(
         problem=problem,
         options=list(option_fields.fields(row["provider"], shown, errors=wrong, known=known).values()),
         known=known,
-        permalink=_permalink(row),
+        permalink=f"/profiles/{row['id']}",
     )
-
-
-def _labels(rt: Runtime) -> dict[str, str]:
-    return {name: provider.label for name, provider in rt.providers.items()}
-
-
-def _permalink(row: Row) -> str:
-    return f"/profiles/{row['id']}"

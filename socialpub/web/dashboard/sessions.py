@@ -26,7 +26,7 @@ async def change_password(rt: Runtime, visit: Visit) -> Answer:
     """Another password. Every other browser has to sign in again."""
     limits, address = visit.request.state.rate_limits, visit.request.client_address
     limits.count_password(address)
-    if password.is_set(rt.reader) and not await asyncio.to_thread(_matches, rt, visit.form.text("current")):
+    if password.is_set(rt.reader) and not await asyncio.to_thread(password.matches, rt, visit.form.text("current")):
         return await system.render(rt, visit, {"current": "This is not the present password."})
     limits.forgive_passwords(address)
     try:
@@ -38,10 +38,6 @@ async def change_password(rt: Runtime, visit: Visit) -> Answer:
     visit.become(session)
     visit.headers.append(session_cookie(visit.request, session))
     return visit.go("/system", status="The password is changed. Every other browser has to sign in again.")
-
-
-def _matches(rt: Runtime, given: str) -> bool:
-    return password.matches(rt.reader, given)
 
 
 def _change(rt: Runtime, tx: Tx, hashed: str, session: BrowserSession) -> BrowserSession:

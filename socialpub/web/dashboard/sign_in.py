@@ -38,7 +38,7 @@ async def submit(rt: Runtime, visit: Visit) -> Answer:
     limits = visit.request.state.rate_limits
     address = visit.request.client_address
     limits.count_password(address)
-    if not await asyncio.to_thread(_matches, rt, visit.form.text("password")):
+    if not await asyncio.to_thread(password.matches, rt, visit.form.text("password")):
         return visit.show("login.html", http_status=403, problem=WRONG)
     limits.forgive_passwords(address)
     return await _enter(rt, visit, _next(visit.query.text("next")))
@@ -101,10 +101,6 @@ def _signed_in(visit: Visit, session: BrowserSession, path: str, status: str | N
     visit.become(session)
     visit.headers += [session_cookie(visit.request, session), cookies.drop(visit.request, "visitor")]
     return visit.go(path, status=status)
-
-
-def _matches(rt: Runtime, given: str) -> bool:
-    return password.matches(rt.reader, given)
 
 
 def _browser(visit: Visit) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from importlib import metadata
 from socialpub.accounts import api_keys, browser_sessions, password, usage
 from socialpub.accounts.remedies import Door
 from socialpub.ops import overview, resume_sentences, storage_use
+from socialpub.providers.registry import LABELS
 from socialpub.publishing import audiences, resume
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
@@ -31,7 +32,7 @@ async def render(rt: Runtime, visit: Visit, errors: dict[str, str] | None = None
         "system.html",
         http_status=400 if errors else 200,
         needs=needs,
-        labels={name: provider.label for name, provider in rt.providers.items()},
+        labels=LABELS,
         outlook=outlook,
         too_late=resume_sentences.too_late(outlook.too_late, rt.settings) if outlook else None,
         storage=await asyncio.to_thread(storage_use.read, rt),

@@ -52,8 +52,7 @@ async def _ask(rt: Runtime, row: Row, anew: bool) -> Creator:
     except TimeoutError:
         return Creator(profile_id, name, name, username, unknown=f"TikTok takes long to answer. {UNTIL_THEN}")
     except OperatorError as error:
-        reason = " ".join(filter(None, (error.message, error.hint)))
-        return Creator(profile_id, name, name, username, unknown=f"{reason} {UNTIL_THEN}")
+        return Creator(profile_id, name, name, username, unknown=f"{error.sentence} {UNTIL_THEN}")
     if isinstance(info, PostingBarred):
         return Creator(profile_id, name, name, username, stop=info.message)
     return Creator(

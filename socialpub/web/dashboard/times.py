@@ -30,9 +30,7 @@ def zone_named(name: str) -> tzinfo:
         return UTC
     try:
         return ZoneInfo(name)
-    except (ValueError, OSError):  # ZoneInfoNotFoundError is a KeyError where no data is found
-        return UTC
-    except KeyError:
+    except (ValueError, OSError, KeyError):  # ZoneInfoNotFoundError is a KeyError
         return UTC
 
 

@@ -26,8 +26,7 @@ _PAGES = {"post": "/posts/", "profile": "/profiles/"}
 async def index(rt: Runtime, visit: Visit) -> Answer:
     """A page of it, newest first."""
     kind = visit.query.text("kind") if visit.query.text("kind") in trail.KINDS else ""
-    number = visit.query.text("page")
-    at = int(number) if number.isascii() and number.isdecimal() and len(number) < 8 else 0
+    at = visit.query.number("page") or 0
     kinds = (kind,) if kind else ()
     found = await rt.read_aside(lambda reader: trail.read(reader, kinds, at, PER_PAGE))
     return visit.show(

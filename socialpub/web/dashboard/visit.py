@@ -40,8 +40,6 @@ class Visit:
         self.now = self.rt.now()
         self.headers: list[Header] = []
         """What the answer carries besides."""
-        self.form_targets: tuple[str, ...] = ()
-        """Origins beyond ours that a form of this page may lead to: the networks' consent pages."""
         self._cookie_values = cookie_values
         self._secret = session.token if session is not None else visitor
 
@@ -96,7 +94,7 @@ class Visit:
         return self.root + path.removeprefix("/")
 
     def own_href(self, url: str) -> str:
-        """The same for a whole address below base_url, such as a signed one."""
+        """The same for a whole address below base_url, such as a signed one: the browser may know us by another."""
         return self.href(url.removeprefix(self.rt.settings.base_url.rstrip("/")))
 
     def show(self, template: str, *, http_status: int = 200, **values: Any) -> Answer:
@@ -116,7 +114,7 @@ class Visit:
             "problem": None,
         }
         body = rendering.render(template, {**shared, **values})
-        return rendering.answer(self.request, http_status, body, tuple(self.headers), self.form_targets)
+        return rendering.answer(self.request, http_status, body, tuple(self.headers))
 
     def go(self, path: str, *, status: str | None = None, alert: str | None = None) -> Answer:
         """After an action: to the page of ours that tells what it came to."""
@@ -126,11 +124,6 @@ class Visit:
         elif status is not None:
             headers.append(self._notice_header("status", status))
         return Answer(303, b"", tuple(headers), pages.HTML)
-
-    def leave(self, url: str) -> Answer:
-        """To a page that is not ours: a network's consent page."""
-        headers = ((b"location", url.encode()), (b"referrer-policy", b"no-referrer"), (b"cache-control", b"no-store"))
-        return Answer(303, b"", (*self.headers, *headers), pages.HTML)
 
     def _when(self, text: str | None, absent: str = "–") -> Markup:
         return times.element(text, self.zone, self.now, absent=absent)

@@ -46,7 +46,7 @@ async def callback(rt: Runtime, caller: None, request: Request) -> Answer:  # no
         place = _place(connect.origin(rt, provider.name, query))
         visit = await _signed_in(request, place)
         if visit is not None:
-            return visit.go(place or "/", alert=" ".join(filter(None, (error.message, error.hint))))
+            return visit.go(place or "/", alert=error.sentence)
         way_back = rt.settings.base_url + place if place else None
         return Answer(400, pages.not_connected(provider.label, error, way_back), headers, pages.HTML)
     profile = profiles.find(rt.reader, finished.profile_id)

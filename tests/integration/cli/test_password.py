@@ -15,6 +15,6 @@ def test_a_password_is_set_and_ends_every_session(terminal: Terminal, rt: Runtim
     assert (done.exit_code, done.stdout) == (0, "")
     assert "The password is set" in done.stderr
     assert "long enough" not in done.stderr
-    assert password.matches(rt.reader, "long enough for me")
-    assert not password.matches(rt.reader, "long enough for you")
+    assert password.matches(rt, "long enough for me")
+    assert not password.matches(rt, "long enough for you")
     assert browser_sessions.list_all(rt, rt.reader) == []

@@ -20,6 +20,7 @@ OFF_AT_FIRST = True
 INTERACTIONS = {"comment": "disableComment", "duet": "disableDuet", "stitch": "disableStitch"}
 """What others may do with a post, and the option that switches it off. Off unless the post or its profile says `false`:
 TikTok's guidelines want them off at first. Photos know comments only."""
+INTERACTIONS_PLURAL = {"comment": "comments", "duet": "duets", "stitch": "stitches"}
 
 TABLE: options.Table = (
     Option(

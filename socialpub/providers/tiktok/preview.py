@@ -7,8 +7,8 @@ from typing import Any
 from socialpub.providers import preview
 from socialpub.providers.content import Content, utf16_units
 from socialpub.providers.preview import Preview, TextMeasure
-from socialpub.providers.tiktok import limits
-from socialpub.providers.tiktok.options import FIRST_PHOTO, INTERACTIONS, PRIVACY_LEVELS, is_draft
+from socialpub.providers.tiktok import limits, sharing_guidelines
+from socialpub.providers.tiktok.options import FIRST_PHOTO, INTERACTIONS, INTERACTIONS_PLURAL, PRIVACY_LEVELS, is_draft
 
 _TAG = re.compile(r"(?<![\w@#&/])(?:@[A-Za-z0-9_]++(?:\.[A-Za-z0-9_]++)*+|[#＃](?=[\d_]*+[^\W\d_])\w+)")
 CAPTION_START = 90
@@ -68,10 +68,8 @@ def _measures(content: Content, chosen: Mapping[str, Any], most: int) -> Iterato
 
 
 def _labels(chosen: Mapping[str, Any], *, video: bool) -> Iterator[str]:
-    if chosen.get("brandContentToggle"):
-        yield "Paid partnership"
-    elif chosen.get("brandOrganicToggle"):
-        yield "Promotional content"
+    if label := sharing_guidelines.label_of(chosen):
+        yield label
     if video and chosen.get("isAigc"):
         yield "Creator labeled as AI-generated"
 
@@ -83,9 +81,7 @@ def _remarks(content: Content, chosen: Mapping[str, Any]) -> Iterator[str]:
     if seen_by := _SEEN_BY.get(chosen.get("privacyLevel", "")):
         yield seen_by
     known = INTERACTIONS if content.has_video else {"comment": INTERACTIONS["comment"]}
-    allowed = [
-        f"{name}s" if name != "stitch" else "stitches" for name, key in known.items() if chosen.get(key) is False
-    ]
+    allowed = [INTERACTIONS_PLURAL[name] for name, key in known.items() if chosen.get(key) is False]
     if content.media:
         yield f"Allowed: {', '.join(allowed)}." if allowed else f"No {_either([*known])}."
     cover = chosen.get("photoCoverIndex", FIRST_PHOTO)
@@ -94,6 +90,5 @@ def _remarks(content: Content, chosen: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _either(names: list[str]) -> str:
-    plural = {"comment": "comments", "duet": "duets", "stitch": "stitches"}
-    words = [plural[name] for name in names]
+    words = [INTERACTIONS_PLURAL[name] for name in names]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"

@@ -13,7 +13,7 @@ from socialpub.accounts.tiktok_creator import PostingBarred
 from socialpub.core.errors import OperatorError
 from socialpub.db.models import Profile
 from socialpub.providers.tiktok.creator import CreatorInfo
-from socialpub.providers.tiktok.options import INTERACTIONS
+from socialpub.providers.tiktok.options import INTERACTIONS, INTERACTIONS_PLURAL
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import open_questions, option_words
 from socialpub.web.dashboard.option_fields import NetworkChoices, OptionChoice
@@ -69,7 +69,7 @@ def of_creator(info: CreatorInfo) -> NetworkChoices:
     levels = [OptionChoice(level, option_words.value(level)) for level in info.privacy_levels]
     return NetworkChoices(
         {"privacyLevel": levels} if levels else {},
-        {INTERACTIONS[name]: f"The account's own settings have {name}s off." for name in info.off},
+        {INTERACTIONS[name]: f"The account's own settings have {INTERACTIONS_PLURAL[name]} off." for name in info.off},
         account=info.nickname or info.username,
         longest_video_seconds=info.longest_video_seconds,
     )

@@ -9,7 +9,8 @@ from socialpub.core.errors import FieldError
 from socialpub.core.settings.sections import ProvidersSection
 from socialpub.providers.options import OptionType
 from socialpub.providers.registry import OPTIONS, PROVIDERS, build
-from socialpub.web.dashboard import option_fields, option_words
+from socialpub.providers.tiktok.creator import CreatorInfo
+from socialpub.web.dashboard import network_choices, option_fields, option_words
 from socialpub.web.dashboard.forms import Form
 from socialpub.web.dashboard.option_fields import NetworkChoices, OptionChoice
 
@@ -112,6 +113,14 @@ def test_a_section_counts_on_its_own_board_only() -> None:
     assert option_fields.read(moved, "pinterest") == {"boardId": "5002"}
     typed = form("pinterest", boardId="5002", boardSectionId="7009")
     assert option_fields.read(typed, "pinterest") == {"boardId": "5002", "boardSectionId": "7009"}
+
+
+def test_what_an_accounts_own_settings_switch_off_is_locked_and_says_so() -> None:
+    known = network_choices.of_creator(CreatorInfo("Ada", "ada", None, (), ("comment", "stitch"), None))
+    fields = option_fields.fields("tiktok", {}, known=known)
+    assert fields["disableComment"].locked == "The account's own settings have comments off."
+    assert fields["disableDuet"].locked is None
+    assert fields["disableStitch"].locked == "The account's own settings have stitches off."
 
 
 def test_a_choice_that_the_network_no_longer_offers_is_shown_and_not_replaced() -> None:

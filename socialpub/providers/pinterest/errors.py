@@ -20,7 +20,10 @@ SPAM_REST_SECONDS = 6 * 3600.0
 DAILY_QUOTA_SECONDS = 3600.0
 """A longer wait than this speaks of the day's quota of a Trial app; the other windows last a minute."""
 
-FROM_LIST = "The profile's page in the dashboard lists the boards of this account, `socialpub admin list-boards` their ids, too."
+FROM_LIST = (
+    "The profile's page in the dashboard lists the boards of this account, "
+    "`socialpub admin list-boards` their ids, too."
+)
 RECONNECT = "Connect the account again and grant every permission that is asked for."
 NOT_APPROVED = (
     "Pinterest has not approved the app for this yet. Look at it on developers.pinterest.com; connecting the account "

@@ -39,6 +39,7 @@ class TrailAction(StrEnum):
     PROFILE_REFRESHED = "profile.refreshed"
     PUBLISHING_PAUSED = "publishing.paused"
     PUBLISHING_RESUMED = "publishing.resumed"
+    PUBLISHING_TRIED = "publishing.tried"
     PUBLISHING_RESTORED = "publishing.restored"
     COPY_MADE = "copy.made"
     SECRET_RENEWED = "secret.renewed"  # noqa: S105  an action, no secret

@@ -50,6 +50,11 @@ def _resumed(entry: TrailEntry) -> str:
     return f"Resumed publishing after the restore of a copy of {entry.detail['copied_at']}{word}"
 
 
+def _tried(entry: TrailEntry) -> str:
+    networks = entry.detail.get("networks", ())
+    return f"Had networks tried again that refuse this app: {', '.join(LABELS.get(name, name) for name in networks)}"
+
+
 def _copy_made(entry: TrailEntry) -> str:
     secret = " with secret.key in it" if entry.detail.get("holds_secret") else ""
     return f"Made a copy{secret}: {entry.detail.get('posts')} posts and {entry.detail.get('media_files')} media files"
@@ -80,6 +85,7 @@ _SENTENCES: dict[str, Callable[[TrailEntry], str]] = {
     TrailAction.PROFILE_REFRESHED: lambda entry: f"Renewed the tokens of {_account(entry)}",
     TrailAction.PUBLISHING_PAUSED: lambda _: "Paused publishing",
     TrailAction.PUBLISHING_RESUMED: _resumed,
+    TrailAction.PUBLISHING_TRIED: _tried,
     TrailAction.PUBLISHING_RESTORED: lambda entry: f"Restored a copy of {entry.detail.get('copied_at')}, paused",
     TrailAction.COPY_MADE: _copy_made,
     TrailAction.SECRET_RENEWED: lambda _: "Made a new secret.key in place of a lost one",

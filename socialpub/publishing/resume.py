@@ -68,7 +68,10 @@ def outlook(rt: Runtime, reader: Reader, most: int = 50) -> Outlook:
 def try_held(rt: Runtime, tx: Tx) -> int:
     """Ask networks that refuse this app again at once, and not when their time comes; how many there are."""
     holds.probe_all(tx)
-    return len({hold["provider"] for hold in holds.list_all(tx)})
+    networks = sorted({hold["provider"] for hold in holds.list_all(tx)})
+    if networks:
+        trail.record(tx, TrailAction.PUBLISHING_TRIED, networks=networks)
+    return len(networks)
 
 
 def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:

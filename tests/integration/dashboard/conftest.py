@@ -1,13 +1,15 @@
-"""The dashboard of an appliance whose networks are the sandbox, seen in browsers without scripts."""
+"""The dashboard of an appliance whose networks are the sandbox, seen in browsers without scripts and in a real one."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser
 
 from socialpub.accounts import password
 from socialpub.runtime import Runtime
 from socialpub.web.app import App, create_app
+from tests.support.chromium import chromium
 from tests.support.dashboard_browser import DashboardBrowser, sign_in
 
 PASSWORD = "correct horse battery"
@@ -27,6 +29,13 @@ def app(rt: Runtime) -> App:
 def password_hash() -> str:
     """Hashing is slow on purpose; once is enough."""
     return password.hashed(PASSWORD, PASSWORD)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A real one, started once for the tests of a file: while it runs, no test can have an event loop of its own."""
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture

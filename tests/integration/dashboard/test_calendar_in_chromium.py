@@ -12,17 +12,10 @@ from socialpub.runtime import Runtime
 from socialpub.web.app import App
 from tests.support import axe
 from tests.support.appliance import accept, add_profile
-from tests.support.chromium import chromium
 from tests.support.hand_clock import START, HandClock
 from tests.support.served import served
 
 DESK, PHONE = (1280, 900), (390, 844)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture

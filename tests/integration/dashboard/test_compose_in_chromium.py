@@ -17,7 +17,6 @@ from socialpub.web.app import App
 from tests.samples import media
 from tests.support import axe
 from tests.support.appliance import accept
-from tests.support.chromium import chromium
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact, connect_pinterest, connect_tiktok, connect_x
 from tests.support.served import served
@@ -36,12 +35,6 @@ BRING = """(target, [kind, files]) => {
 }"""
 
 LEAVE = "dispatchEvent(new Event('beforeunload', { cancelable: true }))"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from socialpub.accounts import password, sign_in_links
 from socialpub.accounts.sign_in_links import Purpose
@@ -13,7 +13,6 @@ from socialpub.sandbox import World
 from socialpub.web.app import App
 from tests.samples import media
 from tests.support import axe
-from tests.support.chromium import chromium
 from tests.support.sandbox_http import connect_tiktok, connect_x
 from tests.support.served import served
 
@@ -21,15 +20,15 @@ HINT = "Branded content visibility cannot be set to private."
 
 
 @pytest.fixture
-def page(app: App, rt: Runtime, world: World, password_hash: str) -> Iterator[Page]:
+def page(browser: Browser, app: App, rt: Runtime, world: World, password_hash: str) -> Iterator[Page]:
     """The form, with two accounts of TikTok (`demo` is public, `studio` private) and one of X."""
     for name in ("demo", "studio"):
         profile = connect_tiktok(rt, world, name)
         rt.db.write(lambda tx, profile=profile, name=name: tx.update("profile", profile, name=name))
     connect_x(rt, world)
     rt.write(password.put, password_hash)
-    with chromium() as browser, served(app) as address:
-        page = browser.new_page()
+    with served(app) as address, browser.new_context() as context:
+        page = context.new_page()
         page.goto(f"{address}/login?token={rt.write(sign_in_links.make, Purpose.SIGN_IN)}")
         page.goto(f"{address}/compose")
         yield page

@@ -14,6 +14,8 @@ from tests.sandbox.tiktok_client import TikTokClient, publish_id
 from tests.sandbox.x_client import XClient
 from tests.support.chromium import chromium
 
+pytestmark = pytest.mark.chromium
+
 PHONE, DESK = 390, 1280
 LONG = "W" * 150
 """A word without an end."""

@@ -19,6 +19,8 @@ from tests.support.appliance import accept, add_profile
 from tests.support.chromium import chromium
 from tests.support.served import served
 
+pytestmark = pytest.mark.chromium
+
 REFERENCE = "/api/v1/openapi-docs"
 CREATE_POST = "#tag/posts/POST/api/v1/posts"
 LIST_POSTS = "#tag/posts/GET/api/v1/posts"

@@ -15,6 +15,8 @@ from tests.support.appliance import accept, add_profile
 from tests.support.hand_clock import START, HandClock
 from tests.support.served import served
 
+pytestmark = pytest.mark.chromium
+
 DESK, PHONE = (1280, 900), (390, 844)
 
 

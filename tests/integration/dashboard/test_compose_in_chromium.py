@@ -21,6 +21,8 @@ from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact, connect_pinterest, connect_tiktok, connect_x
 from tests.support.served import served
 
+pytestmark = pytest.mark.chromium
+
 BRING = """(target, [kind, files]) => {
     const data = new DataTransfer();
     for (const [name, type, text] of files) {

@@ -16,6 +16,8 @@ from tests.support import axe
 from tests.support.sandbox_http import connect_tiktok, connect_x
 from tests.support.served import served
 
+pytestmark = pytest.mark.chromium
+
 HINT = "Branded content visibility cannot be set to private."
 
 

@@ -7,7 +7,7 @@ from socialpub.core.clock import parse
 from socialpub.db.models import PostStatus
 from socialpub.db.post_calendar import CalendarPost
 from socialpub.providers.registry import LABELS
-from socialpub.web.dashboard import post_words
+from socialpub.web.dashboard import post_words, times
 from socialpub.web.dashboard.post_words import StateWord
 
 DUE = StateWord("Due", "warn")
@@ -34,7 +34,7 @@ class CalendarEntry:
         state = post_words.of_outcomes(status, (delivery.outcome for delivery in post.deliveries))
         if status is PostStatus.SCHEDULED and at <= now:
             state = DUE
-        return cls(post, at.astimezone(zone), state, _SIGNS.get(status) or _SIGNS_OF_SETTLED[state.kind])
+        return cls(post, times.localized(at, zone), state, _SIGNS.get(status) or _SIGNS_OF_SETTLED[state.kind])
 
     @property
     def time(self) -> str:

@@ -43,11 +43,19 @@ def zone_name(zone: tzinfo) -> str:
     return getattr(zone, "key", "UTC")
 
 
+def localized(instant: datetime, zone: tzinfo) -> datetime:
+    """The instant by this zone's clock; on the last and first day that can be written down, by that of UTC."""
+    try:
+        return instant.astimezone(zone)
+    except OverflowError:
+        return instant.astimezone(UTC)
+
+
 def written(instant: datetime, zone: tzinfo, *, with_zone: bool = True) -> str:
     """`22 Nov 2026, 10:00 CET`."""
-    local = instant.astimezone(zone)
-    text = f"{local.day} {local:%b %Y, %H:%M}"
-    return f"{text} {local.tzname()}" if with_zone else text
+    shown = localized(instant, zone)
+    text = f"{shown.day} {shown:%b %Y, %H:%M}"
+    return f"{text} {shown.tzname()}" if with_zone else text
 
 
 def relative(instant: datetime, now: datetime) -> str:
@@ -95,7 +103,7 @@ def of_date(text: str, zone: tzinfo, *, end: bool = False) -> datetime | None:
 
 def for_field(text: str | None, zone: tzinfo) -> str:
     """A stamp as the value of such a field."""
-    return "" if text is None else f"{parse(text).astimezone(zone):%Y-%m-%dT%H:%M}"
+    return "" if text is None else f"{localized(parse(text), zone):%Y-%m-%dT%H:%M}"
 
 
 def of_query(text: str, zone: tzinfo) -> str | None:

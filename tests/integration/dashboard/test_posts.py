@@ -1,7 +1,7 @@
 """Every post is found in the list, and its page tells what became of it; nothing in it is taken for markup."""
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -121,6 +121,17 @@ def test_what_is_wrong_in_the_address_is_said_and_the_rest_counts(
     assert said in page.text and "left out" in page.role("alert")
     assert listed(page) == ["Found"]
     assert "<script>alert" not in page.html
+
+
+def test_a_post_for_the_last_instant_of_all_hides_no_page(owner: DashboardBrowser, rt: Runtime) -> None:
+    """By clocks east of Greenwich it lies in a year that no date has; a program may have scheduled it."""
+    post = accept(rt, add_profile(rt), body="Far away", at=datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC))
+    owner.cookies["socialpub_zone"] = "Asia/Tokyo"
+    for path in ("/", "/posts", f"/posts/{post}", f"/posts/{post}/reschedule", f"/posts/{post}/edit"):
+        page = owner.open(path)
+        assert (page.status, "Far away" in page.html) == (200, True), path
+    for path in ("/posts?scheduledBefore=9999-12-31T23:59:59Z", "/compose?at=9999-12-31T23:59:59.000Z"):
+        assert owner.open(path).status == 200, path
 
 
 # --- one post --------------------------------------------------------------------------------------------------------

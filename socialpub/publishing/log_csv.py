@@ -27,7 +27,8 @@ COLUMNS = (
     "profile id",
     "network's post id",
 )
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""Spreadsheets take the wide ones of East Asian keyboards for the same."""
 
 
 def pieces(rt: Runtime, query: LogFilter) -> Iterator[bytes]:

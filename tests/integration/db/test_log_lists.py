@@ -75,7 +75,7 @@ def test_pages_follow_one_another_though_entries_are_added_meanwhile(
 def test_the_file_holds_every_entry_once_and_no_formula(
     rt: Runtime, profile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    texts = ["=1+1", "plain, with a comma", 'two\nlines "quoted"', "@mention", "Größe 🌅"]
+    texts = ["=1+1", "plain, with a comma", 'two\nlines "quoted"', "@mention", "＝1+1", "Größe 🌅"]
     for text in texts:
         accept(rt, profile, body=text)
     monkeypatch.setattr(log_csv, "SLICE", 2)
@@ -86,7 +86,7 @@ def test_the_file_holds_every_entry_once_and_no_formula(
     assert len(read) == 4
     rows = list(csv.DictReader(io.StringIO(b"".join(read).decode(), newline="")))
     shown = [row["text"] for row in rows]
-    assert shown == ["Größe 🌅", "'@mention", 'two\nlines "quoted"', "plain, with a comma", "'=1+1"]
+    assert shown == ["Größe 🌅", "'＝1+1", "'@mention", 'two\nlines "quoted"', "plain, with a comma", "'=1+1"]
     assert rows[0]["profile"] == "x profile"
     assert rows[0]["time"] == "2026-10-12T09:00:00.000Z"
     assert list(log_csv.pieces(rt, LogFilter(provider="tiktok"))) == [read[0]]

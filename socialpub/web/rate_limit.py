@@ -128,7 +128,7 @@ class RateLimits:
         self.keys = RateLimit(settings.requests_per_minute, clock, "This key sends too many requests.")
         self.failures = RateLimit(failures, clock, "Too many wrong keys come from this address.", MOST_PLACES)
         self.guesses = RateLimit(
-            failures, clock, "Too many returns from unknown consent pages come from this address.", MOST_PLACES
+            failures, clock, "Too many links that lead to nothing come from this address.", MOST_PLACES
         )
         self.passwords = RateLimit(
             WRONG_PASSWORDS, clock, "Too many wrong passwords came from this address.", MOST_PLACES, PASSWORD_MINUTES
@@ -143,7 +143,8 @@ class RateLimits:
         self.failures.count(client_address.place(address))
 
     def count_guess(self, address: str) -> None:
-        """Count one return from a consent page that was not asked for here. Raises RateLimited."""
+        """Count one return from a consent page that was not asked for here, or one link that lets nobody in. Raises
+        RateLimited."""
         self.guesses.count(client_address.place(address))
 
     def count_password(self, address: str) -> None:

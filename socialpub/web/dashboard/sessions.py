@@ -1,14 +1,12 @@
 """`/system/sessions/…` and `/system/password`: who is signed in, and with what."""
 
-import asyncio
-
 from socialpub.accounts import browser_sessions, password
 from socialpub.accounts.browser_sessions import BrowserSession
 from socialpub.core.errors import InvalidRequest
 from socialpub.db.transaction import Tx
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
-from socialpub.web.dashboard import system
+from socialpub.web.dashboard import password_turns, system
 from socialpub.web.dashboard.page import page, session_cookie
 from socialpub.web.dashboard.sign_in import field_errors
 from socialpub.web.dashboard.visit import Visit
@@ -26,11 +24,11 @@ async def change_password(rt: Runtime, visit: Visit) -> Answer:
     """Another password. Every other browser has to sign in again."""
     limits, address = visit.request.state.rate_limits, visit.request.client_address
     limits.count_password(address)
-    if password.is_set(rt.reader) and not await asyncio.to_thread(password.matches, rt, visit.form.text("current")):
+    if password.is_set(rt.reader) and not await password_turns.matches(rt, visit.form.text("current")):
         return await system.render(rt, visit, {"current": "This is not the present password."})
     limits.forgive_passwords(address)
     try:
-        hashed = await asyncio.to_thread(password.hashed, visit.form.text("password"), visit.form.text("repeated"))
+        hashed = await password_turns.hashed(rt, visit.form.text("password"), visit.form.text("repeated"))
     except InvalidRequest as error:
         return await system.render(rt, visit, field_errors(error))
     assert visit.session is not None

@@ -1,7 +1,5 @@
 """`/login`, `/setup` and signing out: the doors of the dashboard."""
 
-import asyncio
-
 from socialpub.accounts import browser_sessions, password, sign_in_links
 from socialpub.accounts.browser_sessions import BrowserSession
 from socialpub.accounts.sign_in_links import Purpose
@@ -9,7 +7,7 @@ from socialpub.core.errors import Conflict, Forbidden, InvalidRequest
 from socialpub.db.transaction import Tx
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
-from socialpub.web.dashboard import addresses, cookies
+from socialpub.web.dashboard import addresses, cookies, password_turns
 from socialpub.web.dashboard.page import page, session_cookie
 from socialpub.web.dashboard.visit import Visit
 
@@ -22,6 +20,10 @@ async def form(rt: Runtime, visit: Visit) -> Answer:
     """The password's field; or, with the token of a link, straight in."""
     token = visit.query.text("token")
     if token and visit.session is None and visit.request.method == "GET":
+        # Whoever guesses is slowed down, and keeps no writer busy.
+        if not sign_in_links.is_valid(rt, rt.reader, Purpose.SIGN_IN, token):
+            visit.request.state.rate_limits.count_guess(visit.request.client_address)
+            return visit.show("login.html", http_status=403, problem=SPENT)
         if not await rt.write_soon(sign_in_links.take, Purpose.SIGN_IN, token):
             return visit.show("login.html", http_status=403, problem=SPENT)
         return await _enter(rt, visit, "/")
@@ -38,7 +40,7 @@ async def submit(rt: Runtime, visit: Visit) -> Answer:
     limits = visit.request.state.rate_limits
     address = visit.request.client_address
     limits.count_password(address)
-    if not await asyncio.to_thread(password.matches, rt, visit.form.text("password")):
+    if not await password_turns.matches(rt, visit.form.text("password")):
         return visit.show("login.html", http_status=403, problem=WRONG)
     limits.forgive_passwords(address)
     return await _enter(rt, visit, _next(visit.query.text("next")))
@@ -56,7 +58,7 @@ async def set_up(rt: Runtime, visit: Visit) -> Answer:
     """The password is set, and this browser is signed in."""
     _check_link(rt, visit)
     try:
-        hashed = await asyncio.to_thread(password.hashed, visit.form.text("password"), visit.form.text("repeated"))
+        hashed = await password_turns.hashed(rt, visit.form.text("password"), visit.form.text("repeated"))
     except InvalidRequest as error:
         return visit.show("setup.html", http_status=400, errors=field_errors(error))
     session = await rt.write_soon(_set_first, hashed, visit.query.text("token"), *_browser(visit))

@@ -1,11 +1,15 @@
 """The owner gets in, stays in, and gets out; nobody else does."""
 
+import asyncio
+import threading
+
 import pytest
 
 from socialpub.accounts import password, sign_in_links
 from socialpub.accounts.sign_in_links import Purpose
 from socialpub.runtime import Runtime
 from socialpub.web.app import App, create_app
+from socialpub.web.dashboard import password_turns
 from tests.integration.dashboard.conftest import PASSWORD
 from tests.support.dashboard_browser import DashboardBrowser, sign_in
 from tests.support.hand_clock import HandClock
@@ -46,6 +50,44 @@ def test_the_demo_s_link_lets_a_browser_in_once(rt: Runtime, stranger: Dashboard
     assert stranger.open(link).heading == "Overview"
     with DashboardBrowser(app) as other:
         assert other.open(link).status == 403
+
+
+def test_whoever_guesses_links_is_slowed_down(rt: Runtime, stranger: DashboardBrowser) -> None:
+    rt.write(sign_in_links.make, Purpose.SIGN_IN)
+    before = rt.reader.data_version()
+    statuses = [stranger.ask("GET", f"/login?token={guess}").status for guess in range(100)]
+    assert (statuses[0], statuses[-1]) == (403, 429)
+    assert rt.reader.data_version() == before
+
+
+def test_many_guessers_hold_up_no_page(owner: DashboardBrowser, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many passwords arrive at once, from however many addresses: one thread hashes them, the last are told to
+    come back, and what needs a thread itself gets one."""
+    released = threading.Event()
+    monkeypatch.setattr(password, "matches", lambda *_: released.wait(60) and False)
+    owner.open("/")
+    cookie = "; ".join(f"{name}={value}" for name, value in owner.cookies.items())
+    body = f"password=x&csrf={owner.page.root.all('input')[0].attributes['value']}".encode()
+    told = {"cookie": cookie, "accept": "text/html", "origin": "http://testserver"}
+
+    async def story() -> tuple[int, list[int]]:
+        form = {**told, "content-type": "application/x-www-form-urlencoded"}
+        asking = owner.caller.asking
+        guesses = [
+            asyncio.create_task(asking("POST", "/login", body, {**form, "x-forwarded-for": f"203.0.113.{at}"}))
+            for at in range(password_turns.MOST_WAITING + 20)
+        ]
+        await asyncio.sleep(0)
+        try:
+            async with asyncio.timeout(30):
+                page = await asking("GET", "/system", headers=told)
+        finally:
+            released.set()
+        return page.status, [reply.status for reply in await asyncio.gather(*guesses)]
+
+    status, guesses = owner.caller.run(story())
+    assert status == 200
+    assert guesses == [403] * password_turns.MOST_WAITING + [429] * 20
 
 
 def test_whoever_is_not_signed_in_is_led_to_the_password_and_back(owner: DashboardBrowser, app: App) -> None:

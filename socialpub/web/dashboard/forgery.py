@@ -55,7 +55,10 @@ def _from_here(request: Request) -> bool:
     if origin is None:
         # Not every client sends it; browsers that leave it out say this instead, or know neither.
         return request.headers.get(b"sec-fetch-site", b"same-origin") in (b"same-origin", b"none")
-    parts = urlsplit(origin.decode("latin-1").lower())
+    try:
+        parts = urlsplit(origin.decode("latin-1").lower())
+    except ValueError:
+        return False
     base = urlsplit(request.state.rt.settings.base_url.lower())
     if (parts.scheme, parts.netloc) == (base.scheme, base.netloc):
         return True

@@ -75,7 +75,6 @@ class FilesForm(MultipartForm):
 async def receive(rt: Runtime, visit: Visit, refusal: Callable[[SocialpubError], Answer]) -> FilesForm | None:
     """The form, to be used in a `with`; None when it was refused, and answered, while it was arriving. Raises
     Forbidden, and what `multipart.receive` raises."""
-    visit.check_origin()
     if visit.request.content_type != MULTIPART:
         await visit.request.finish()
         raise UnsupportedMediaType("A form of the dashboard is sent as a browser sends it.")

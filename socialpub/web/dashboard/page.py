@@ -41,6 +41,8 @@ class Page:
                 return None
             await request.finish()
             return _lead_to_sign_in(visit)
+        if self.streams and request.method == "POST":
+            visit.check_origin()  # refused as a problem, which scripts can read and browsers show
         try:
             if request.method != "POST":
                 await request.finish()
@@ -60,8 +62,9 @@ class Page:
 def page(*, signed_in: bool = True, streams: bool = False) -> Callable[[PageHandler], Page]:
     """Make `async def name(rt, visit) -> Answer` a page, or what a form of one does.
 
-    `signed_in=False`: for everybody; `visit.session` may be None. With `streams` the handler takes the body itself and
-    calls `visit.check_form` with the token that it finds there (`check_header` of this module for scripts).
+    `signed_in=False`: for everybody; `visit.session` may be None. With `streams` the handler takes the body itself,
+    which comes from a page of ours, and calls `visit.check_form` with the token that it finds there (`check_header` of
+    this module for scripts).
     """
     return lambda handler: Page(handler, signed_in=signed_in, streams=streams)
 

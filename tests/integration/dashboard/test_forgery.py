@@ -1,6 +1,7 @@
 """Other sites, guesses and old cookies get nowhere, and pages cannot be framed."""
 
 import dataclasses
+import json
 import re
 from pathlib import Path
 
@@ -14,9 +15,9 @@ from socialpub.web.dashboard.page import Page
 from socialpub.web.dashboard.routes import routes
 from socialpub.web.endpoint import Methods
 from tests.integration.dashboard.conftest import PASSWORD
-from tests.integration.uploads.caller import Caller
+from tests.integration.uploads.caller import Caller, Reply
 from tests.samples import media
-from tests.support.dashboard_browser import DashboardBrowser, sign_in
+from tests.support.dashboard_browser import Attachment, DashboardBrowser, multipart, sign_in
 
 FORM = "application/x-www-form-urlencoded"
 OPEN = {"/login", "/setup"}
@@ -29,6 +30,12 @@ def actions() -> list[str]:
 
 def posts() -> list[object]:
     return [r for r in routes() if isinstance(r.endpoint, Methods) and "POST" in r.endpoint.by_method]
+
+
+def streams() -> list[str]:
+    """Those of them that take the body themselves."""
+    found = zip(actions(), posts(), strict=True)
+    return [path for path, route in found if route.endpoint.by_method["POST"].streams]
 
 
 def sessions(rt: Runtime) -> int:
@@ -45,6 +52,42 @@ def test_no_action_is_done_without_the_form_s_token(owner: DashboardBrowser, rt:
     assert owner.open("/system").heading == "System"
 
 
+@pytest.mark.parametrize("path", streams())
+def test_a_form_with_files_and_a_script_s_request_are_guarded_as_any_form(
+    owner: DashboardBrowser, rt: Runtime, path: str
+) -> None:
+    """A handler that takes the body itself cannot forget the token: nothing of what comes before or without it stays,
+    and another site is refused before anything is read, whatever it stole."""
+    owner.open("/system")
+    token = owner.page.root.all("input")[0].attributes["value"]
+    picture = Attachment("a.jpg", b"\xff\xd8\xff" + b"0" * 5000, "image/jpeg")
+    text = json.dumps({"fileName": "a.jpg", "mimeType": "image/jpeg", "fileSize": 5}).encode()
+    before = rt.reader.data_version()
+
+    def refused(reply: Reply) -> None:
+        assert reply.status == 403, (reply.status, reply.body)
+        assert rt.reader.data_version() == before
+        assert [one for one in rt.files.root.rglob("*") if one.is_file()] == []
+
+    for fields in (
+        [],
+        [("csrf", "0" * 80)],
+        [("media", picture), ("csrf", token)],
+        [("do", "publish"), ("csrf", token)],
+    ):
+        body, content_type = multipart([*fields, ("body", "Forged"), ("media", picture)])
+        refused(owner.ask("POST", path, body, {"content-type": content_type, "content-length": str(len(body))}))
+    if path.startswith("/compose/uploads"):
+        for given in ({}, {"x-csrf-token": "0" * 80}):
+            refused(owner.ask("POST", path, text, {"content-type": "application/json", **given}))
+    body, content_type = multipart([("csrf", token), ("body", "Forged"), ("media", picture)])
+    stolen = {"x-csrf-token": token, "origin": "https://evil.example"}
+    for given, kind in ((body, content_type), (text, "application/json"), (b"x", "text/plain")):
+        reply = owner.ask("POST", path, given, {"content-type": kind, **stolen})
+        assert b"another site" in reply.body
+        refused(reply)
+
+
 @pytest.mark.parametrize("path", [path for path in actions() if path not in OPEN])
 def test_no_action_is_done_for_a_stranger(stranger: DashboardBrowser, owner: DashboardBrowser, path: str) -> None:
     stranger.open("/login")
@@ -58,7 +101,13 @@ def test_another_site_s_form_does_nothing(owner: DashboardBrowser, rt: Runtime) 
     owner.open("/")
     form = owner.page.form_of(owner.page.button("Sign out"))
     body = "&".join(f"{name}={value}" for name, value in owner.fields_of(form)).encode()
-    for origin in ("https://evil.example", "null", "http://testserver.evil.example", "http://testserver:81"):
+    for origin in (
+        "https://evil.example",
+        "null",
+        "http://testserver.evil.example",
+        "http://testserver:81",
+        "http://[",
+    ):
         reply = owner.ask("POST", "/logout", body, {"origin": origin})
         assert (reply.status, b"another site" in reply.body) == (403, True), origin
     quiet = DashboardBrowser(owner.caller.app)

@@ -137,7 +137,8 @@ async def _handle(
             return await do(form, around, checked)
         except InvalidRequest as error:
             checked = compose_check.refused(error, form, around)
-    status = 400 if checked.is_bad or (acts and not only_changed) else 200
+    # Whoever asked what is wrong is told it: only what should have been done is refused.
+    status = 400 if acts else 200
     return await compose_page.show(rt, visit, form, around, checked.said, http_status=status, editing=editing)
 
 

@@ -1,4 +1,5 @@
-"""What a form of the dashboard brought. Every field is text; a box that was not ticked is not there."""
+"""What a form of the dashboard brought, and what is wrong with it. Every field is text; a box that was not ticked is not
+there."""
 
 from collections.abc import Sequence
 from urllib.parse import parse_qsl
@@ -43,3 +44,8 @@ class Form:
     def names(self, prefix: str) -> list[str]:
         """Which names begin so, each once, in their order."""
         return list(dict.fromkeys(key for key, _ in self.fields if key.startswith(prefix)))
+
+
+def field_errors(error: InvalidRequest) -> dict[str, str]:
+    """What is wrong, by the name of the field that it is shown at."""
+    return {str(item.path[0]): item.sentence for item in error.errors if item.path}

@@ -11,9 +11,8 @@ from socialpub.providers.registry import LABELS
 from socialpub.publishing import profile_queue
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
-from socialpub.web.dashboard import network_choices, option_fields, pictures
+from socialpub.web.dashboard import forms, network_choices, option_fields, pictures
 from socialpub.web.dashboard.page import page
-from socialpub.web.dashboard.sign_in import field_errors
 from socialpub.web.dashboard.visit import Visit
 
 
@@ -56,7 +55,7 @@ async def rename(rt: Runtime, visit: Visit) -> Answer:
     try:
         await rt.write_soon(profiles.rename, profile_id, name)
     except InvalidRequest as error:
-        return await _page(rt, visit, name=name, errors=field_errors(error))
+        return await _page(rt, visit, name=name, errors=forms.field_errors(error))
     return visit.go(f"/profiles/{profile_id}", status=f"The profile is now called “{name.strip()}”.")
 
 

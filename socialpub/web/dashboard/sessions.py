@@ -6,9 +6,8 @@ from socialpub.core.errors import InvalidRequest
 from socialpub.db.transaction import Tx
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
-from socialpub.web.dashboard import password_turns, system
+from socialpub.web.dashboard import forms, password_turns, system
 from socialpub.web.dashboard.page import page, session_cookie
-from socialpub.web.dashboard.sign_in import field_errors
 from socialpub.web.dashboard.visit import Visit
 
 
@@ -30,7 +29,7 @@ async def change_password(rt: Runtime, visit: Visit) -> Answer:
     try:
         hashed = await password_turns.hashed(rt, visit.form.text("password"), visit.form.text("repeated"))
     except InvalidRequest as error:
-        return await system.render(rt, visit, field_errors(error))
+        return await system.render(rt, visit, forms.field_errors(error))
     assert visit.session is not None
     session = await rt.write_soon(_change, hashed, visit.session)
     visit.become(session)

@@ -7,7 +7,7 @@ from socialpub.core.errors import Conflict, Forbidden, InvalidRequest
 from socialpub.db.transaction import Tx
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
-from socialpub.web.dashboard import addresses, cookies, password_turns
+from socialpub.web.dashboard import addresses, cookies, forms, password_turns
 from socialpub.web.dashboard.page import page, session_cookie
 from socialpub.web.dashboard.visit import Visit
 
@@ -60,7 +60,7 @@ async def set_up(rt: Runtime, visit: Visit) -> Answer:
     try:
         hashed = await password_turns.hashed(rt, visit.form.text("password"), visit.form.text("repeated"))
     except InvalidRequest as error:
-        return visit.show("setup.html", http_status=400, errors=field_errors(error))
+        return visit.show("setup.html", http_status=400, errors=forms.field_errors(error))
     session = await rt.write_soon(_set_first, hashed, visit.query.text("token"), *_browser(visit))
     return _signed_in(visit, session, "/", "The password is set. This browser is signed in.")
 
@@ -72,11 +72,6 @@ async def sign_out(rt: Runtime, visit: Visit) -> Answer:
     await rt.write_soon(browser_sessions.sign_out, visit.session)
     visit.headers.append(cookies.drop(visit.request, "session"))
     return visit.go("/login")
-
-
-def field_errors(error: InvalidRequest) -> dict[str, str]:
-    """What is wrong, by the name of the field that it is shown at."""
-    return {str(item.path[0]): item.sentence for item in error.errors if item.path}
 
 
 def _check_link(rt: Runtime, visit: Visit) -> None:

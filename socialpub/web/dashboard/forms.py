@@ -1,5 +1,7 @@
-"""What a form of the dashboard brought, and what is wrong with it. Every field is text; a box that was not ticked is not
-there."""
+"""What a form of the dashboard brought, and what is wrong with it.
+
+Every field is text; a box that was not ticked is not there.
+"""
 
 from collections.abc import Sequence
 from urllib.parse import parse_qsl

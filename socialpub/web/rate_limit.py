@@ -111,7 +111,7 @@ class RateLimit:
         )
         if not allowed:
             raise RateLimited(
-                f"{self._detail} Try again in {reset_seconds} seconds.",
+                f"{self._detail} Try again in {_span(reset_seconds)}.",
                 retry_after_seconds=reset_seconds,
                 headers=tuple((name.decode(), value.decode()) for name, value in headers),
             )
@@ -154,3 +154,8 @@ class RateLimits:
     def forgive_passwords(self, address: str) -> None:
         """The right one came from this address."""
         self.passwords.forget(client_address.place(address))
+
+
+def _span(seconds: int) -> str:
+    """How long to wait, as people say it; never less than it is."""
+    return f"{seconds} seconds" if seconds < 120 else f"{-(-seconds // 60)} minutes"

@@ -117,7 +117,7 @@ def test_a_wrong_password_is_told_and_ten_of_them_close_the_door_for_a_while(
         page = sign_in(guesser, PASSWORD)
         assert page.status == 429
         assert int(page.reply.headers["retry-after"]) <= 900
-        assert "Try again in" in page.role("alert")
+        assert "Try again in 15 minutes." in page.role("alert")
         assert owner.open("/").heading == "Overview"  # who is in stays in
         clock.forward(901)
         assert sign_in(guesser, PASSWORD).heading == "Overview"

@@ -32,8 +32,8 @@ def password_hash() -> str:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """A real one, started once for the tests of a file: while it runs, no test can have an event loop of its own."""
+def real_browser() -> Iterator[Browser]:
+    """Started once for the tests of a file: while it runs, no test can have an event loop of its own."""
     with chromium() as started:
         yield started
 

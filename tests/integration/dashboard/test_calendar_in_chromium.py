@@ -21,8 +21,8 @@ DESK, PHONE = (1280, 900), (390, 844)
 
 
 @pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    with browser.new_context(
+def context(real_browser: Browser) -> Iterator[BrowserContext]:
+    with real_browser.new_context(
         viewport={"width": DESK[0], "height": DESK[1]}, timezone_id="Europe/Berlin", reduced_motion="reduce"
     ) as context:
         yield context

@@ -57,8 +57,8 @@ def networks(rt: Runtime, world: World) -> dict[str, str]:
 
 
 @pytest.fixture
-def context(browser: Browser, complaints: list[str]) -> Iterator[BrowserContext]:
-    with browser.new_context(viewport={"width": 1280, "height": 900}, timezone_id="Europe/Berlin") as context:
+def context(real_browser: Browser, complaints: list[str]) -> Iterator[BrowserContext]:
+    with real_browser.new_context(viewport={"width": 1280, "height": 900}, timezone_id="Europe/Berlin") as context:
         context.on("console", lambda said: complaints.append(said.text))
         context.on("weberror", lambda error: complaints.append(str(error.error)))
         yield context

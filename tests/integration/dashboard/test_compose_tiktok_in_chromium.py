@@ -22,14 +22,14 @@ HINT = "Branded content visibility cannot be set to private."
 
 
 @pytest.fixture
-def page(browser: Browser, app: App, rt: Runtime, world: World, password_hash: str) -> Iterator[Page]:
+def page(real_browser: Browser, app: App, rt: Runtime, world: World, password_hash: str) -> Iterator[Page]:
     """The form, with two accounts of TikTok (`demo` is public, `studio` private) and one of X."""
     for name in ("demo", "studio"):
         profile = connect_tiktok(rt, world, name)
         rt.db.write(lambda tx, profile=profile, name=name: tx.update("profile", profile, name=name))
     connect_x(rt, world)
     rt.write(password.put, password_hash)
-    with served(app) as address, browser.new_context() as context:
+    with served(app) as address, real_browser.new_context() as context:
         page = context.new_page()
         page.goto(f"{address}/login?token={rt.write(sign_in_links.make, Purpose.SIGN_IN)}")
         page.goto(f"{address}/compose")

@@ -12,6 +12,7 @@ from socialpub.web.dashboard.page import page, session_cookie
 from socialpub.web.dashboard.visit import Visit
 
 WRONG = "This is not the password. If you have forgotten it, set another one: socialpub admin set-password"
+SET_ALREADY = "A password is set already. Sign in with it, or set another one: socialpub admin set-password"
 SPENT = "This link has been used, or it is older than a day."
 
 
@@ -49,6 +50,8 @@ async def submit(rt: Runtime, visit: Visit) -> Answer:
 @page(signed_in=False)
 async def set_up_form(rt: Runtime, visit: Visit) -> Answer:
     """The first password, for whoever has the link that `serve` printed."""
+    if password.is_set(rt.reader):
+        return visit.go("/login", status=SET_ALREADY)
     _check_link(rt, visit)
     return visit.show("setup.html", errors={})
 
@@ -76,7 +79,7 @@ async def sign_out(rt: Runtime, visit: Visit) -> Answer:
 
 def _check_link(rt: Runtime, visit: Visit) -> None:
     if password.is_set(rt.reader):
-        raise Conflict("A password is set already. Sign in with it, or set another one: socialpub admin set-password")
+        raise Conflict(SET_ALREADY)
     if not sign_in_links.is_valid(rt, rt.reader, Purpose.SET_UP, visit.query.text("token")):
         visit.request.state.rate_limits.count_guess(visit.request.client_address)
         raise Forbidden(f"{SPENT} A new one is printed when `socialpub serve` starts.")

@@ -1,8 +1,12 @@
 """A whole appliance in a temporary folder: settings, key, database, networks of the test's choice."""
 
 import base64
+import sqlite3
+import tempfile
 from collections.abc import Mapping
+from contextlib import closing
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +14,7 @@ from socialpub.accounts.api_keys import Caller
 from socialpub.core import ids
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.sections import ProvidersSection
+from socialpub.db import migrate
 from socialpub.db.models import State
 from socialpub.db.transaction import Tx
 from socialpub.providers.http import Http
@@ -44,9 +49,25 @@ def open_appliance(
     """`networks` are the sections of the configuration, `providers` stand in for the adapters themselves."""
     if networks is not None:
         sections["providers"] = networks
-    rt = build(settings_in(folder, **sections), clock=clock, http=http, role="test")
+    settings = settings_in(folder, **sections)
+    if not settings.database_file.exists():
+        settings.database_file.write_bytes(_new_database(migrate.MIGRATIONS))
+    rt = build(settings, clock=clock, http=http, role="test")
     rt.providers.update(providers or {})
     return rt
+
+
+@cache
+def _new_database(_migrations: Path) -> bytes:
+    """What these migrations make of nothing, and no appliance's yet: applying them anew for each test took longer than
+    most of the tests."""
+    with tempfile.TemporaryDirectory() as name:
+        build(settings := settings_in(Path(name)), clock=HandClock(), role="test").close()
+        with closing(sqlite3.connect(settings.database_file)) as connection, connection:
+            connection.execute("DELETE FROM appliance")
+        with closing(sqlite3.connect(settings.database_file)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return settings.database_file.read_bytes()
 
 
 def add_profile(

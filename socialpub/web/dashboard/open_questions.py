@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from socialpub.runtime import Runtime
+from socialpub.web import aside
 
 T = TypeVar("T")
 
@@ -30,7 +31,7 @@ async def answer(rt: Runtime, question: tuple[str, ...], ask: Callable[[], T], p
         task.exception()  # whoever asked may have gone on without the answer
 
     if question not in tasks:
-        tasks[question] = asyncio.create_task(asyncio.to_thread(ask))
+        tasks[question] = asyncio.create_task(aside.run(ask))
         tasks[question].add_done_callback(ended)
     asking: asyncio.Task[T] = tasks[question]
     await asyncio.wait({asking}, timeout=patience_seconds)

@@ -11,6 +11,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from starlette.routing import Route
+
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import actor, ids
 from socialpub.core.errors import (
@@ -276,6 +278,12 @@ class Methods:
         answer = await found(request)
         if answer is not None:
             await request.answer(answer)
+
+
+def route(path: str, **methods: Answering) -> Route:
+    """The address `path` with what answers each method there."""
+    # The path's own 405 answers for every method, so the route takes them all.
+    return Route(path, Methods(**methods), methods=None)
 
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")

@@ -1,11 +1,13 @@
 """An appliance over a temporary folder. A directory or a file that needs another one overrides `appliance_options`."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from socialpub.db import appliance_state
+from socialpub.ops import backup
 from socialpub.providers.http import Http
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
@@ -59,3 +61,15 @@ def profile(rt: Runtime) -> str:
 @pytest.fixture
 def browser(world: World) -> Browser:
     return Browser(world)
+
+
+@pytest.fixture
+def well(rt: Runtime, tmp_path: Path) -> Callable[[], None]:
+    """There is a copy, and the worker reports whenever this is called."""
+    backup.write(rt, tmp_path / "copy")
+
+    def report() -> None:
+        rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.HEARTBEAT, tx.stamp))
+
+    report()
+    return report

@@ -17,7 +17,7 @@ from socialpub.publishing.drafts import Change, Draft
 from socialpub.publishing.idempotency import Kept, Ticket
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
-from socialpub.web.dashboard import compose_check, compose_form, compose_media, compose_page, form_files, times
+from socialpub.web.dashboard import compose_check, compose_form, compose_media, compose_page, forgery, form_files, times
 from socialpub.web.dashboard.compose_check import Checked
 from socialpub.web.dashboard.compose_form import ComposeForm
 from socialpub.web.dashboard.compose_page import Circumstances, Said
@@ -163,7 +163,7 @@ def _keep(_rt: Runtime, _tx: Tx, post_id: str) -> Kept:
 
 
 def _ticket(visit: Visit, form: ComposeForm, received: FilesForm) -> Ticket:
-    sent = [[name, text] for name, text in received.form.fields if name not in ("csrf", "do")]
+    sent = [[name, text] for name, text in received.form.fields if name not in (forgery.FIELD, "do")]
     fingerprint = idempotency.fingerprint(visit.path, sent, received.fingerprints)
     return Ticket(OWNER.key_id, f"form {form.form_id}", fingerprint)
 

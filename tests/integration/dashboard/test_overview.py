@@ -2,15 +2,13 @@
 
 from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
-from socialpub.db import appliance_state, delivery_rows
+from socialpub.db import delivery_rows
 from socialpub.db.models import State
 from socialpub.db.transaction import Tx
 from socialpub.media.files import Files
-from socialpub.ops import backup
 from socialpub.publishing import deliveries, holds
 from socialpub.publishing.results import Run
 from socialpub.runtime import Runtime
@@ -23,18 +21,6 @@ from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import connect_x
 
 MARKUP = "<img src=x onerror=alert(1)>"
-
-
-@pytest.fixture
-def well(rt: Runtime, tmp_path: Path) -> Callable[[], None]:
-    """There is a copy, and the worker reports whenever this is called."""
-    backup.write(rt, tmp_path / "copy")
-
-    def report() -> None:
-        rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.HEARTBEAT, tx.stamp))
-
-    report()
-    return report
 
 
 def end(rt: Runtime, post: str, state: State, message: str) -> None:

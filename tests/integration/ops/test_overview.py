@@ -2,15 +2,12 @@
 
 from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
-
-import pytest
 
 from socialpub.accounts.api_keys import OWNER
-from socialpub.db import appliance_state, delivery_rows
+from socialpub.db import delivery_rows
 from socialpub.db.models import State
 from socialpub.db.transaction import Tx
-from socialpub.ops import backup, overview
+from socialpub.ops import overview
 from socialpub.ops.overview import DiskRoom
 from socialpub.publishing import deliveries, holds, posts, retries
 from socialpub.publishing.results import Run
@@ -20,18 +17,6 @@ from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 
 DAY = 86400
-
-
-@pytest.fixture
-def well(rt: Runtime, tmp_path: Path) -> Callable[[], None]:
-    """The worker has just reported, and there is a copy."""
-    backup.write(rt, tmp_path / "copy")
-
-    def report() -> None:
-        rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.HEARTBEAT, tx.stamp))
-
-    report()
-    return report
 
 
 def fail(rt: Runtime, post: str, state: State = State.FAILED) -> None:

@@ -17,7 +17,7 @@ CLIENTS_LOCK := tests/clients/generator.lock
 CLIENTS := $(VENV)/clients
 AXE := $(VENV)/axe
 
-.PHONY: setup dev run test test-fast check clients bench screenshots chaos format options-table vendored lock clean
+.PHONY: setup dev run test test-fast endurance check clients bench screenshots chaos format options-table vendored lock clean
 
 # What running socialpub needs, and nothing else.
 setup: $(VENV)/.ready
@@ -57,11 +57,16 @@ run: setup
 # Everything: within seven minutes on two idle cores. Three at a time, since a test waits for its processes and its browser
 # about as long as it works.
 test: dev
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not endurance"
 
 # Without the real processes (e2e), real browsers (chromium) and the grid of steps and faults: within two minutes.
 test-fast: dev
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not e2e and not chromium and not grid"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not e2e and not chromium and not grid and not endurance"
+
+# What takes minutes, or a machine of which one is root: real units, containers, power cuts, full disks, thousands of
+# files. What this machine lacks is left out, saying so.
+endurance: dev
+	$(BIN)/python -m pytest -m endurance -rs tests/endurance
 
 check: dev
 	$(BIN)/ruff check .

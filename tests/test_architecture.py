@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -41,9 +42,15 @@ def modules() -> Iterator[tuple[str, Path]]:
         yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
 
 
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Every node of a file's syntax tree."""
+    return tuple(ast.walk(ast.parse(path.read_text())))
+
+
 def imports(path: Path) -> Iterator[str]:
     """The modules imported anywhere in a file, also inside functions and for the type checker alone."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -157,7 +164,7 @@ _ABOUT = re.compile(r"\b(?:FROM|INTO|UPDATE|JOIN)\s+(?:copied\.)?([a-z_]+)")
 
 def statements(path: Path) -> Iterator[str]:
     """The tables that the SQL of a file is about: each statement's first."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.JoinedStr):
             text = "".join(str(part.value) for part in node.values if isinstance(part, ast.Constant))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -207,7 +214,7 @@ def test_every_room_says_in_a_line_what_it_is_for() -> None:
 def test_a_class_name_means_one_thing() -> None:
     homes: dict[str, list[str]] = {}
     for name, path in modules():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef):
                 homes.setdefault(node.name, []).append(name)
     assert {name: where for name, where in homes.items() if len(where) > 1} == {}

@@ -1,8 +1,10 @@
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from socialpub.db.locks import FileLock
 from tests.e2e.caller import Caller
 from tests.e2e.installation import Installation
 
@@ -18,19 +20,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """A installation whose key and profiles the others begin with: making them by commands takes a while."""
-    installation = Installation(tmp_path_factory.mktemp("prepared"), pace=0)
-    try:
-        installation.prepare()
-        yield installation
-    finally:
-        installation.close()
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    """An installation whose key and profiles the others begin with: making them by commands takes a while, so that all
+    processes of one run of the tests share it."""
+    folder = tmp_path_factory.getbasetemp()
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        folder = folder.parent
+    with FileLock(folder / "prepared.lock"):
+        installation = Installation(folder / "prepared", pace=0)
+        try:
+            if not installation.remember_preparation():
+                installation.prepare()
+        finally:
+            installation.close()
+    return installation
 
 
 @pytest.fixture
 def make_installation(tmp_path: Path, prepared: Installation) -> Iterator[MakeInstallation]:
-    """Makes a installation with a key and profiles; of its processes nothing runs yet."""
+    """Makes an installation with a key and profiles; of its processes nothing runs yet."""
     installations: list[Installation] = []
 
     def make(**how: object) -> Installation:

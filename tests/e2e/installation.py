@@ -4,6 +4,7 @@ Nothing here reaches into the appliance: it is configured by its file, asked ove
 stopped by signals, as its owner would.
 """
 
+import json
 import os
 import shutil
 import struct
@@ -100,6 +101,20 @@ class Installation:
             granted = control.grant(PEOPLE[0])
             self.profile_on[control.network] = self.admin("import-profile", control.network, stdin=granted)
         assert sandbox.stop() == 0
+        made = {"key": self.key, "profiles": self.profiles, "profile_on": self.profile_on}
+        self._prepared.write_text(json.dumps(made))
+
+    def remember_preparation(self) -> bool:
+        """Take up what `prepare` made in this folder before, in whichever process; whether it did."""
+        if not self._prepared.exists():
+            return False
+        made = json.loads(self._prepared.read_text())
+        self.key, self.profiles, self.profile_on = made["key"], made["profiles"], made["profile_on"]
+        return True
+
+    @property
+    def _prepared(self) -> Path:
+        return self.folder / "prepared.json"
 
     def copy_from(self, other: "Installation") -> None:
         """Begin with what `other` prepared."""

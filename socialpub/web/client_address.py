@@ -1,26 +1,54 @@
 """Where a request comes from, and what counts as one place."""
 
 import re
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-_LOOPBACK = ("127.0.0.1", "::1")
+from socialpub.core.settings.proxies import UNIX
+
 _WITH_PORT = re.compile(r"\[([^\]]*)\](?::[0-9]{1,5})?|([^:]*):[0-9]{1,5}")
 _HOME_BITS = 64
 """What a provider gives to one household, at least: whoever has one IPv6 address has 2^64 of them."""
+_MOST_ENTRIES = 20
+"""A chain of more proxies is nobody's; what a caller wrote before it is not read."""
 
 
-def find(peer: str, forwarded: bytes | None) -> str:
-    """The address of the caller. A proxy on this machine is believed when it names one.
+class TrustedProxies:
+    """Who is believed when they say in X-Forwarded-For whose request they pass on (`proxies.trusted`).
 
-    `peer` is who connected, `forwarded` the value of X-Forwarded-For. What is no address there is not looked at.
+    `Forwarded` (RFC 7239) is not read: a proxy that appends to the one passes a caller's own words on in the other.
     """
-    if forwarded is None or peer not in _LOOPBACK:
-        return peer
-    # Each proxy appends the address of its peer: only the last entry was written by ours.
-    last = forwarded.rpartition(b",")[2].strip()[:64].decode("latin-1")
-    match = _WITH_PORT.fullmatch(last)
-    address = _read((match[1] or match[2] or "") if match else last)
-    return peer if address is None else str(address)
+
+    def __init__(self, trusted: Iterable[str]) -> None:
+        listed = set(trusted)
+        self._unix = UNIX in listed
+        self._networks = [_unmapped(ip_network(text)) for text in listed - {UNIX}]
+
+    def holds(self, peer: str) -> bool:
+        """Whether whoever connects from this address is one of them; it is empty for a socket in the file system."""
+        return self._unix if not peer else self._is_listed(_read(peer))
+
+    def find_caller(self, peer: str, forwarded: Sequence[bytes] = ()) -> str:
+        """The address of the caller. `peer` is who connected, `forwarded` the values of X-Forwarded-For, one for each
+        time that the header was sent.
+
+        Each proxy appends the address of its peer. So they are read from the end, as long as a proxy that is listed
+        wrote them: the first address that is none of ours is the caller's. What is no address ends the way there.
+        """
+        if not forwarded or not self.holds(peer):
+            return peer
+        caller = peer
+        for entry in reversed(b",".join(forwarded[-_MOST_ENTRIES:]).rsplit(b",", _MOST_ENTRIES)[-_MOST_ENTRIES:]):
+            address = _read_entry(entry)
+            if address is None:
+                break
+            caller = str(address)
+            if not self._is_listed(address):
+                break
+        return caller
+
+    def _is_listed(self, address: IPv4Address | IPv6Address | None) -> bool:
+        return address is not None and any(address in network for network in self._networks)
 
 
 def place(address: str) -> str:
@@ -31,9 +59,24 @@ def place(address: str) -> str:
     return address if found is None else str(found)
 
 
+def _read_entry(entry: bytes) -> IPv4Address | IPv6Address | None:
+    """An address as proxies write it: alone, with a port, in brackets."""
+    text = entry.strip()[:64].decode("latin-1")
+    match = _WITH_PORT.fullmatch(text)
+    return _read((match[1] or match[2] or "") if match else text)
+
+
 def _read(text: str) -> IPv4Address | IPv6Address | None:
     try:
         address = ip_address(text.partition("%")[0])  # without the zone of a link-local one
     except ValueError:
         return None
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
+
+
+def _unmapped(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
+    """As addresses are compared with it: those of IPv4 that are written as IPv6 count as what they are."""
+    mapped = network.network_address.ipv4_mapped if isinstance(network, IPv6Network) else None
+    if mapped is None or network.prefixlen < 96:
+        return network
+    return IPv4Network((int(mapped), network.prefixlen - 96))

@@ -14,7 +14,7 @@ from socialpub.accounts.api_keys import Caller
 from socialpub.core import sizes
 from socialpub.core.errors import PayloadTooLarge
 from socialpub.publishing.idempotency import Ticket
-from socialpub.web import accept, client_address
+from socialpub.web import accept
 from socialpub.web.answer import Answer, Header
 from socialpub.web.state import WebState
 
@@ -112,9 +112,10 @@ class Request:
 
     @property
     def client_address(self) -> str:
-        """The address of the caller. A proxy on this machine is believed when it names one."""
+        """The address of the caller. A proxy that is trusted is believed when it names one."""
         client = self.scope.get("client")
-        return client_address.find(client[0] if client else "", self.headers.get(b"x-forwarded-for"))
+        forwarded = [value for name, value in self.scope["headers"] if name == b"x-forwarded-for"]
+        return self.state.trusted_proxies.find_caller(client[0] if client else "", forwarded)
 
     @property
     def relative_root(self) -> str:

@@ -8,6 +8,7 @@ from collections import Counter
 
 from socialpub.accounts.api_keys import LastUses
 from socialpub.runtime import Runtime
+from socialpub.web.client_address import TrustedProxies
 from socialpub.web.long_poll import LongPoll
 from socialpub.web.rate_limit import RateLimits
 
@@ -19,6 +20,7 @@ class WebState:
         self.rt = rt
         self.long_poll = LongPoll(rt)
         self.rate_limits = RateLimits(rt.settings.rate_limit, rt.clock)
+        self.trusted_proxies = TrustedProxies(rt.settings.proxies.trusted)
         self.last_uses = LastUses(rt)
         self.answers: Counter[tuple[str, int]] = Counter()
         """How many answers of each method and status there were, for the metrics."""

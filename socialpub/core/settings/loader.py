@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, Secret
 from socialpub.core import durations
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings import env, messages, toml_errors
+from socialpub.core.settings.proxies import ProxiesSection
 from socialpub.core.settings.sections import (
     DashboardSection,
     DatabaseSection,
@@ -80,6 +81,7 @@ class Settings(Section):
     uploads: UploadsSection = UploadsSection()
     media: MediaSection = MediaSection()
     rate_limit: RateLimitSection = RateLimitSection()
+    proxies: ProxiesSection = ProxiesSection()
     dashboard: DashboardSection = DashboardSection()
     metrics: MetricsSection = MetricsSection()
     health: HealthSection = HealthSection()

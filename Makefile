@@ -17,7 +17,7 @@ CLIENTS_LOCK := tests/clients/generator.lock
 CLIENTS := $(VENV)/clients
 AXE := $(VENV)/axe
 
-.PHONY: setup dev run test test-fast endurance check clients bench screenshots chaos format options-table vendored lock clean
+.PHONY: setup dev run test test-fast endurance fuzz check clients bench screenshots chaos format options-table vendored lock clean
 
 # What running socialpub needs, and nothing else.
 setup: $(VENV)/.ready
@@ -67,6 +67,12 @@ test-fast: dev
 # files. What this machine lacks is left out, saying so.
 endurance: dev
 	$(BIN)/python -m pytest -m endurance -rs tests/endurance
+
+# Damaged media files through an upload's examination: FILES of them. SEED repeats what was found.
+FILES ?= 20000
+
+fuzz: dev
+	$(BIN)/python -m tests.endurance.media_fuzz --files $(FILES) $(if $(SEED),--seed $(SEED))
 
 check: dev
 	$(BIN)/ruff check .

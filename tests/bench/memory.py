@@ -24,6 +24,11 @@ def pss_mb(pid: int) -> float:
     return sum(_kb(one, "smaps_rollup", "Pss") for one in tree(pid)) / 1024
 
 
+def resident_mb(pid: int) -> float:
+    """Resident memory of this one process."""
+    return _kb(pid, "status", "VmRSS") / 1024
+
+
 def cpu_seconds(pid: int) -> float:
     """Processor time of this one process so far."""
     fields = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()

@@ -1,0 +1,1 @@
+"""Damaged media files, by the thousands, through an upload's examination."""

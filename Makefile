@@ -77,6 +77,7 @@ fuzz: dev
 check: dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive socialpub
 	$(BIN)/mypy
 
 format: dev

@@ -38,7 +38,7 @@ class ChildProcess:
     ) -> None:
         self._seconds = seconds
         before = ["--config", str(config)] if config else []
-        self.process = subprocess.Popen(  # noqa: S603
+        self.process = subprocess.Popen(  # noqa: S603  # our own program
             [sys.executable, "-m", "socialpub", *before, *arguments, OPTION, str(seconds)],
             stdin=subprocess.PIPE,
             stdout=log,

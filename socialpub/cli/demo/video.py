@@ -18,7 +18,7 @@ class DemoVideo:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._encoder = subprocess.Popen(  # noqa: S603
+        self._encoder = subprocess.Popen(  # noqa: S603  # our own program
             [sys.executable, "-m", "socialpub.cli.demo.video_encoder", str(path)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -115,14 +115,14 @@ def _page(
     )
 
 
-def _shown(rt: Runtime, key: Key, requests: dict[str, int]) -> ShownKey:
+def _shown(rt: Runtime, key: Key, requested: dict[str, int]) -> ShownKey:
     names = {row["id"]: row["name"] for row in profiles.list_all(rt.reader)} if key.profiles else {}
     return ShownKey(
         key,
         key.state(rt.stamp()),
         tuple(LABELS.get(name, name) for name in key.providers or ()),
         tuple(names.get(profile_id, profile_id) for profile_id in key.profiles or ()),
-        requests.get(key.id, 0),
+        requested.get(key.id, 0),
     )
 
 

@@ -72,7 +72,7 @@ def relative(instant: datetime, now: datetime) -> str:
 def element(text: str | None, zone: tzinfo, now: datetime, *, absent: str = "–") -> Markup:
     """A stamp as a `time` element with the relative time behind it."""
     if text is None:
-        return Markup(absent)  # noqa: S704  a constant of the templates
+        return Markup(absent)  # noqa: S704  # a constant of the templates
     instant = parse(text)
     return Markup('<time datetime="{}">{} <small>{}</small></time>').format(
         stamp(instant), written(instant, zone), relative(instant, now)

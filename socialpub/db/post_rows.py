@@ -46,6 +46,11 @@ def count(reader: Reader) -> int:
     return int(reader.value("SELECT count(*) FROM post"))
 
 
+def oldest_created_at(reader: Reader) -> str | None:
+    at: str | None = reader.value("SELECT min(created_at) FROM post")
+    return at
+
+
 def newest_created_at(reader: Reader) -> str | None:
     at: str | None = reader.value("SELECT max(created_at) FROM post")
     return at

@@ -4,23 +4,23 @@ Every check is about one thing, changes nothing that stays, and tells what it fo
 be made says so instead of passing.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-from socialpub.accounts import profiles, remedies
-from socialpub.accounts.idle_tokens import SOON
+from socialpub.accounts import profiles
 from socialpub.accounts.remedies import Door
+from socialpub.core.cause_kinds import CauseKind
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Unavailable
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, post_rows
 from socialpub.db.transaction import Row, Tx
-from socialpub.ops import configuration_in_use, health, last_copy, offline_checks, web_address
-from socialpub.ops.finding import Finding, note, ok, problem
+from socialpub.ops import causes, configuration_in_use, health, last_copy, offline_checks, overview, web_address
+from socialpub.ops.finding import Finding, Level, note, ok, problem
 from socialpub.providers.errors import NotSent, ProviderError
 from socialpub.providers.responses import HttpResponse
-from socialpub.publishing import holds
 from socialpub.runtime import Runtime
 
 MOST_SKEW = timedelta(minutes=2)
@@ -29,6 +29,17 @@ EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)
 """A clock that shows an earlier time was never set."""
 CALL_SECONDS = 10.0
 SET_CLOCK = "Set the clock, and keep it set with NTP (timedatectl set-ntp true)."
+
+SUBJECTS = {
+    CauseKind.ACCOUNT: "profile",
+    CauseKind.NETWORK: "network",
+    CauseKind.WORKER: "worker",
+    CauseKind.DISK: "disk",
+    CauseKind.COPY: "copy",
+    CauseKind.CLOCK: "clock",
+    CauseKind.PAUSED: "paused",
+}
+"""What the doctor calls what it looked at; it does not look at single deliveries."""
 
 NEEDED_TO_OPEN = frozenset({"data_dir", "secret.key", "database"})
 
@@ -51,15 +62,21 @@ def check(rt: Runtime, door: Door = Door.SHELL) -> Iterator[Finding]:
     """What database, disk, worker and networks show, with remedies that name what stands at this door. Calls the
     networks; not from the event loop."""
     connected = [row for row in profiles.list_all(rt.reader) if row["status"] != "disconnected"]
+    needs = overview.needs(rt, door)
+    known: defaultdict[CauseKind, list[Finding]] = defaultdict(list)
+    for cause in causes.of(rt, needs, door):
+        level = Level.PROBLEM if cause.must_be_fixed else Level.NOTE
+        known[cause.kind].append(Finding(level, SUBJECTS[cause.kind], cause.sentence, cause.remedy))
     yield _check_database(rt)
-    yield _check_disk(rt)
-    yield from _check_clock(rt)
+    yield from _check_disk(rt, known[CauseKind.DISK])
+    yield from _check_clock(rt, known[CauseKind.CLOCK])
     yield web_address.check(rt)
-    yield from _check_worker(rt, door)
-    yield _check_copy(rt, door)
+    yield from known[CauseKind.PAUSED]
+    yield from _check_worker(rt, known[CauseKind.WORKER])
+    yield from _check_copy(rt, known[CauseKind.COPY])
     yield from _check_configuration_in_use(rt)
-    yield from _check_holds(rt, door)
-    yield from _check_profiles(rt, connected, door)
+    yield from known[CauseKind.NETWORK]
+    yield from _check_profiles(rt, connected, known[CauseKind.ACCOUNT], {one.id for one in needs.profiles})
     yield from _check_networks(rt, {row["provider"] for row in connected})
 
 
@@ -77,16 +94,13 @@ def _write_nothing(rt: Runtime, tx: Tx) -> None:
     """A transaction that leaves nothing."""
 
 
-def _check_disk(rt: Runtime) -> Finding:
-    floor, free = int(rt.settings.health.disk_floor_bytes), rt.files.free_bytes()
-    room = f"{free // 1_000_000:,} MB are free for {rt.settings.data_dir}"
-    if free < floor:
-        message = f"{room}, less than health.disk_floor_bytes ({floor // 1_000_000:,} MB)."
-        return problem("disk", message, "Free disk space, or move data_dir to a larger disk.")
-    return ok("disk", f"{room}.")
+def _check_disk(rt: Runtime, known: list[Finding]) -> Iterator[Finding]:
+    yield from known
+    if not known:
+        yield ok("disk", f"{rt.files.free_bytes() // 1_000_000:,} MB are free for {rt.settings.data_dir}.")
 
 
-def _check_clock(rt: Runtime) -> Iterator[Finding]:
+def _check_clock(rt: Runtime, known: list[Finding]) -> Iterator[Finding]:
     now, shows = rt.now(), f"this machine's clock shows {stamp(rt.now())}"
     heartbeat_at = appliance_state.get(rt.reader, appliance_state.HEARTBEAT)
     written_at = max(
@@ -98,32 +112,20 @@ def _check_clock(rt: Runtime) -> Iterator[Finding]:
         yield problem("clock", f"Something was written at {written_at}, but {shows}.", SET_CLOCK)
     else:
         yield ok("clock", f"{shows[0].upper()}{shows[1:]}.")
-    jump = health.clock_jump(rt.reader, now)
-    if jump is not None:
-        yield note("clock", jump, "If the clock is right now, nothing is to be done; else set it.")
+    yield from known
 
 
-def _check_worker(rt: Runtime, door: Door) -> Iterator[Finding]:
-    paused, restored = appliance_state.paused_at(rt.reader), appliance_state.restored_from(rt.reader)
-    if restored:
-        message = f"This installation was restored from a copy of {restored} and is still paused: nothing is published."
-        yield note("paused", message, f"Once the original is stopped for good: {remedies.resume(door)}")
-    elif paused:
-        message = f"Publishing has been paused since {paused}."
-        yield note("paused", message, f"To continue: {remedies.resume(door)}")
-    found = list(health.worker_problems(rt.reader, rt.now()))
-    yield from found
+def _check_worker(rt: Runtime, known: list[Finding]) -> Iterator[Finding]:
+    yield from known
     age = health.heartbeat_age(rt.reader, rt.now())
-    if not found and age is not None:
+    if not known and age is not None:
         yield ok("worker", f"The worker last reported {max(age, 0):.0f} seconds ago.")
 
 
-def _check_copy(rt: Runtime, door: Door) -> Finding:
-    copy = last_copy.read(rt.reader)
-    reminder = copy.reminder(rt.now())
-    if reminder is not None:
-        return note("copy", reminder, last_copy.remedy(door))
-    return ok("copy", f"The last copy is of {copy.made_at}.")
+def _check_copy(rt: Runtime, known: list[Finding]) -> Iterator[Finding]:
+    yield from known
+    if not known:
+        yield ok("copy", f"The last copy is of {last_copy.read(rt.reader).made_at}.")
 
 
 def _check_configuration_in_use(rt: Runtime) -> Iterator[Finding]:
@@ -139,32 +141,11 @@ def _check_configuration_in_use(rt: Runtime) -> Iterator[Finding]:
         )
 
 
-def _check_holds(rt: Runtime, door: Door) -> Iterator[Finding]:
-    for hold in holds.list_all(rt.reader):
-        label = rt.providers[hold["provider"]].label
-        yield problem(
-            "network",
-            f"{label} has refused this app since {hold['since']} ({holds.what(hold['scope'])}): {hold['reason']}",
-            f"Resolve this with {label}. socialpub tries again at {hold['probe_at']}; "
-            f"to try at once: {remedies.try_held(door)}",
-        )
-
-
-def _check_profiles(rt: Runtime, connected: list[Row], door: Door) -> Iterator[Finding]:
+def _check_profiles(rt: Runtime, connected: list[Row], known: list[Finding], needed: set[str]) -> Iterator[Finding]:
+    yield from known
     for row in connected:
-        name, remedy = (
-            f"{row['name']} ({rt.providers[row['provider']].label})",
-            remedies.reconnect(row["provider"], door),
-        )
-        ends = row["expires_at"]
-        if row["status"] == "reauthRequired":
-            why = (row["reason"] or "its tokens are refused").rstrip(".")
-            yield problem("profile", f"{name} must be connected again: {why}.", remedy)
-        elif ends is not None and parse(ends) < rt.now() + SOON:
-            can = "could" if parse(ends) <= rt.now() else "can"
-            yield problem("profile", f"{name} {can} publish only until {ends}.", remedy)
-        else:
-            yield ok("profile", f"{name} is active.")
+        if row["id"] not in needed:
+            yield ok("profile", f"{row['name']} ({rt.providers[row['provider']].label}) is active.")
 
 
 def _check_networks(rt: Runtime, used: set[str]) -> Iterator[Finding]:

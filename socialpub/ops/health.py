@@ -46,20 +46,33 @@ def _touch(rt: Runtime, tx: Tx) -> None:
 
 def worker_problems(reader: Reader, now: datetime) -> Iterator[Finding]:
     """What is wrong with the worker, and with what it should have done."""
+    for found in (silence(reader, now), lateness(reader, now)):
+        if found is not None:
+            yield found
+
+
+def silence(reader: Reader, now: datetime) -> Finding | None:
+    """That the worker does not report; None when it does."""
     age = heartbeat_age(reader, now)
     if age is None:
-        yield problem("worker", "The worker has never run.", START_WORKER)
-    elif age < -HEARTBEAT_LATE_SECONDS:
+        return problem("worker", "The worker has never run.", START_WORKER)
+    if age < -HEARTBEAT_LATE_SECONDS:
         message = "The worker's last report is dated in the future: the clock was set back, and none has come since."
-        yield problem("worker", message, f"Check its log. {START_WORKER}")
-    elif age > HEARTBEAT_LATE_SECONDS:
+        return problem("worker", message, f"Check its log. {START_WORKER}")
+    if age > HEARTBEAT_LATE_SECONDS:
         message = f"The worker has not reported for {age:.0f} seconds."
-        yield problem("worker", message, f"Check its log. {START_WORKER}")
+        return problem("worker", message, f"Check its log. {START_WORKER}")
+    return None
+
+
+def lateness(reader: Reader, now: datetime) -> Finding | None:
+    """That deliveries should have started by now; None when none should."""
     late = overdue(reader, now)
-    if late:
-        were = "1 delivery is" if late == 1 else f"{late} deliveries are"
-        message = f"{were} overdue by more than two minutes."
-        yield problem("worker", message, "Check the worker's log, and restart it.")
+    if not late:
+        return None
+    were = "1 delivery is" if late == 1 else f"{late} deliveries are"
+    message = f"{were} overdue by more than two minutes."
+    return problem("worker", message, "Check the worker's log, and restart it.")
 
 
 def clock_jump(reader: Reader, now: datetime) -> str | None:

@@ -37,6 +37,8 @@ class ProfileInNeed:
     provider: str
     reauth_required: bool
     expires_at: str | None
+    reason: str | None
+    """What the network said."""
     warning: str
     """Why, and what to do."""
 
@@ -46,6 +48,7 @@ class HeldNetwork:
     """A network that refuses this app."""
 
     provider: str
+    scope: str
     what: str
     """What that keeps back, in words."""
     reason: str
@@ -132,7 +135,13 @@ def needs(rt: Runtime, door: Door = Door.DASHBOARD) -> Needs:
         failed=failed_deliveries.lately(reader, stamp(now - FAILED_SINCE), MOST_FAILED),
         holds=[
             HeldNetwork(
-                row["provider"], holds.what(row["scope"]), row["reason"], row["code"], row["since"], row["probe_at"]
+                row["provider"],
+                row["scope"],
+                holds.what(row["scope"]),
+                row["reason"],
+                row["code"],
+                row["since"],
+                row["probe_at"],
             )
             for row in holds.list_all(reader)
         ],
@@ -164,4 +173,6 @@ def _profiles(rt: Runtime, door: Door) -> Iterator[ProfileInNeed]:
         warning = idle_tokens.warning(row, rt.now(), door)
         if warning is not None:
             needed = row["status"] == "reauthRequired"
-            yield ProfileInNeed(row["id"], row["name"], row["provider"], needed, row["expires_at"], warning)
+            yield ProfileInNeed(
+                row["id"], row["name"], row["provider"], needed, row["expires_at"], row["reason"], warning
+            )

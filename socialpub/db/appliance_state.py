@@ -22,6 +22,9 @@ COPY_FAILED_AT = "copy_failed_at"
 HEARTBEAT = "heartbeat"
 """When a worker last showed that it lives and can write."""
 
+WORKER = "worker"
+"""What the worker said of itself with its last heartbeat (JSON, `ops/worker_report.py`)."""
+
 CLOCK = "clock"
 """What is known of the wall clock (JSON, `db/clock_jumps.py`)."""
 

@@ -262,16 +262,20 @@ def next_run_at(reader: Reader, now: str) -> str | None:
     return at
 
 
-def count_overdue(reader: Reader, due_before: str, taken_up_before: str, *, any_hold: bool) -> int:
-    """How many wait since before the one instant (without what is held), or run since before the other."""
-    return int(
-        reader.value(
-            f"""SELECT (SELECT count(*) FROM delivery WHERE state = 'queued' AND run_at < ?
-                    {_not_held("''", any_hold=any_hold)})
-                + (SELECT count(*) FROM delivery WHERE state = 'running' AND run_at < ?)""",
-            (due_before, taken_up_before),
-        )
+def overdue(reader: Reader, due_before: str, taken_up_before: str, *, any_hold: bool) -> tuple[int, str, str] | None:
+    """Those that wait since before the one instant (without what is held), or run since before the other: how many,
+    since when the longest waits, and its network. None when there are none."""
+    not_held = _not_held("''", any_hold=any_hold)
+    rows = reader.all(
+        f"""SELECT count(*), min(run_at), provider FROM delivery WHERE state = 'queued' AND run_at < ? {not_held}
+            UNION ALL SELECT count(*), min(run_at), provider FROM delivery WHERE state = 'running' AND run_at < ?""",
+        (due_before, taken_up_before),
     )
+    found = [row for row in rows if row[0]]
+    if not found:
+        return None
+    oldest = min(found, key=lambda row: str(row[1]))
+    return sum(row[0] for row in found), oldest[1], oldest[2]
 
 
 def count_posts_due_before(store: Reader | Tx, instant: str) -> int:

@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 from socialpub.core import machine_memory, memory_turns
 from socialpub.core.fair_turns import FairTurns
 from socialpub.core.memory_turns import MemoryTurn, MemoryTurns, TurnNotFree
-from socialpub.media import memory_needs, signatures
+from socialpub.media import decoder_starts, memory_needs, signatures
 from socialpub.media.decoder_process import READY
 from socialpub.media.types import CannotFit, Facts, FitLimits, MediaLimits, MediaRejected, kind_of
 
@@ -79,7 +79,20 @@ def take_turns_in(folder: Path) -> None:
     The budget is half of the machine's memory, and no more than one largest child per core can use.
     """
     global _turns
+    decoder_starts.note_success()
     _turns = MemoryTurns(folder, min(machine_memory.total_bytes() // 2, (os.cpu_count() or 1) * MEMORY_BYTES))
+
+
+def try_starting() -> None:
+    """Find out whether a child can begin: `decoder_starts` tells. Takes a quarter of a second of processor time."""
+    with contextlib.suppress(MediaRejected, DecoderFailed):
+        inspect_file(Path(__file__), "image/png", MediaLimits(), patience_seconds=60.0)
+
+
+def try_again() -> None:
+    """The same, if the last child could not begin: nobody may want another for long."""
+    if decoder_starts.failure() is not None:
+        try_starting()
 
 
 def inspect_file(
@@ -272,6 +285,8 @@ def _our_own_faults() -> Iterator[None]:
     try:
         yield
     except (OSError, MemoryError, TurnNotFree) as error:
+        if not isinstance(error, TurnNotFree):
+            decoder_starts.note_failure(f"its process cannot be started ({getattr(error, 'strerror', 'no memory')}).")
         raise DecoderFailed(f"The decoder process could not be started: {error}.") from error
 
 
@@ -300,8 +315,10 @@ def _fair_turns() -> FairTurns:
 def _result(code: int, output: bytes, errors: bytes, request: Mapping[str, Any]) -> dict[str, Any]:
     """The child's response, or what the way it ended means. Raises as `inspect_file` does, and `_MoreMemory`."""
     if not output.startswith(READY):
+        decoder_starts.note_failure(f"its process ended with {code} before it could begin.")
         last = errors.decode(errors="replace").strip()[-500:]
         raise DecoderFailed(f"The decoder process ended with {code} before it could begin. {last}".rstrip())
+    decoder_starts.note_success()
     if code == -signal.SIGXCPU:
         raise MediaRejected("The file takes more processor time to decode than one upload may take.")
     if code in _CRASHES:

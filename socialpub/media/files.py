@@ -4,6 +4,7 @@ Whoever brings a file holds a lock on it until a row names it (`incoming.py`), s
 row names is an orphan, whatever the clock says and whichever process died.
 """
 
+import errno
 import os
 import threading
 import time
@@ -113,6 +114,16 @@ class Files:
         """How much can still be written."""
         disk = os.statvfs(self.root)
         return disk.f_bavail * disk.f_frsize
+
+    def try_writing(self) -> None:
+        """Raises OSError when no file can be made here. Nothing is left."""
+        try:
+            os.close(os.open(self._incoming, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR):  # a file system without nameless files
+                raise
+            if not os.access(self._incoming, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
 
     def remove_orphans(self, recorded: Recorded) -> int:
         """Remove what nobody holds and no row names; how many files. Files that are not ours are left alone."""

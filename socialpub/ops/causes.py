@@ -86,10 +86,8 @@ def _paused(rt: Runtime, needs: Needs, door: Door) -> Iterator[Cause]:
 
 
 def _worker(rt: Runtime) -> Iterator[Cause]:
-    silent, late = health.silence(rt.reader, rt.now()), health.lateness(rt.reader, rt.now())
-    for key, finding in (("worker:silence", silent), ("worker:lateness", late)):
-        if finding is not None:
-            yield Cause(CauseKind.WORKER, f"{key}:", finding.message, finding.remedy or "", "/system")
+    for finding in health.worker_problems(rt.reader, rt.now()):
+        yield Cause(CauseKind.WORKER, f"worker:{finding.code}:", finding.message, finding.remedy or "", "/system")
 
 
 def _holds(rt: Runtime, needs: Needs, door: Door) -> Iterator[Cause]:

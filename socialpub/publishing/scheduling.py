@@ -3,6 +3,7 @@
 What may start is decided inside the claim, so that no answer can be out of date when it is acted on.
 """
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from socialpub.accounts import cooldowns
@@ -20,6 +21,18 @@ OVERDUE_SECONDS = 120.0
 
 LONGEST_STEP_SECONDS = 1800.0
 """A call that sends a file is judged by its progress alone: 150 MB over a slow line take their time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overdue:
+    """Deliveries that wait too long, and the one of them that waits longest."""
+
+    count: int
+    seconds: float
+    provider: str
+
+
+NOT_OVERDUE = Overdue(0, 0.0, "")
 
 COMMITS = "commit"
 """As an endpoint of cooldowns: whatever call makes a post of this profile public."""
@@ -46,12 +59,16 @@ def next_run_at(reader: Reader, now: str) -> str | None:
     return delivery_rows.next_run_at(reader, now)
 
 
-def overdue(reader: Reader, now: str, seconds: float = OVERDUE_SECONDS) -> int:
-    """How many deliveries should have been taken up that long ago and were not, or run longer than any step takes
-    (a suspended worker keeps its lane). Holds are reported separately."""
-    return delivery_rows.count_overdue(
+def overdue(reader: Reader, now: str, seconds: float = OVERDUE_SECONDS) -> Overdue:
+    """The deliveries that should have been taken up that long ago and were not, or run longer than any step takes (a
+    suspended worker keeps its lane). Holds are reported separately."""
+    found = delivery_rows.overdue(
         reader, after(now, -seconds), after(now, -LONGEST_STEP_SECONDS), any_hold=holds.any_hold(reader)
     )
+    if found is None:
+        return NOT_OVERDUE
+    count, since, provider = found
+    return Overdue(count, (parse(now) - parse(since)).total_seconds(), provider)
 
 
 def lane_is_busy(tx: Tx, delivery: Delivery) -> bool:

@@ -14,6 +14,7 @@ from starlette.routing import Router
 from socialpub.accounts import usage
 from socialpub.core import logging
 from socialpub.core.errors import InternalError, NotFound, SocialpubError, Unavailable
+from socialpub.media import decoder_client
 from socialpub.runtime import Runtime
 from socialpub.web import problems
 from socialpub.web.request import ClientGone, Receive, Request, Send
@@ -114,6 +115,7 @@ class App:
         while True:
             await asyncio.sleep(FLUSH_SECONDS)
             await self._flush()
+            await asyncio.to_thread(decoder_client.try_again)
 
     async def _flush(self) -> None:
         # When a key was last used and how much is worth a line in a list, but no failure.

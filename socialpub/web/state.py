@@ -7,6 +7,7 @@ import asyncio
 from collections import Counter
 
 from socialpub.accounts.api_keys import LastUses
+from socialpub.ops.health import Readiness
 from socialpub.runtime import Runtime
 from socialpub.web.client_address import TrustedProxies
 from socialpub.web.long_poll import LongPoll
@@ -24,8 +25,8 @@ class WebState:
         self.last_uses = LastUses(rt)
         self.answers: Counter[tuple[str, int]] = Counter()
         """How many answers of each method and status there were, for the metrics."""
-        self.readiness: tuple[float, list[str]] | None = None
-        """When readiness was last checked (monotonic), and the reasons against it."""
+        self.readiness: tuple[float, asyncio.Task[Readiness]] | None = None
+        """When the last look at readiness began (monotonic), and the look, which may still go on."""
         self.metrics: tuple[float, tuple[bytes, bytes]] | None = None
         """Until when (monotonic) the metrics that were read last count, and those as text with its content type."""
         self.reading_metrics = asyncio.Lock()

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from socialpub.accounts import avatars, consents, idle_tokens, revocation, usage
 from socialpub.core import logging
 from socialpub.core.errors import SocialpubError
-from socialpub.ops import copy_download
+from socialpub.media import decoder_client
+from socialpub.ops import copy_download, worker_report
 from socialpub.publishing import backfill, cleanup, engine, holds, idempotency, renditions, thumbnails
 from socialpub.runtime import Runtime
 
@@ -47,11 +48,14 @@ class Housekeeping:
             PeriodicTask("idempotency keys", 3600.0, lambda rt: rt.write(idempotency.clean)),
             PeriodicTask("consents", 3600.0, lambda rt: rt.write(consents.clean)),
             PeriodicTask("usage", 60.0, usage.write_calls),
+            PeriodicTask("decoder that could not start", 60.0, lambda _: decoder_client.try_again()),
+            PeriodicTask("decoder", 3600.0, lambda _: decoder_client.try_starting(), rt.clock.monotonic() + 60.0),
             PeriodicTask("old usage", 3600.0, lambda rt: rt.write(usage.clean)),
         ]
         self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
 
     def start(self) -> None:
+        worker_report.note_round(self.rt)
         self._thread.start()
 
     def join(self) -> None:
@@ -63,6 +67,7 @@ class Housekeeping:
         while not self.rt.stopping.is_set():
             for task in self.tasks:
                 run_if_due(self.rt, task)
+            worker_report.note_round(self.rt)
             self.rt.stopping.wait(LOOK_SECONDS)
 
 

@@ -1,7 +1,8 @@
 """The reconciler: wakes the worker for everything that is due or orphaned, at start and every second, whatever became
 of earlier wake-ups.
 
-It is a thread of its own in the worker, which waits for nobody. It also shows that the worker lives (the heartbeat).
+It is a thread of its own in the worker, which waits for nobody. It also shows that the worker works (the heartbeat):
+a round that fails is none.
 """
 
 import sqlite3
@@ -11,8 +12,8 @@ from socialpub.core import logging
 from socialpub.core.clock import parse
 from socialpub.core.errors import SocialpubError
 from socialpub.db import appliance_state
-from socialpub.db.transaction import Tx
 from socialpub.ops.health import HEARTBEAT_SECONDS
+from socialpub.ops.worker_report import beat
 from socialpub.publishing import scheduling
 from socialpub.runtime import Runtime
 from socialpub.worker.housekeeping import PeriodicTask, run_if_due
@@ -43,10 +44,14 @@ class Reconciler:
         self._woken.pop(delivery_id, None)
 
     def once(self) -> int:
-        """Wake every lane with something to do, and show that the worker lives; returns how many were woken."""
-        now = self.rt.clock.monotonic()
+        """Wake every lane with something to do, and show that this went well; returns how many were woken."""
         self.rt.db.look_at_clock()
+        woken = self._wake_due()
         run_if_due(self.rt, self._heartbeat)
+        return woken
+
+    def _wake_due(self) -> int:
+        now = self.rt.clock.monotonic()
         if appliance_state.paused_at(self.rt.reader):
             return 0
         woken = 0
@@ -80,8 +85,3 @@ class Reconciler:
         if at is None:
             return RECONCILE_SECONDS
         return min(max((parse(at) - self.rt.now()).total_seconds(), 0.01), RECONCILE_SECONDS)
-
-
-def beat(rt: Runtime, tx: Tx) -> None:
-    """Note that a worker lives and can write. Readiness looks at the age of this."""
-    appliance_state.put(tx, appliance_state.HEARTBEAT, tx.stamp)

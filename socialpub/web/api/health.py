@@ -1,53 +1,64 @@
 """`/healthz` and `/readyz`: alive, and working (contract 1.13).
 
-What makes the appliance ready is `ops/health.py`'s to say; here it becomes an answer.
+What makes the appliance ready is `ops/health.py`'s to say; here it becomes an answer, within seconds whatever hangs.
 """
+
+import asyncio
 
 import orjson
 
-from socialpub.db import appliance_state
 from socialpub.db.transaction import Row
 from socialpub.ops import health
+from socialpub.ops.health import Readiness
 from socialpub.publishing import holds
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
 from socialpub.web.endpoint import endpoint
 from socialpub.web.request import Request
+from socialpub.web.state import WebState
 
 _FRESH_SECONDS = 1.0
-"""An answer counts for so long: frequent checks do not keep the disk busy."""
+"""A look counts for so long: frequent checks do not keep the disk busy."""
+_NOW = ((b"cache-control", b"no-store"),)
+"""No proxy may keep what was true a minute ago."""
 
 
 @endpoint(scope=None)
 async def live(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
     """This process answers, and which installation it belongs to: whether an address leads here can be told by that."""
-    return Answer(200, b'{"status":"ok","instance":"%s"}' % rt.instance_id.encode())
-
-
-def _shown_hold(hold: Row) -> dict[str, str]:
-    shown = {"provider": hold["provider"], "since": hold["since"], "reason": hold["reason"]}
-    return shown if hold["scope"] == holds.PUBLISHING else {**shown, "only": hold["scope"]}
+    return Answer(200, b'{"status":"ok","instance":"%s"}' % rt.instance_id.encode(), _NOW)
 
 
 @endpoint(scope=None)
 async def ready(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
     """The appliance works, or the reasons why not."""
-    state = request.state
-    if state.readiness is None or rt.clock.monotonic() - state.readiness[0] >= _FRESH_SECONDS:
-        state.readiness = (rt.clock.monotonic(), await health.reasons(rt))
-    reasons = state.readiness[1]
-    paused = appliance_state.paused_at(rt.reader) is not None
-    shown: dict[str, object] = {"status": "unready" if reasons else "paused" if paused else "ready"}
-    if paused:
+    found = await _look(rt, request.state)
+    shown: dict[str, object] = {"status": "unready" if found.reasons else "paused" if found.paused else "ready"}
+    if found.paused:
         shown["paused"] = True
     # A network that refuses the app is no fault of this machine: it is shown, and readiness stays.
-    held = holds.list_all(rt.reader)
-    if held:
-        shown["held"] = [_shown_hold(hold) for hold in held]
-    jump = health.clock_jump(rt.reader, rt.now())
-    if jump is not None:
-        shown["clock"] = jump
-    if reasons:
-        shown["reasons"] = reasons
-        return Answer(503, orjson.dumps(shown), ((b"retry-after", b"10"),))
-    return Answer(200, orjson.dumps(shown))
+    if found.held:
+        shown["held"] = [_shown_hold(hold) for hold in found.held]
+    if found.clock is not None:
+        shown["clock"] = found.clock
+    if found.reasons:
+        shown["reasons"] = [finding.sentences for finding in found.reasons]
+        shown["codes"] = [finding.code for finding in found.reasons]
+        return Answer(503, orjson.dumps(shown), ((b"retry-after", b"10"), *_NOW))
+    return Answer(200, orjson.dumps(shown), _NOW)
+
+
+async def _look(rt: Runtime, state: WebState) -> Readiness:
+    """What a look finds that is a second old at most. One that hangs is waited for once, not by a thread per caller."""
+    now = rt.clock.monotonic()
+    known = state.readiness
+    if known is None or (known[1].done() and now - known[0] >= _FRESH_SECONDS):
+        known = state.readiness = now, asyncio.create_task(health.look(rt))
+    began_at, looking = known
+    done, _ = await asyncio.wait({looking}, timeout=max(began_at + health.LOOK_SECONDS - now, 0))
+    return looking.result() if done else health.HANGING
+
+
+def _shown_hold(hold: Row) -> dict[str, str]:
+    shown = {"provider": hold["provider"], "since": hold["since"], "reason": hold["reason"]}
+    return shown if hold["scope"] == holds.PUBLISHING else {**shown, "only": hold["scope"]}

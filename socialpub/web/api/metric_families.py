@@ -67,7 +67,7 @@ def _families(state: WebState, reader: Reader) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "socialpub_deliveries_overdue",
         "Due for more than two minutes, and neither paused nor held",
-        value=health.overdue(reader, now),
+        value=health.overdue(reader, now).count,
     )
     yield GaugeMetricFamily("socialpub_paused", "1 while no delivery starts", value=int(paused))
     age = health.heartbeat_age(reader, now)

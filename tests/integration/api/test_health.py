@@ -1,5 +1,10 @@
 """Green means working (contract 1.13)."""
 
+import errno
+import os
+import sqlite3
+import sys
+import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -10,6 +15,9 @@ from pydantic import SecretStr
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Unavailable
 from socialpub.core.settings.sections import MetricsSection
+from socialpub.media import decoder_client, decoder_starts
+from socialpub.ops import health, worker_report
+from socialpub.ops.finding import Finding
 from socialpub.providers.outcomes import Published, Refused
 from socialpub.publishing import deliveries, holds
 from socialpub.runtime import Runtime
@@ -67,7 +75,15 @@ def test_what_is_left_lying_for_two_minutes_is_no_green(
     beat(rt)
     assert client.send("GET", "/readyz", key=None).status == 200
     clock.forward(1)
-    assert "overdue" in client.send("GET", "/readyz", key=None).json()["reasons"][0]
+    told = client.send("GET", "/readyz", key=None).json()
+    assert told["reasons"][0].startswith("1 delivery is overdue by more than two minutes: to X, by 2 minutes.")
+    assert told["codes"] == ["overdue"]
+    accept(rt, profile, body="Another")
+    clock.forward(600)
+    beat(rt)
+    (reason,) = client.send("GET", "/readyz", key=None).json()["reasons"]
+    assert reason.startswith("2 deliveries are overdue by more than two minutes: the oldest, to X, by 12 minutes.")
+    assert profile not in reason
 
 
 def test_while_paused_overdue_posts_do_not_count_and_it_says_so(
@@ -130,7 +146,115 @@ def test_a_database_that_takes_no_write_is_told(client: Client, rt: Runtime, mon
         raise Unavailable("The disk is full.")
 
     monkeypatch.setattr("socialpub.ops.health._touch", breaks)
-    assert client.send("GET", "/readyz", key=None).json()["reasons"] == ["Nothing can be stored: The disk is full."]
+    told = client.send("GET", "/readyz", key=None).json()
+    assert told["reasons"][0].startswith("Nothing can be stored: The disk is full. ")
+    assert told["codes"] == ["databaseUnavailable"]
+
+
+def test_a_media_folder_that_is_gone_or_takes_no_file_is_told_without_its_path(
+    client: Client, rt: Runtime, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beat(rt)
+    moved = rt.files.root.rename(rt.files.root.with_name("elsewhere"))
+    told = client.send("GET", "/readyz", key=None).json()
+    assert told["codes"] == ["mediaUnwritable"]
+    assert str(rt.settings.data_dir) not in str(told)
+    moved.rename(rt.files.root)
+    clock.forward(1)
+    assert client.send("GET", "/readyz", key=None).status == 200
+
+    def is_read_only(*_: object) -> int:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), "/somewhere/private")
+
+    monkeypatch.setattr("socialpub.media.files.os.open", is_read_only)
+    clock.forward(1)
+    (reason,) = client.send("GET", "/readyz", key=None).json()["reasons"]
+    assert reason.startswith("No file can be made in the media folder: Read-only file system.")
+    assert "private" not in reason
+
+
+def test_a_decoder_that_cannot_begin_is_told_until_one_can(
+    client: Client, rt: Runtime, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Uploads would be refused one after the other while all else works."""
+    beat(rt)
+    with monkeypatch.context() as broken:
+        broken.setattr(decoder_client, "_COMMAND", (sys.executable, "-c", "import sys; sys.exit('no memory here')"))
+        decoder_client.try_starting()
+    told = client.send("GET", "/readyz", key=None).json()
+    assert told["codes"] == ["decoderFailing"]
+    assert "ended with 1 before it could begin" in told["reasons"][0]
+    with monkeypatch.context() as broken:
+        broken.setattr(decoder_client, "_COMMAND", ("/no/such/program",))
+        decoder_client.try_again()
+    clock.forward(1)
+    (reason,) = client.send("GET", "/readyz", key=None).json()["reasons"]
+    assert "cannot be started (No such file or directory)" in reason
+    assert "/no/such" not in reason
+    decoder_client.try_again()
+    clock.forward(1)
+    assert client.send("GET", "/readyz", key=None).status == 200
+
+
+def test_what_a_living_worker_says_of_itself_counts(client: Client, rt: Runtime, clock: HandClock) -> None:
+    worker_report.note_round(rt)
+    clock.forward(3600)
+    rt.write(worker_report.beat)
+    assert client.send("GET", "/readyz", key=None).status == 200
+    clock.forward(3600)
+    decoder_starts.note_failure("its process was ended.")
+    rt.write(worker_report.beat)
+    decoder_starts.note_success()
+    told = client.send("GET", "/readyz", key=None).json()
+    assert told["codes"] == ["housekeepingLate", "decoderFailing"]
+    assert "has not come round for 2.0 hours" in told["reasons"][0]
+    worker_report.note_round(rt)
+    rt.write(worker_report.beat)
+    clock.forward(1)
+    assert client.send("GET", "/readyz", key=None).status == 200
+
+
+def test_a_database_that_cannot_be_read_is_told(client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    beat(rt)
+
+    def breaks(*_: object) -> None:
+        raise sqlite3.DatabaseError("database disk image is malformed")
+
+    monkeypatch.setattr("socialpub.ops.health.worker_problems", breaks)
+    told = client.send("GET", "/readyz", key=None).json()
+    assert told["codes"] == ["databaseUnavailable"]
+    assert "cannot be read: database disk image is malformed." in told["reasons"][0]
+
+
+def test_a_look_that_hangs_is_answered_and_not_repeated(
+    client: Client, rt: Runtime, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody who asks every few seconds must not fill the process with threads that wait for a disk."""
+    beat(rt)
+    monkeypatch.setattr(health, "LOOK_SECONDS", 0.05)
+    answers, looks = threading.Event(), []
+
+    def hangs(*_: object) -> Iterator[Finding]:
+        looks.append(1)
+        answers.wait(30)
+        return iter(())
+
+    monkeypatch.setattr(health, "storage_problems", hangs)
+    for _ in range(3):
+        told = client.send("GET", "/readyz", key=None)
+        assert (told.status, told.json()["codes"]) == (503, ["databaseUnavailable"])
+        assert "has not answered for 5 seconds" in told.json()["reasons"][0]
+        clock.forward(2)
+    assert client.send("GET", "/healthz", key=None).status == 200, "the rest goes on"
+    answers.set()
+    monkeypatch.setattr(health, "LOOK_SECONDS", 30.0)
+    assert client.send("GET", "/readyz", key=None).status == 200
+    assert len(looks) == 1
+
+
+def test_no_proxy_keeps_an_answer(client: Client) -> None:
+    for path in ("/healthz", "/readyz"):
+        assert client.send("GET", path, key=None).headers["cache-control"] == "no-store"
 
 
 def test_asking_often_does_not_write_often(client: Client, rt: Runtime, clock: HandClock) -> None:

@@ -190,7 +190,7 @@ def test_readiness_and_the_doctor_speak_of_it_for_a_day(
     told = health.clock_jump(rt.reader, rt.now())
     assert told is not None
     assert told.startswith(f"The clock was set {'forward' if jump > 0 else 'back'} by ")
-    assert anyio.run(health.reasons, rt) == [], "it is information, and nothing is wrong"
+    assert anyio.run(health.look, rt).reasons == [], "it is information, and nothing is wrong"
     assert told in [finding.message for finding in doctor.check(rt)]
     clock.forward(86_500)
     assert health.clock_jump(rt.reader, rt.now()) is None
@@ -207,7 +207,7 @@ def test_a_worker_that_died_before_the_clock_was_set_is_missed_afterwards(rt: Ru
     rt.write(reconciler.beat)
     clock.jump(-5 * 3600)
     clock.forward(60)
-    assert len(anyio.run(health.reasons, rt)) == 1
+    assert len(anyio.run(health.look, rt).reasons) == 1
 
 
 def test_only_the_first_process_to_notice_moves_anything(

@@ -1,0 +1,28 @@
+"""Whether child processes that decode media can begin at all: what this process last met when it started one.
+
+A machine without memory or processes left, or a service whose limits forbid too much, refuses every upload while all
+else works. What is told here names no path: readiness shows it to anybody.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class _LastStart:
+    failure: str | None = None
+
+
+_last = _LastStart()
+
+
+def failure() -> str | None:
+    """Why the last child could not begin; None when it could, or when none was wanted yet."""
+    return _last.failure
+
+
+def note_failure(why: str) -> None:
+    _last.failure = why
+
+
+def note_success() -> None:
+    _last.failure = None

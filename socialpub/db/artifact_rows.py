@@ -1,6 +1,9 @@
-"""Rows of the table `artifact`, but for what the API shows (`json_views.py`)."""
+"""Rows of the table `artifact`, but for what the API shows (`json_views.py`), and the count of what they store.
 
-from collections.abc import Iterator, Sequence
+Whatever names bytes, or lets go of them, does so here, and counts it in the same statement's transaction.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 
 from socialpub.core.clock import after
 from socialpub.db.models import ArtifactStatus
@@ -22,12 +25,25 @@ def verified_type(reader: Reader, storage_key: str) -> str | None:
     return mime_type
 
 
-def insert(tx: Tx, **columns: Value) -> None:
-    tx.insert("artifact", **columns)
+def insert(tx: Tx, *, declared_bytes: int, storage_key: str | None = None, **columns: Value) -> None:
+    tx.insert("artifact", declared_bytes=declared_bytes, storage_key=storage_key, **columns)
+    if storage_key is not None:
+        _count(tx, 1, declared_bytes)
 
 
-def update(tx: Tx, artifact_id: str, **columns: Value) -> None:
-    tx.update("artifact", artifact_id, **columns)
+def put_bytes(tx: Tx, artifact: Row, storage_key: str, etag: str) -> None:
+    """Bytes have arrived for this row, which they fill for the first time or anew."""
+    generation = artifact["generation"] + 1
+    tx.update(
+        "artifact",
+        artifact["id"],
+        generation=generation,
+        stored_generation=generation,
+        storage_key=storage_key,
+        etag=etag,
+    )
+    if artifact["storage_key"] is None:
+        _count(tx, 1, artifact["declared_bytes"])
 
 
 def verify(
@@ -53,12 +69,14 @@ def verify(
 
 def reject(tx: Tx, artifact_id: str, generation: int, reason: str) -> bool:
     """The same for bytes that are refused; returns whether it was written."""
-    changed = tx.execute(
-        """UPDATE artifact SET status = ?, reason = ?, removed_at = ?, storage_key = NULL
-           WHERE id = ? AND status = ? AND stored_generation = ?""",
-        (ArtifactStatus.REJECTED, reason, tx.stamp, artifact_id, ArtifactStatus.RESERVED, generation),
+    row = find(tx, artifact_id)
+    if row is None or (row["status"], row["stored_generation"]) != (ArtifactStatus.RESERVED, generation):
+        return False
+    tx.update(
+        "artifact", artifact_id, status=ArtifactStatus.REJECTED, reason=reason, removed_at=tx.stamp, storage_key=None
     )
-    return changed.rowcount == 1
+    _uncount(tx, row["declared_bytes"])
+    return True
 
 
 # --- what nobody needs -----------------------------------------------------------------------------------------------
@@ -66,7 +84,7 @@ def reject(tx: Tx, artifact_id: str, generation: int, reason: str) -> bool:
 _UNUSED = """
     (a.status = 'reserved' AND a.created_at <= ?
      OR a.status = 'rejected' AND a.created_at <= ?
-     OR a.status = 'verified' AND a.verified_at <= ?)
+     OR a.status = 'verified' AND max(a.verified_at, ifnull(a.dropped_at, '')) <= ?)
     AND NOT EXISTS (SELECT 1 FROM media m WHERE m.artifact_id = a.id)"""
 
 _SETTLED = """
@@ -81,6 +99,15 @@ _OPTIONS_OF_OPEN = """
     (SELECT options FROM delivery WHERE state = 'queued'
      UNION ALL SELECT options FROM delivery WHERE state = 'running') d, json_each(d.options) o"""
 """Every value in the options of open deliveries, ids of artifacts among them."""
+
+
+def drop(tx: Tx, artifact_ids: Iterable[str], at: str) -> None:
+    """A post lets go of these (what is no artifact's id is passed over): they count as unused since then, unless
+    another one uses them."""
+    tx.many(
+        "UPDATE artifact SET dropped_at = max(ifnull(dropped_at, ''), ?) WHERE id = ?",
+        [(at, artifact_id) for artifact_id in sorted(artifact_ids)],
+    )
 
 
 def unused(reader: Reader, reserved_before: str, others_before: str) -> list[str]:
@@ -112,10 +139,11 @@ def _change_if_still(
 ) -> list[str]:
     keys = []
     for artifact_id in _without_named(tx, artifact_ids):
-        row = tx.one(f"SELECT a.storage_key FROM artifact a WHERE a.id = ? AND ({condition})", (artifact_id, *times))
+        row = tx.one(f"SELECT * FROM artifact a WHERE a.id = ? AND ({condition})", (artifact_id, *times))
         if row is not None:
             tx.execute(change, (*values, artifact_id))
             if row["storage_key"] is not None:
+                _uncount(tx, row["declared_bytes"])
                 keys.append(row["storage_key"])
     return keys
 
@@ -137,9 +165,9 @@ def move_ages(tx: Tx, seconds: float) -> None:
     moved = MOVED.format("created_at")
     tx.execute(f"UPDATE artifact SET created_at = {moved} WHERE status = 'reserved'", (by(seconds),))
     tx.execute(
-        f"""UPDATE artifact SET verified_at = {MOVED.format("verified_at")}
-            WHERE status = 'verified' AND removed_at IS NULL AND verified_at > ?""",
-        (by(seconds), after(tx.stamp, -abs(seconds) - LATELY_SECONDS)),
+        f"""UPDATE artifact SET verified_at = {MOVED.format("verified_at")}, dropped_at = {MOVED.format("dropped_at")}
+            WHERE status = 'verified' AND removed_at IS NULL AND max(verified_at, ifnull(dropped_at, '')) > ?""",
+        (by(seconds), by(seconds), after(tx.stamp, -abs(seconds) - LATELY_SECONDS)),
     )
 
 
@@ -152,19 +180,12 @@ def storage_keys(reader: Reader) -> Iterator[str]:
         yield row[0]
 
 
-def stored(reader: Reader) -> tuple[int, int]:
-    """How many files rows name, and how large they are together: as they arrived, else as they were declared."""
-    row = reader.one(
-        """SELECT count(*), coalesce(sum(coalesce(size_bytes, declared_bytes)), 0) FROM artifact
-            WHERE storage_key IS NOT NULL"""
-    )
+def stored(store: Reader | Tx) -> tuple[int, int]:
+    """How many files rows name, and how large they are together, as they were declared: not one byte more or less may
+    arrive."""
+    row = store.one("SELECT files, size_bytes FROM stored_media")
     assert row is not None
-    return row[0], row[1]
-
-
-def stored_bytes(reader: Reader) -> int:
-    """How large all bytes that rows name are together, as they were declared."""
-    return int(reader.value("SELECT coalesce(sum(declared_bytes), 0) FROM artifact WHERE storage_key IS NOT NULL") or 0)
+    return row["files"], row["size_bytes"]
 
 
 def named_among(reader: Reader, keys: Sequence[str]) -> list[str]:
@@ -175,14 +196,25 @@ def named_among(reader: Reader, keys: Sequence[str]) -> list[str]:
 
 def note_removed(tx: Tx, storage_key: str) -> bool:
     """Write down that these bytes are gone. False when a post that is still open needs them: then nothing changes."""
-    changed = tx.execute(
+    row = tx.one(
         f"""UPDATE artifact SET storage_key = NULL,
             removed_at = CASE status WHEN 'verified' THEN ? ELSE removed_at END,
             stored_generation = CASE status WHEN 'reserved' THEN NULL ELSE stored_generation END,
             etag = CASE status WHEN 'reserved' THEN NULL ELSE etag END
             WHERE storage_key = ? AND NOT EXISTS (SELECT 1 FROM media m JOIN post p ON p.id = m.post_id
                 WHERE m.artifact_id = artifact.id AND p.status IN ('pending', 'scheduled'))
-            AND id NOT IN (SELECT o.value FROM {_OPTIONS_OF_OPEN} WHERE o.type = 'text')""",
+            AND id NOT IN (SELECT o.value FROM {_OPTIONS_OF_OPEN} WHERE o.type = 'text')
+            RETURNING declared_bytes""",
         (tx.stamp, storage_key),
     )
-    return changed.rowcount > 0
+    if row is not None:
+        _uncount(tx, row[0])
+    return row is not None
+
+
+def _uncount(tx: Tx, declared_bytes: int) -> None:
+    _count(tx, -1, -declared_bytes)
+
+
+def _count(tx: Tx, files: int, size_bytes: int) -> None:
+    tx.execute("UPDATE stored_media SET files = files + ?, size_bytes = size_bytes + ?", (files, size_bytes))

@@ -152,6 +152,16 @@ def states_of_post(tx: Tx, post_id: str) -> list[tuple[str, State]]:
     return [(row[0], State(row[1])) for row in rows]
 
 
+def named_in_options(tx: Tx, post_id: str) -> set[str]:
+    """Every id that options of a post's deliveries name: of artifacts, and of nothing else that is ours."""
+    rows = tx.all(
+        """SELECT DISTINCT o.value FROM delivery d, json_each(d.options) o
+            WHERE d.post_id = ? AND o.type = 'text' AND length(o.value) = 36""",
+        (post_id,),
+    )
+    return {row[0] for row in rows}
+
+
 def tries_of(store: Reader | Tx, delivery: Row) -> list[Row]:
     """Every delivery that tries the same as this one for its profile, this one included: id, post_id, state."""
     first = delivery["retry_of"] or delivery["id"]

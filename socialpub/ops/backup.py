@@ -153,7 +153,7 @@ def _room(rt: Runtime, folder: Path) -> AbstractContextManager[DiskPromise | Non
     journal = database.with_name(f"{database.name}-wal")
     rows_bytes = sum(path.stat().st_size for path in (database, journal) if path.exists())
     # The rows are there twice while the copy is made.
-    return rt.files.promises.make(artifact_rows.stored_bytes(rt.reader) + 2 * rows_bytes)
+    return rt.files.promises.make(artifact_rows.stored(rt.reader)[1] + 2 * rows_bytes)
 
 
 def _add_media(

@@ -17,7 +17,16 @@ from socialpub.core.errors import Unavailable
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, post_rows
 from socialpub.db.transaction import Row, Tx
-from socialpub.ops import causes, configuration_in_use, health, last_copy, offline_checks, overview, web_address
+from socialpub.ops import (
+    causes,
+    configuration_in_use,
+    health,
+    last_copy,
+    offline_checks,
+    overview,
+    storage_checks,
+    web_address,
+)
 from socialpub.ops.finding import Finding, Level, note, ok, problem
 from socialpub.providers.errors import NotSent, ProviderError
 from socialpub.providers.responses import HttpResponse
@@ -69,6 +78,7 @@ def check(rt: Runtime, door: Door = Door.SHELL) -> Iterator[Finding]:
         known[cause.kind].append(Finding(level, SUBJECTS[cause.kind], cause.sentence, cause.remedy))
     yield _check_database(rt)
     yield from _check_disk(rt, known[CauseKind.DISK])
+    yield from storage_checks.check(rt)
     yield from _check_clock(rt, known[CauseKind.CLOCK])
     yield web_address.check(rt)
     yield from known[CauseKind.PAUSED]

@@ -1,7 +1,7 @@
 """What takes room on the disk: media and what was made from them, rows, wake-ups.
 
-What rows name is added up from the rows. Versions and thumbnails are named by no row; their folders are walked through,
-which takes a second for 100,000 files, and what was found counts for a while.
+What rows name is counted where it changes. Versions and thumbnails are named by no row; their folders are walked
+through, which takes a second for 100,000 files, and what was found counts for a while.
 """
 
 import os
@@ -30,6 +30,13 @@ class StorageUse:
     free_bytes: int
     floor_bytes: int
     """What `health.disk_floor_bytes` keeps free."""
+    quota_bytes: int | None = None
+    """What `storage.quota` lets media take; None without a limit."""
+
+    @property
+    def used_up(self) -> float:
+        """How much of the quota media take, from 0 to 1; 0 without one."""
+        return self.media_bytes / self.quota_bytes if self.quota_bytes else 0.0
 
 
 @dataclass(slots=True)
@@ -52,6 +59,7 @@ def read(rt: Runtime) -> StorageUse:
         queue_bytes=_with_journals(rt.settings.queue_file),
         free_bytes=rt.files.free_bytes(),
         floor_bytes=int(rt.settings.health.disk_floor_bytes),
+        quota_bytes=rt.settings.storage.quota,
     )
 
 

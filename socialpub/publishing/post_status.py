@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
-from socialpub.db import delivery_rows, post_rows
+from socialpub.db import artifact_rows, delivery_rows, post_rows
 from socialpub.db.models import PostStatus, State
 from socialpub.db.transaction import Row, Tx
 from socialpub.publishing import audiences, outcome_counts
+
+FINAL = (PostStatus.SETTLED, PostStatus.CANCELED)
 
 
 def move(tx: Tx, post_id: str, status: PostStatus) -> None:
@@ -37,6 +39,9 @@ def _put(tx: Tx, post: Row, status: str, states: Sequence[tuple[str, State]]) ->
     if (post["status"], post["outcomes"]) != (status, outcomes):
         audiences.take_post(tx, post["audience_id"], post["status"], post["outcomes"])
         audiences.add_post(tx, post["audience_id"], status, outcomes)
+    if status in FINAL and post["status"] not in FINAL:
+        # What it shows stays named by it; what only its options name is unused from now on.
+        artifact_rows.drop(tx, delivery_rows.named_in_options(tx, post["id"]), tx.stamp)
     for before, (provider, state) in zip(post["outcomes"], states, strict=True):
         if state.final and before != state.letter:
             outcome_counts.add(tx, provider, state.outcome)

@@ -13,7 +13,7 @@ from socialpub.accounts.api_keys import Caller
 from socialpub.core import actor, ids
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, NotFound
-from socialpub.db import appliance_state, delivery_rows, post_rows, profile_rows, trail
+from socialpub.db import appliance_state, artifact_rows, delivery_rows, post_rows, profile_rows, trail
 from socialpub.db.models import PostStatus, State
 from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Reader, Row, Tx
@@ -93,6 +93,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
     drafts.check_change(rt, tx, post, change)
     check_changeable(post["status"], post["scheduled_at"], tx.stamp)
     body = change.body if "body" in change.given else post["body"]
+    used_before = _artifacts_of(tx, post_id)
     if "media" in change.given:
         post_rows.delete_media(tx, post_id)
         _insert_media(tx, post_id, change.media)
@@ -118,6 +119,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
         )
         if scheduled_at is None:
             tx.after_commit(rt.wakeup.ring, delivery["id"])
+    artifact_rows.drop(tx, used_before - _artifacts_of(tx, post_id), tx.stamp)
     status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
     post_rows.update(tx, post_id, body=body, scheduled_at=scheduled_at)
     post_status.move(tx, post_id, status)
@@ -210,6 +212,12 @@ def _cancel(tx: Tx, post_id: str) -> None:
         log_entries.record(tx, row["id"], "canceled")
     post_rows.update(tx, post_id, canceled_at=tx.stamp)
     post_status.move(tx, post_id, PostStatus.CANCELED)
+
+
+def _artifacts_of(tx: Tx, post_id: str) -> set[str]:
+    """What a post shows, and what its options name."""
+    shown = {artifact_id for artifact_id, _ in post_rows.media_of(tx, post_id)}
+    return shown | delivery_rows.named_in_options(tx, post_id)
 
 
 def _insert_media(tx: Tx, post_id: str, media: Sequence[DraftMedia]) -> None:

@@ -17,6 +17,7 @@ from socialpub.db.models import ArtifactStatus
 from socialpub.db.transaction import Row, Tx
 from socialpub.media.incoming import IncomingFile
 from socialpub.media.types import ACCEPTED_TYPES, Facts, MediaLimits, canonical_type, kind_of
+from socialpub.publishing import storage_quota
 from socialpub.runtime import Runtime
 
 
@@ -42,7 +43,7 @@ def most_bytes(settings: Settings, mime_type: str) -> int:
 
 
 def reserve(rt: Runtime, tx: Tx, file_name: str, mime_type: str, size_bytes: int) -> str:
-    """Make room for one file; the artifact's id. Raises InvalidRequest."""
+    """Make room for one file; the artifact's id. Raises InvalidRequest, Unavailable."""
     errors = []
     if canonical_type(mime_type) is None:
         errors.append(FieldError(("mimeType",), unaccepted(mime_type)))
@@ -55,6 +56,7 @@ def reserve(rt: Runtime, tx: Tx, file_name: str, mime_type: str, size_bytes: int
         )
     if errors:
         raise InvalidRequest.of(errors)
+    storage_quota.check_beside_arriving(rt, tx, size_bytes)
     artifact_id = ids.new(int(tx.now.timestamp() * 1000))
     artifact_rows.insert(
         tx,
@@ -96,20 +98,14 @@ def check_open(status: str) -> None:
 
 def arrive(rt: Runtime, tx: Tx, artifact_id: str, incoming: IncomingFile, storage_key: str) -> str | None:
     """A PUT arrived whole and lies on the disk: from now on it counts. The storage key that it replaces, if any,
-    is the caller's to remove. Raises Conflict, Forbidden."""
+    is the caller's to remove. Raises Conflict, Forbidden, Unavailable."""
     row = artifact_rows.find(tx, artifact_id)
     if row is None:
         raise Forbidden("The reservation has expired. Reserve another one.")
     check_open(row["status"])
-    generation = row["generation"] + 1
-    artifact_rows.update(
-        tx,
-        artifact_id,
-        generation=generation,
-        stored_generation=generation,
-        storage_key=storage_key,
-        etag=etag_of(storage_key),
-    )
+    if row["storage_key"] is None:
+        storage_quota.check(rt, tx, row["declared_bytes"])
+    artifact_rows.put_bytes(tx, row, storage_key, etag_of(storage_key))
     tx.after_commit(incoming.record)
     replaced: str | None = row["storage_key"]
     return replaced
@@ -131,7 +127,9 @@ class Examined:
 
 
 def adopt(rt: Runtime, tx: Tx, files: Sequence[Examined]) -> None:
-    """Make artifacts of them, verified at once: in the write that accepts the post they came with."""
+    """Make artifacts of them, verified at once: in the write that accepts the post they came with. Raises
+    Unavailable."""
+    storage_quota.check(rt, tx, sum(file.facts.size_bytes for file in files))
     for file in files:
         artifact_rows.insert(
             tx,

@@ -22,7 +22,7 @@ from socialpub.core.errors import InvalidRequest, PayloadTooLarge, SocialpubErro
 from socialpub.media.disk_promises import DiskPromise
 from socialpub.media.incoming import IncomingFile
 from socialpub.media.types import canonical_type, is_undeclared
-from socialpub.publishing import uploads
+from socialpub.publishing import storage_quota, uploads
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
 from socialpub.web.api.requests import MOST_MEDIA
@@ -144,7 +144,8 @@ async def receive(
         # What is no longer than a payload may be one alone, which needs no room: a full disk takes it, too. Then, and
         # where no length is known, room is promised part by part.
         whole = length is not None and length > MOST_BODY_BYTES
-        with rt.files.promises.make(length if whole and length else 0) as promise:
+        known_bytes = length if whole and length else 0
+        with storage_quota.arriving(rt, known_bytes), rt.files.promises.make(known_bytes) as promise:
             content_type = request.headers.get(b"content-type", b"")
             parser = _FormParser(rt, form, content_type, promise, longest_part=None if whole else length or sys.maxsize)
             await stream.feed(parser.feed)
@@ -248,6 +249,7 @@ class _FormParser:
         incoming, most_bytes = None, uploads.most_bytes(self._rt.settings, declared_type)
         if is_welcome(declared_type):
             if self._longest_part is not None:
+                storage_quota.check_beside_arriving(self._rt, self._rt.reader, 1)
                 self._promise.resize(min(most_bytes, self._longest_part))
             incoming = self._rt.files.receive()
         part = FormPart(name, file_name, declared_type, incoming, self._promise, most_bytes)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from socialpub.core import ids
+from socialpub.db import artifact_rows
 from socialpub.db.transaction import Tx
 from socialpub.runtime import Runtime
 
@@ -29,7 +30,7 @@ def artifact(rt: Runtime, status: str = "verified", **columns: Any) -> str:
                 "facts": "{}",
                 "verified_at": tx.stamp,
             }
-        tx.insert("artifact", **{**values, **columns})
+        artifact_rows.insert(tx, **{**values, **columns})
 
     rt.db.write(insert)
     return artifact_id

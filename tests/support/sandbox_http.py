@@ -10,6 +10,7 @@ from starlette.routing import Match, Mount
 from socialpub.core import ids
 from socialpub.core.settings.networks import NetworkSection, PinterestSection, TikTokSection, XSection
 from socialpub.core.settings.sections import ProvidersSection
+from socialpub.db import artifact_rows
 from socialpub.db.transaction import Tx
 from socialpub.media.inspect import inspect_file
 from socialpub.media.types import ACCEPTED_TYPES, Facts, MediaLimits
@@ -136,8 +137,8 @@ def artifact(rt: Runtime, source: Path, mime_type: str, known: Facts | None = No
     def insert(tx: Tx) -> None:
         import json
 
-        tx.insert(
-            "artifact",
+        artifact_rows.insert(
+            tx,
             id=artifact_id,
             status="verified",
             file_name=source.name,

@@ -29,6 +29,7 @@ from socialpub.core.settings.sections import (
     ProvidersSection,
     PublishingSection,
     RateLimitSection,
+    StorageSection,
     UploadsSection,
 )
 from socialpub.core.settings.values import BaseUrl, Section
@@ -80,6 +81,7 @@ class Settings(Section):
     publishing: PublishingSection = PublishingSection()
     uploads: UploadsSection = UploadsSection()
     media: MediaSection = MediaSection()
+    storage: StorageSection = StorageSection()
     rate_limit: RateLimitSection = RateLimitSection()
     proxies: ProxiesSection = ProxiesSection()
     dashboard: DashboardSection = DashboardSection()

@@ -16,6 +16,7 @@ from socialpub.core import durations, validation
 from socialpub.core.errors import FieldError
 from socialpub.core.held_secrets import MASK
 from socialpub.core.redaction import redact
+from socialpub.core.settings.values import FOREVER, UNLIMITED
 from socialpub.core.spelling import nearest, unknown
 
 Key = tuple[str, ...]
@@ -84,7 +85,8 @@ def _default(field: FieldInfo) -> str:
     if isinstance(value, SecretStr) or value == "":
         return ""
     if value is None:
-        return ' (default "forever")'
+        word = next(word for word in (UNLIMITED, FOREVER) if word in str(field.description))
+        return f' (default "{word}")'
     if isinstance(value, timedelta):
         return f" (default {_show(value)})"
     if isinstance(value, Path):

@@ -17,12 +17,14 @@ from socialpub.core.settings.values import (
     FOREVER,
     NEVER,
     NONE,
+    UNLIMITED,
     Duration,
     DurationOrForever,
     DurationOrNever,
     Gap,
     Secret,
     Section,
+    SizeOrUnlimited,
     Trimmed,
 )
 
@@ -100,6 +102,10 @@ class UploadsSection(Section):
 class MediaSection(Section):
     url_lifetime: Duration = Field(default=timedelta(hours=1), description=A_DURATION)
     keep_after_settled: DurationOrForever = Field(default=None, description=f'"{FOREVER}" or a duration such as "90d"')
+
+
+class StorageSection(Section):
+    quota: SizeOrUnlimited = Field(default=None, description=f'"{UNLIMITED}", bytes or a size such as "50GB"')
 
 
 class RateLimitSection(Section):

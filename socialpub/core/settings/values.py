@@ -7,12 +7,13 @@ from datetime import timedelta
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, SecretStr
 
 from socialpub.core import durations
 
 FOREVER = "forever"
 NEVER = "never"
+UNLIMITED = "unlimited"
 NONE = timedelta(0)
 
 
@@ -47,6 +48,10 @@ def _read_duration_or_never(value: Any) -> Any:
     return duration
 
 
+def _read_size_or_unlimited(value: Any) -> Any:
+    return None if value == UNLIMITED else value
+
+
 def _trim(value: Any) -> Any:
     return value.strip() if isinstance(value, str) else value
 
@@ -75,6 +80,7 @@ Duration = Annotated[timedelta, BeforeValidator(_read_duration), Field(gt=NONE)]
 Gap = Annotated[timedelta, BeforeValidator(_read_duration), Field(ge=NONE)]
 DurationOrForever = Annotated[timedelta | None, BeforeValidator(_read_duration_or_forever)]
 DurationOrNever = Annotated[timedelta | None, BeforeValidator(_read_duration_or_never)]
+SizeOrUnlimited = Annotated[ByteSize | None, BeforeValidator(_read_size_or_unlimited)]
 Secret = Annotated[SecretStr, BeforeValidator(_trim)]
 Trimmed = Annotated[str, BeforeValidator(_trim)]
 Url = Annotated[str, AfterValidator(check_url)]

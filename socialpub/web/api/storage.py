@@ -13,7 +13,7 @@ from socialpub.core.errors import Forbidden, InvalidRequest, NotFound, PayloadTo
 from socialpub.db.transaction import Row
 from socialpub.media.files import StoredFile
 from socialpub.media.types import canonical_type
-from socialpub.publishing import renditions, uploads
+from socialpub.publishing import renditions, storage_quota, uploads
 from socialpub.runtime import Runtime
 from socialpub.web import file_body, ranges
 from socialpub.web.answer import Answer, Header
@@ -44,7 +44,12 @@ async def _receive(rt: Runtime, request: Request, stream: RequestStream) -> Answ
     row = _reservation(rt, request)
     _check_head(row, request)
     expected_bytes: int = row["declared_bytes"]
-    with rt.files.receive(row["id"]) as incoming, rt.files.promises.make(expected_bytes) as promise:
+    more_bytes = expected_bytes if row["storage_key"] is None else 0  # those of a repeated PUT take another's place
+    with (
+        storage_quota.arriving(rt, more_bytes),
+        rt.files.receive(row["id"]) as incoming,
+        rt.files.promises.make(expected_bytes) as promise,
+    ):
 
         def add(piece: bytes) -> None:
             if incoming.size_bytes + len(piece) > expected_bytes:

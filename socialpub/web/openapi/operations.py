@@ -137,7 +137,11 @@ OPERATIONS = {
         "Uploads",
         "Reserve an upload",
         {201: ("Where the bytes go, with one PUT", schemas.ReservationAnswer, {"data": EXAMPLES["reservation"]})},
-        problems={409: _KEY_CLASH},
+        problems={
+            409: _KEY_CLASH,
+            503: "There is no room for the file now: the disk is full, or media have used up the quota that the owner "
+            "set for them. Posts that bring no new file go on",
+        },
         request=EXAMPLES["uploadRequest"],
         notes="The bytes then go to `uploadUrl` with one PUT, which carries `requiredHeaders` and no key. "
         "`POST /uploads/complete` is the third and last step.",

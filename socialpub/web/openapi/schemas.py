@@ -153,7 +153,8 @@ class ReservationSchema(Shape):
         "200. It may be repeated until the upload is complete: the last one that arrived whole counts. Refusals are "
         "problems: 400 for fewer bytes or another type than reserved, 403 for a bad or expired signature, 409 after "
         "completion or a rejection and when two PUTs are under way already, 413 for more bytes, 503 when the disk "
-        "has no room for it beside what else is on its way (or whoever is very slow has to give way to others)"
+        "or the quota for media has no room for it beside what else is on its way (or whoever is very slow has to give "
+        "way to others)"
     )
     required_headers: dict[str, str] = required("Headers that the PUT must carry; names in lower case")
 

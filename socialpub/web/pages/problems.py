@@ -66,8 +66,10 @@ PAGES: dict[str, ProblemPage] = {
         "Look for the request's id (`X-Request-Id`) in the log; the line says what happened.",
     ),
     "unavailable": ProblemPage(
-        "The appliance cannot do this at the moment: its disk is full, its database is locked, or it is being stopped.",
-        "Send the same request again after the seconds of `Retry-After`. If that keeps failing, look at `/readyz`.",
+        "The appliance cannot do this at the moment: its disk is full, media have used up the quota that its owner "
+        "set for them, its database is locked, or it is being stopped.",
+        "Send the same request again after the seconds of `Retry-After`. If that keeps failing, look at `/readyz`; "
+        "`detail` names a quota that is used up.",
     ),
 }
 

@@ -117,6 +117,10 @@ class Caller:
         told |= {name.replace("_", "-"): value for name, value in headers.items()}
         return await self.asking("POST", f"/api/v1{path}", json.dumps(body).encode(), told)
 
+    def patch(self, path: str, body: Any) -> Reply:
+        told = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
+        return self.ask("PATCH", f"/api/v1{path}", json.dumps(body).encode(), told)
+
     def get(self, path: str) -> Reply:
         return self.ask("GET", f"/api/v1{path}", headers={"authorization": f"Bearer {self.key}"})
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from socialpub.db import artifact_rows
-from socialpub.publishing import cleanup, uploads
+from socialpub.publishing import cleanup, posts, uploads
 from socialpub.publishing.drafts import DraftMedia
 from tests.support.appliance import accept, add_profile, open_appliance
 from tests.support.drain import drain
@@ -185,3 +185,56 @@ def test_bytes_that_another_post_still_needs_stay(tidy, clock, tidy_caller, png)
     clock.forward(30 * DAY)
     assert cleanup.clean(tidy) == 0
     assert len(files_of(tidy)) == 1
+
+
+# --- since when nothing uses it -------------------------------------------------------------------------------------
+
+
+def ages(rt, clock, days):
+    """So many days pass, with housekeeping in each of them."""
+    return sum(cleanup.clean(rt) for _ in range(days) if clock.forward(DAY) is None)
+
+
+def test_what_a_change_of_a_post_lets_go_of_counts_as_unused_from_then_on(rt, clock, caller, profile, png):
+    kept, dropped = caller.upload(png)["artifactId"], caller.upload(png)["artifactId"]
+    both = [{"artifactId": kept}, {"artifactId": dropped}]
+    at = (clock.now() + timedelta(days=300)).isoformat()
+    post = caller.post("/posts", {"post": {"scheduledAt": at}, "profiles": [profile], "media": both}).data["id"]
+    assert ages(rt, clock, 100) == 0
+    assert caller.patch(f"/posts/{post}", {"media": both[:1]}).status == 200
+    assert ages(rt, clock, 29) == 0
+    assert caller.patch(f"/posts/{post}", {"media": both}).status == 200
+    assert caller.patch(f"/posts/{post}", {"media": both[:1]}).status == 200
+    assert ages(rt, clock, 29) == 0
+    assert ages(rt, clock, 1) == 1
+    assert rt.reader.all("SELECT id FROM artifact")[0][0] == kept
+
+
+@pytest.mark.parametrize("ending", ["patch", "cancel", "settle"])
+def test_what_only_options_name_counts_as_unused_once_they_name_it_no_more_or_the_post_has_ended(
+    rt, clock, caller, png, ending
+):
+    artifact = caller.upload(png)["artifactId"]
+    pinterest = add_profile(rt, "pinterest")
+    at = clock.now() + timedelta(days=100)
+    options = {"pinterest": {"boardId": "1", "coverArtifactId": artifact}}
+    post = accept(rt, pinterest, options=options, at=at)
+    assert ages(rt, clock, 99) == 0
+    if ending == "patch":
+        assert caller.patch(f"/posts/{post}", {"providerOptions": {"pinterest": {"boardId": "1"}}}).status == 200
+    elif ending == "cancel":
+        assert caller.post(f"/posts/{post}/cancel", {}).status == 200
+    else:
+        rt.write(posts.stop, post)
+    assert ages(rt, clock, 29) == 0
+    assert ages(rt, clock, 1) == 1
+
+
+def test_a_clock_that_is_set_makes_nothing_older_that_a_post_let_go_of(rt, clock, caller, profile, png):
+    artifact = caller.upload(png)["artifactId"]
+    post = accept(rt, profile, at=clock.now() + timedelta(days=300), media=(DraftMedia(artifact),), body="Hello")
+    assert ages(rt, clock, 100) == 0
+    assert caller.patch(f"/posts/{post}", {"media": []}).status == 200
+    clock.jump(20 * DAY)
+    assert ages(rt, clock, 29) == 0
+    assert ages(rt, clock, 1) == 1

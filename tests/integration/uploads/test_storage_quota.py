@@ -1,0 +1,160 @@
+"""A quota for media: new files are refused clearly when it is used up, and nothing that was accepted suffers."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from socialpub.db import artifact_rows
+from socialpub.ops import storage_checks, storage_use
+from socialpub.publishing import cleanup
+from socialpub.publishing.storage_quota import ArrivingMedia
+from socialpub.runtime import Runtime
+from tests.integration.uploads.caller import Caller, Reply
+from tests.samples import media
+from tests.support.appliance import status_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import ScriptedNetwork
+
+DAY = 24 * 3600
+QUOTA = 100_000
+
+
+@pytest.fixture
+def appliance_options() -> dict[str, Any]:
+    return {"providers": {"x": ScriptedNetwork()}, "storage": {"quota": QUOTA}, "media": {"keep_after_settled": "7d"}}
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> bytes:
+    """A little more than a third of the quota."""
+    data = media.png(tmp_path / "a.png", 64, 48).read_bytes()
+    return data + b"\0" * (QUOTA // 3 + 1000 - len(data))
+
+
+def is_refused(reply: Reply) -> bool:
+    """Whether it is the clear refusal that a full quota gives."""
+    if reply.status != 503:
+        return False
+    problem = json.loads(reply.body)
+    assert problem["code"] == "unavailable"
+    assert int(reply.headers["retry-after"]) == 3600
+    for said in ("97.7 KiB (100000 bytes)", "storage.quota", "media.keep_after_settled", "are used"):
+        assert said in problem["detail"]
+    return True
+
+
+def reserve(caller: Caller, size: int) -> Reply:
+    return caller.post("/uploads", {"fileName": "a.png", "mimeType": "image/png", "fileSize": size})
+
+
+def stored(rt: Runtime) -> tuple[int, int]:
+    """What is counted, which is what there is."""
+    counted = artifact_rows.stored(rt.reader)
+    files = [path for path in rt.settings.media_dir.rglob("*.png") if path.is_file()]
+    assert counted == (len(files), sum(path.stat().st_size for path in files))
+    return counted
+
+
+def test_beyond_the_quota_no_room_is_reserved_and_what_was_accepted_goes_out(
+    rt: Runtime, clock: HandClock, caller: Caller, profile: str, picture: bytes
+) -> None:
+    artifacts = [caller.upload(picture)["artifactId"] for _ in range(2)]
+    assert is_refused(reserve(caller, len(picture)))
+    assert reserve(caller, QUOTA - 2 * len(picture)).status == 201
+    assert is_refused(reserve(caller, QUOTA - 2 * len(picture) + 1))
+    shown = [{"artifactId": artifact} for artifact in artifacts]
+    answers = [
+        caller.post("/posts", {"post": {"body": "Words only"}, "profiles": [profile]}),
+        caller.post("/posts", {"post": {"body": "With known files"}, "profiles": [profile], "media": shown}),
+    ]
+    assert [answer.status for answer in answers] == [201, 201]
+    drain(rt, clock)
+    assert [status_of(rt, answer.data["id"]) for answer in answers] == ["settled", "settled"]
+    clock.forward(8 * DAY)
+    assert cleanup.clean(rt) == 2
+    assert stored(rt) == (0, 0)
+    assert reserve(caller, len(picture)).status == 201
+
+
+def test_reservations_hold_no_room_and_so_their_bytes_are_looked_at_again(
+    rt: Runtime, caller: Caller, picture: bytes
+) -> None:
+    reservations = [caller.reserve(picture) for _ in range(3)]
+    assert [caller.put(one, picture).status for one in reservations[:2]] == [200, 200]
+    assert is_refused(caller.put(reservations[2], picture))
+    assert caller.put(reservations[0], picture).status == 200, "the same bytes again take no more room"
+    assert stored(rt) == (2, 2 * len(picture))
+
+
+def test_of_two_files_at_once_for_which_there_is_room_for_one_the_first_to_be_announced_is_taken(
+    rt: Runtime, caller: Caller, picture: bytes
+) -> None:
+    caller.upload(picture)
+    first, second = caller.reserve(picture), caller.reserve(picture)
+    met: list[Reply] = []
+
+    async def meanwhile() -> None:
+        met.append(await caller.putting(second, picture))
+
+    async def story() -> Reply:
+        return await caller.asking(
+            "PUT", first["uploadUrl"], [picture[:1000], picture[1000:]], first["requiredHeaders"], before_last=meanwhile
+        )
+
+    assert caller.run(story()).status == 200
+    assert is_refused(met[0])
+    assert stored(rt) == (2, 2 * len(picture))
+    assert rt.memory(ArrivingMedia).size_bytes == 0
+
+
+def test_what_another_process_stored_meanwhile_counts_when_the_row_is_written(
+    rt: Runtime, caller: Caller, picture: bytes
+) -> None:
+    caller.upload(picture)
+    reservation = caller.reserve(picture)
+
+    async def another_process() -> None:
+        rt.db.write(lambda tx: tx.execute("UPDATE stored_media SET size_bytes = size_bytes + 40000"))
+
+    async def story() -> Reply:
+        pieces = [picture[:1000], picture[1000:]]
+        told = reservation["requiredHeaders"]
+        return await caller.asking("PUT", reservation["uploadUrl"], pieces, told, before_last=another_process)
+
+    assert is_refused(caller.run(story()))
+    rt.db.write(lambda tx: tx.execute("UPDATE stored_media SET size_bytes = size_bytes - 40000"))
+    assert stored(rt) == (1, len(picture))
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("large", [False, True])
+def test_a_post_that_brings_its_files_is_refused_as_a_whole(
+    rt: Runtime, caller: Caller, profile: str, picture: bytes, chunked: bool, large: bool
+) -> None:
+    for _ in range(2):
+        caller.upload(picture)
+    data = picture + b"\0" * 1_100_000 if large else picture
+    payload = {"post": {"body": "Hi"}, "profiles": [profile], "media": [{"fileField": "file"}]}
+    body = (
+        b'--b\r\ncontent-disposition: form-data; name="payload"\r\n\r\n%b\r\n'
+        b'--b\r\ncontent-disposition: form-data; name="file"; filename="a.png"\r\ncontent-type: image/png\r\n\r\n%b\r\n'
+        b"--b--\r\n" % (json.dumps(payload).encode(), data)
+    )
+    headers = {"authorization": f"Bearer {caller.key}", "content-type": "multipart/form-data; boundary=b"}
+    assert is_refused(caller.ask("POST", "/api/v1/posts", [body] if chunked else body, headers))
+    assert rt.reader.value("SELECT count(*) FROM post") == 0
+    assert stored(rt) == (2, 2 * len(picture))
+
+
+@pytest.mark.parametrize(
+    ("used", "level"), [(0, "ok"), (QUOTA * 8 // 10, "ok"), (QUOTA * 9 // 10, "note"), (QUOTA, "problem")]
+)
+def test_the_doctor_tells_how_much_of_the_quota_is_used(rt: Runtime, used: int, level: str) -> None:
+    rt.db.write(lambda tx: tx.execute("UPDATE stored_media SET size_bytes = ?", (used,)))
+    (found,) = storage_checks.check(rt)
+    assert (found.level, found.subject) == (level, "media")
+    assert "storage.quota" in found.message
+    assert storage_use.read(rt).used_up == used / QUOTA

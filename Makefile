@@ -17,7 +17,7 @@ CLIENTS_LOCK := tests/clients/generator.lock
 CLIENTS := $(VENV)/clients
 AXE := $(VENV)/axe
 
-.PHONY: setup dev run test test-fast endurance fuzz check clients bench screenshots chaos format options-table vendored lock clean
+.PHONY: setup dev run test test-fast endurance fuzz check clients bench screenshots chaos simulate format options-table vendored lock clean
 
 # What running socialpub needs, and nothing else.
 setup: $(VENV)/.ready
@@ -119,11 +119,18 @@ SCREENSHOTS ?= build/screenshots
 screenshots: dev
 	$(BIN)/python -m tests.screenshots $(SCREENSHOTS)
 
-# Networks whose every behaviour is drawn: MINUTES of it; SEED and EPISODE repeat what was found.
-MINUTES ?= 10
+# The real processes through hard times: so many DELIVERIES, while processes are killed and networks fail. At most ten
+# minutes on two idle cores. SEED asks and kills alike once more.
+DELIVERIES ?= 5000
 
 chaos: dev
-	$(BIN)/python -m tests.chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(EPISODE),--episode $(EPISODE))
+	$(BIN)/python -m tests.chaos --deliveries $(DELIVERIES) $(if $(SEED),--seed $(SEED))
+
+# One process against networks whose every behaviour is drawn: MINUTES of it; SEED and EPISODE repeat what was found.
+MINUTES ?= 10
+
+simulate: dev
+	$(BIN)/python -m tests.simulation --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(EPISODE),--episode $(EPISODE))
 
 COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 	--no-emit-index-url --no-emit-find-links

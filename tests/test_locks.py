@@ -50,7 +50,7 @@ def test_every_locked_package_has_a_hash(file: str) -> None:
     assert [block.split(" ")[0] for block in blocks if "--hash=sha256:" not in block] == []
 
 
-@pytest.mark.parametrize("target", ["test", "test-fast", "check", "format", "bench", "chaos"])
+@pytest.mark.parametrize("target", ["test", "test-fast", "check", "format", "bench", "chaos", "simulate"])
 def test_what_needs_the_tools_installs_them_by_itself(target: str) -> None:
     makefile = (ROOT / "Makefile").read_text()
     assert f"\n{target}: dev\n" in makefile

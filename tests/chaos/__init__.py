@@ -1,6 +1,6 @@
-"""A soak against networks whose every behaviour is drawn at random: `make chaos`, and a short one in the test suite.
+"""Hard times for the real processes: `make chaos`, and a small edition among the e2e tests.
 
-Everything comes from one seed, so that a run can be repeated. An episode is a fresh appliance and a fresh world; the
-engine and the adapters are the real ones, the clock is moved by hand, and a judge who knows the networks' own memory
-says at the end whether every outcome was true.
+Callers of all kinds load the real web and worker processes, which are killed and suspended all the time, while the
+networks, played by the real sandbox, fail at random. At the end everything that a caller was told is compared with what
+the appliance shows and with what the sandbox itself has counted.
 """

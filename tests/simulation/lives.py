@@ -8,8 +8,8 @@ from socialpub.core.settings.sections import PublishingSection
 from socialpub.db.transaction import Tx
 from socialpub.providers.http import Http
 from socialpub.runtime import Runtime
-from tests.chaos.times import DrawnClock
 from tests.providers.grid import BASE_URL
+from tests.simulation.times import DrawnClock
 from tests.support.appliance import open_appliance
 from tests.support.media_reader import reader_of
 from tests.support.sandbox_http import providers_of_the_sandbox

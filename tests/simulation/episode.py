@@ -14,17 +14,17 @@ from socialpub.core.settings.sections import PublishingSection
 from socialpub.db import appliance_state
 from socialpub.providers.http import Http
 from socialpub.publishing import engine, scheduling
-from tests.chaos import drawn_faults, paths
-from tests.chaos.drawn_faults import DrawnFaults
-from tests.chaos.drawn_posts import DrawnPosts
-from tests.chaos.drawn_world import draw_world
-from tests.chaos.figures import Figures
-from tests.chaos.judge import Untrue, Watch, judge_outcomes
-from tests.chaos.lives import Lives
-from tests.chaos.operator_acts import OperatorActs
-from tests.chaos.times import DrawnClock
 from tests.providers.grid import PATIENCE
 from tests.providers.stories_tiktok import small_chunks
+from tests.simulation import drawn_faults, paths
+from tests.simulation.drawn_faults import DrawnFaults
+from tests.simulation.drawn_posts import DrawnPosts
+from tests.simulation.drawn_world import draw_world
+from tests.simulation.figures import Figures
+from tests.simulation.judge import Untrue, Watch, judge_outcomes
+from tests.simulation.lives import Lives
+from tests.simulation.operator_acts import OperatorActs
+from tests.simulation.times import DrawnClock
 from tests.support.drain import snapshot
 from tests.support.sandbox_http import FaultTransport, ProcessKilled
 

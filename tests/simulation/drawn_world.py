@@ -13,7 +13,7 @@ import random
 
 from socialpub.sandbox import World
 from socialpub.sandbox.tiktok.switches import COMPLETES, FAIL_REASONS, INBOX, NEVER_ENDS
-from tests.chaos.times import DrawnClock
+from tests.simulation.times import DrawnClock
 
 HOUR = 3600.0
 DAY = 24 * HOUR

@@ -116,7 +116,7 @@ class DrawnFaults:
         self._dice, self._world, self._met = dice, world, met
         self.rate = dice.choice([0.0, 0.03, 0.1, 0.1, 0.2, 0.35])
         self.on_commits = dice.choice([self.rate, 0.5])
-        """What makes something public is what the soak is about."""
+        """What makes something public is what the simulation is about."""
         self._spell: tuple[str, str, str, float] | None = None
         self._lost: set[str] = set()
         """What makes something public and was not answered, the last time."""

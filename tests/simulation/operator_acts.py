@@ -12,7 +12,7 @@ from socialpub.providers.oauth import Identity
 from socialpub.publishing import backfill, deliveries, posts
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from tests.chaos.drawn_posts import DrawnPosts, DrawnProfile
+from tests.simulation.drawn_posts import DrawnPosts, DrawnProfile
 from tests.support.appliance import OWNER
 
 FILL_IN, KEEP_ALIVE, REVOKE = "ids filled in", "tokens kept alive", "tokens revoked"

@@ -10,8 +10,8 @@ from socialpub.publishing import holds
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.sandbox.tiktok.models import COMPLETE, IN_INBOX
-from tests.chaos.drawn_posts import DrawnPost
-from tests.chaos.drawn_world import LONGEST_LAG_SECONDS
+from tests.simulation.drawn_posts import DrawnPost
+from tests.simulation.drawn_world import LONGEST_LAG_SECONDS
 
 FARTHEST = timedelta(days=1, seconds=35)
 """Nothing that we wait for lies further ahead; a clock that is set by less than half a minute moves nothing."""

@@ -1,4 +1,4 @@
-"""The soak, for a short while and always the same: so that it works when it is needed, and does not become tame."""
+"""The simulation, short and always the same: so that it works when it is needed, and does not become tame."""
 
 import logging
 import tempfile
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.soak import Soak, memory_folder
+from tests.simulation.simulation import Simulation, memory_folder
 
 pytestmark = pytest.mark.grid  # as slow as that: `make test-fast` leaves it out
 SEED = 20261012
@@ -29,11 +29,11 @@ MUST_MEET = {
 
 
 @pytest.fixture
-def soak() -> Iterator[Soak]:
-    with tempfile.TemporaryDirectory(prefix="socialpub-chaos-", dir=memory_folder()) as folder:
-        soak = Soak(Path(folder), SEED)
-        yield soak
-        soak.close()
+def simulation() -> Iterator[Simulation]:
+    with tempfile.TemporaryDirectory(prefix="socialpub-simulation-", dir=memory_folder()) as folder:
+        simulation = Simulation(Path(folder), SEED)
+        yield simulation
+        simulation.close()
 
 
 @pytest.fixture
@@ -45,10 +45,12 @@ def silence() -> Iterator[None]:
     logger.setLevel(before)
 
 
-def test_a_short_soak_finds_nothing_untrue_and_meets_every_interesting_path(soak: Soak, silence: None) -> None:
+def test_a_short_one_finds_nothing_untrue_and_meets_every_interesting_path(
+    simulation: Simulation, silence: None
+) -> None:
     for number in range(EPISODES):
-        soak.play(number)
-    met = soak.figures
+        simulation.play(number)
+    met = simulation.figures
     assert set(+met.paths) >= MUST_MEET, sorted(MUST_MEET - set(+met.paths))
     assert {f"{network} {end}" for network in ("x", "tiktok", "pinterest") for end in ENDS} <= set(met.outcomes)
     assert {"killed in a call", "killed between steps", "machine began anew", "clock set"} <= set(met.acts)
@@ -57,10 +59,10 @@ def test_a_short_soak_finds_nothing_untrue_and_meets_every_interesting_path(soak
 def test_the_same_seed_gives_the_same_run(tmp_path: Path, silence: None) -> None:
     def play(folder: Path) -> str:
         folder.mkdir()
-        soak = Soak(folder, SEED)
+        simulation = Simulation(folder, SEED)
         for number in range(3):
-            soak.play(number)
-        soak.close()
-        return soak.figures.table()
+            simulation.play(number)
+        simulation.close()
+        return simulation.figures.table()
 
     assert play(tmp_path / "once") == play(tmp_path / "again")

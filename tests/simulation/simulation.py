@@ -8,9 +8,9 @@ from pathlib import Path
 
 import httpx2
 
-from tests.chaos.episode import Episode
-from tests.chaos.figures import Figures
-from tests.chaos.fitted import FittedOnce
+from tests.simulation.episode import Episode
+from tests.simulation.figures import Figures
+from tests.simulation.fitted import FittedOnce
 from tests.support.sandbox_http import FaultTransport, http_over
 
 STUCK_SECONDS = 120.0
@@ -26,7 +26,7 @@ class CurrentTransport(httpx2.AsyncBaseTransport):
         return await self.transport.handle_async_request(request)
 
 
-class Soak:
+class Simulation:
     """Making a client, and media, takes longer than an episode: they are kept."""
 
     def __init__(self, folder: Path, seed: int) -> None:
@@ -74,4 +74,4 @@ def memory_folder() -> str | None:
 
 
 def repeat(seed: int, number: int) -> str:
-    return f"make chaos SEED={seed} EPISODE={number}"
+    return f"make simulate SEED={seed} EPISODE={number}"

@@ -1,4 +1,4 @@
-"""What a soak has met: the proof that it is not tame."""
+"""What a simulation has met: the proof that it is not tame."""
 
 from collections import Counter
 from dataclasses import dataclass, field

@@ -15,6 +15,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 from socialpub.core import crypto, held_secrets, signed_urls
 from socialpub.core.clock import Clock, SystemClock, stamp
 from socialpub.core.crypto import Secrets
+from socialpub.core.service_manager import ServiceManager
 from socialpub.core.settings.loader import Settings
 from socialpub.db import instance_id
 from socialpub.db.database import Database
@@ -60,6 +61,7 @@ class Runtime:
     instance_id: str
     """Which installation this is, shown by `/healthz`. No secret."""
     wakeup: Wakeup = field(default_factory=NoWakeup)
+    service_manager: ServiceManager = field(default_factory=ServiceManager)
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when this process takes up nothing new."""
     _memories: dict[type, object] = field(default_factory=dict)

@@ -10,28 +10,42 @@ from pathlib import Path
 import pytest
 
 from socialpub.cli import main
+from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.sections import PublishingSection
 from socialpub.media import decoder_client
 from socialpub.providers import registry
 
-UNITS = sorted((Path(__file__).parents[1] / "systemd").glob("*.service"))
+FOLDER = Path(__file__).parents[1] / "systemd"
+UNITS = sorted(FOLDER.glob("*.service"))
+LASTING = [unit for unit in UNITS if unit.stem != "socialpub-backup"]
+MOST_EXPOSED = 1.5
+"""On the scale of `systemd-analyze security`, from 0 to 10."""
 MIB = 1024**2
 
 
-def service(unit: Path) -> configparser.SectionProxy:
+def section(unit: Path, name: str) -> configparser.SectionProxy:
     parsed = configparser.ConfigParser(interpolation=None, strict=False)
     parsed.optionxform = str  # type: ignore[assignment,method-assign]  # keys are case-sensitive
     parsed.read_string(unit.read_text())
-    return parsed["Service"]
+    return parsed[name]
+
+
+def service(unit: Path) -> configparser.SectionProxy:
+    return section(unit, "Service")
 
 
 def test_the_units_start_commands_that_exist() -> None:
     started = {}
     for unit in UNITS:
-        match = re.fullmatch(r"\S+/socialpub --config \S+ (\w+)", service(unit)["ExecStart"])
+        command = service(unit)["ExecStart"]
+        match = re.fullmatch(r"/opt/socialpub/\.venv/bin/socialpub --config /etc/socialpub/config\.toml (\w+)", command)
         assert match, unit.name
         started[unit.name] = match[1]
-    assert started == {"socialpub-web.service": "web", "socialpub-worker.service": "worker"}
+    assert started == {
+        "socialpub-backup.service": "backup",
+        "socialpub-web.service": "web",
+        "socialpub-worker.service": "worker",
+    }
     assert set(started.values()) <= set(main.commands)
 
 
@@ -46,7 +60,52 @@ def test_the_first_lines_lead_to_a_service_that_can_start() -> None:
     assert steps.index(makes_key) < next(at for at, step in enumerate(steps) if step.startswith("systemctl enable"))
 
 
-@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_the_first_lines_enable_every_unit_that_is_to_be_enabled() -> None:
+    lines = (FOLDER / "socialpub-web.service").read_text()
+    (enabled,) = re.findall(r"^#   sudo systemctl enable --now (.*)", lines, re.MULTILINE)
+    wanted = {unit.name for unit in FOLDER.iterdir() if "[Install]" in unit.read_text()}
+    assert {name if "." in name else f"{name}.service" for name in enabled.split()} == wanted
+
+
+def test_the_socket_is_where_the_configuration_says() -> None:
+    listen = Settings().listen
+    assert section(FOLDER / "socialpub-web.socket", "Socket")["ListenStream"] == listen
+    unit = section(FOLDER / "socialpub-web.service", "Unit")
+    assert "socialpub-web.socket" in unit["Requires"], "without it a start would open a socket of its own"
+    assert "socialpub-web.socket" in unit["After"]
+
+
+def test_all_services_are_confined_alike() -> None:
+    """A hole that one of them needs is seen here."""
+
+    def confinement(unit: Path) -> list[str]:
+        text = unit.read_text()
+        return text[text.index("NoNewPrivileges") :].split("\n[Install]")[0].strip().splitlines()
+
+    web, worker, backup = (confinement(FOLDER / f"socialpub-{name}.service") for name in ("web", "worker", "backup"))
+    assert web == worker
+    assert set(backup) ^ set(web) == {
+        "ReadWritePaths=/var/lib/socialpub",
+        "ReadWritePaths=/var/lib/socialpub -/var/backups/socialpub",
+    }
+
+
+@pytest.mark.parametrize("unit", LASTING, ids=lambda unit: unit.stem)
+def test_a_service_that_hangs_is_ended_and_one_that_fails_is_started_for_ever(unit: Path) -> None:
+    values = service(unit)
+    assert values["Type"] == "notify"
+    assert 30 <= int(values["WatchdogSec"]) <= 300
+    assert values["Restart"] == "always"
+    assert section(unit, "Unit")["StartLimitIntervalSec"] == "0"
+
+
+def test_a_slow_disk_is_no_reason_to_end_the_worker() -> None:
+    """Between two of its reports lie a round's write and its reads, each of which may wait for another process."""
+    patience = Settings().database.busy_timeout.total_seconds()
+    assert int(service(FOLDER / "socialpub-worker.service")["WatchdogSec"]) > 10 * patience
+
+
+@pytest.mark.parametrize("unit", LASTING, ids=lambda unit: unit.stem)
 def test_a_unit_bounds_what_its_service_can_take_from_the_machine(unit: Path) -> None:
     values = service(unit)
     assert values["UMask"] == "0077"
@@ -62,10 +121,27 @@ def test_a_unit_bounds_what_its_service_can_take_from_the_machine(unit: Path) ->
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 def test_systemd_has_nothing_to_say_about_the_units(tmp_path: Path) -> None:
-    for unit in UNITS:
+    units = sorted(FOLDER.iterdir())
+    for unit in units:
         text = re.sub(r"(?<=^ExecStart=)\S+", sys.executable, unit.read_text(), flags=re.MULTILINE)
         (tmp_path / unit.name).write_text(text)
-    files = [str(tmp_path / unit.name) for unit in UNITS]
+    files = [str(tmp_path / unit.name) for unit in units]
     done = subprocess.run(["systemd-analyze", "verify", *files], capture_output=True, text=True, check=False)
     # It speaks of the machine's own units, too.
     assert [line for line in done.stderr.splitlines() if "socialpub" in line] == []
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_a_service_can_do_little_besides_its_work(unit: Path) -> None:
+    threshold = f"--threshold={MOST_EXPOSED * 10:.0f}"
+    done = subprocess.run(
+        ["systemd-analyze", "security", "--offline=yes", "--no-pager", threshold, str(unit)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    exposure = re.search(r"Overall exposure level for \S+: ([0-9.]+)", done.stdout)
+    assert exposure, done.stderr
+    assert float(exposure[1]) <= MOST_EXPOSED
+    assert done.returncode == 0

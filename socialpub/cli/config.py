@@ -12,18 +12,25 @@ from socialpub.cli.output import print_line, print_note
 
 EXAMPLES = resources.files("socialpub.cli") / "examples"
 """In a checkout these are links to the files that lie at its top."""
+UNITS = {
+    "web": "socialpub-web.service",
+    "socket": "socialpub-web.socket",
+    "worker": "socialpub-worker.service",
+    "backup": "socialpub-backup.service",
+    "timer": "socialpub-backup.timer",
+}
 
 
 @click.command("config")
 @click.option("--example", is_flag=True, help="Print config.example.toml: every key with its default.")
-@click.option("--unit", type=click.Choice(["web", "worker"]), help="Print the systemd unit of this service.")
+@click.option("--unit", type=click.Choice(list(UNITS)), help="Print this systemd unit.")
 @pass_command_context
 def show_config(context: CommandContext, example: bool, unit: str | None) -> None:
     """Check the configuration and print the file that is used; or print an example to begin from."""
     if example:
         _print(_read("config.example.toml"))
     elif unit:
-        _print(_for_this_installation(_read(f"socialpub-{unit}.service")))
+        _print(_for_this_installation(_read(UNITS[unit])))
     else:
         print_line(str(context.settings().config_file))
 

@@ -1,5 +1,6 @@
 """What a command works with: the configuration, and the appliance's parts while the command runs."""
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -59,10 +60,11 @@ class CommandContext:
 
         from socialpub import runtime
         from socialpub.cli import file_owner, web_lock
-        from socialpub.core import logging
+        from socialpub.core import logging, service_manager
         from socialpub.ops import configuration_in_use
         from socialpub.worker.wakeup import HueyWakeup
 
+        manager = service_manager.take_over(os.environ)
         settings = self.settings()
         file_owner.refuse_root(settings)
         logging.configure(settings.logging)
@@ -71,7 +73,8 @@ class CommandContext:
         with ExitStack() as opened:
             if role == "web":
                 opened.enter_context(web_lock.held(settings))
-            rt = runtime.build(settings, role=role, **self.parts)
+            with manager.starting("Opening the database: after an upgrade a large one takes minutes"):
+                rt = runtime.build(settings, role=role, service_manager=manager, **self.parts)
             opened.callback(rt.close)
             wakeup = rt.wakeup = HueyWakeup(settings.queue_file, settings.run_dir)
             opened.callback(wakeup.close)

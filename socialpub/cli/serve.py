@@ -12,7 +12,7 @@ from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import print_note
 from socialpub.cli.worker_supervisor import WorkerSupervisor
 from socialpub.runtime import Runtime
-from socialpub.web import server
+from socialpub.web import listeners, server
 
 
 @click.command()
@@ -26,12 +26,11 @@ def serve(context: CommandContext, stop_seconds: float | None) -> None:
         # Both stop at the same moment; the web server sets `stopping` when it is asked to stop.
         threading.Thread(target=_stop_together, args=(rt.stopping, supervisor), daemon=True).start()
         # A second `serve` finds its port in use before its worker could take the first one's place.
-        for sock in server.listen(rt.settings):
-            sock.close()
+        sockets = listeners.open_for(rt)
         _offer_dashboard(rt)
         supervisor.start()
         try:
-            code = server.run(rt)
+            code = server.run(rt, sockets)
         finally:
             supervisor.stop()
     sys.exit(code)

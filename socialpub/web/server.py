@@ -7,7 +7,6 @@ once would break the request that a client is just sending over one.
 
 import asyncio
 import contextlib
-import errno
 import signal
 import socket
 from collections.abc import Iterator
@@ -17,9 +16,8 @@ from typing import cast
 import uvicorn
 
 from socialpub.core import logging
-from socialpub.core.errors import OperatorError
-from socialpub.core.settings.loader import Settings
 from socialpub.runtime import Runtime
+from socialpub.web import listeners
 from socialpub.web.answer import CLOSE
 from socialpub.web.app import App, create_app
 from socialpub.web.connection_limits import ConnectionLimits, ConnectionWatch, connections_within, raise_descriptors
@@ -27,7 +25,6 @@ from socialpub.web.http_protocol import HttpProtocol
 
 log = logging.get_logger("socialpub.web.server")
 
-BACKLOG = 2048
 ADMIT_SECONDS = 0.1
 """How long connections are accepted after the signal, so that nobody is refused who had already connected."""
 IDLE_GRACE_SECONDS = 2.0
@@ -38,56 +35,15 @@ BUSY_GRACE_SECONDS = 10.0
 _POLL_SECONDS = 0.05
 
 
-def run(rt: Runtime) -> int:
-    """Serve until SIGTERM, SIGINT or SIGHUP; the exit code. Raises OperatorError when the address cannot be used."""
-    sockets = listen(rt.settings)
+def run(rt: Runtime, sockets: list[socket.socket]) -> int:
+    """Serve on these listening sockets (`listeners.py`) until SIGTERM, SIGINT or SIGHUP; the exit code."""
     app = create_app(rt)
     descriptors = raise_descriptors()
     server = Server(app, ConnectionLimits(connections=connections_within(descriptors)))
-    log.info("listening", address=rt.settings.listen, base_url=rt.settings.base_url)
+    log.info("listening", address=listeners.addresses(sockets), base_url=rt.settings.base_url)
     server.run(sockets=sockets)
     log.info("stopped")
     return 0
-
-
-def listen(settings: Settings) -> list[socket.socket]:
-    """The listening sockets of `listen`: one per address that the host name stands for. Raises OperatorError."""
-    host, port = settings.listen_host, settings.listen_port
-    sockets: list[socket.socket] = []
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        for family, kind, protocol, _, address in dict.fromkeys(found):
-            listener = socket.socket(family, kind, protocol)
-            sockets.append(listener)
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                # 0.0.0.0 and :: may both be asked for; without this the second would find the port taken.
-                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            listener.bind(address)
-            listener.listen(BACKLOG)
-            listener.setblocking(False)
-    except OSError as error:
-        for listener in sockets:
-            listener.close()
-        raise _cannot_listen(settings.listen, error) from error
-    return sockets
-
-
-def _cannot_listen(address: str, error: OSError) -> OperatorError:
-    if error.errno == errno.EADDRINUSE:
-        return OperatorError(
-            f"{address} is in use by another program.",
-            "Stop that program (perhaps another socialpub), or set `listen` to another port.",
-        )
-    if error.errno == errno.EACCES:
-        return OperatorError(
-            f"{address} may not be used by this user.",
-            "Set `listen` to a port above 1023 and let a proxy listen on the lower one.",
-        )
-    return OperatorError(
-        f"{address} cannot be listened on: {error.strerror or error}.",
-        "Set `listen` to an address of this machine, such as 127.0.0.1:8000.",
-    )
 
 
 class Server(uvicorn.Server):
@@ -96,6 +52,7 @@ class Server(uvicorn.Server):
     def __init__(self, app: App, limits: ConnectionLimits | None = None) -> None:
         self.app = app
         self.watch = ConnectionWatch(limits or ConnectionLimits())
+        self._service_manager = app.state.rt.service_manager
         self._draining: asyncio.Task[None] | None = None
         self._hung_up = False
         super().__init__(
@@ -109,7 +66,7 @@ class Server(uvicorn.Server):
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
-                backlog=BACKLOG,
+                backlog=listeners.BACKLOG,
                 # Longer than a proxy keeps its own: the side that waits less closes, and that must not be us.
                 timeout_keep_alive=75,
                 timeout_graceful_shutdown=2,
@@ -136,6 +93,7 @@ class Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Ten times a second."""
+        self._service_manager.alive("Serving")
         if counter % 10 == 0:
             self.watch.sweep(self._connections(), asyncio.get_running_loop().time())
         return await super().on_tick(counter)
@@ -144,6 +102,7 @@ class Server(uvicorn.Server):
         """Begin to drain; called again, end now."""
         self.app.state.rt.stopping.set()
         if self._draining is None:
+            self._service_manager.stopping()
             self._draining = asyncio.get_running_loop().create_task(self.drain())
         else:
             self.should_exit = self.force_exit = True
@@ -165,7 +124,8 @@ class Server(uvicorn.Server):
         for connection in self._busy():
             connection.cycle.keep_alive = False
         self.app.state.long_poll.stop()
-        await asyncio.sleep(ADMIT_SECONDS)
+        if not self._service_manager.descriptors:  # else who connects now waits for the next process
+            await asyncio.sleep(ADMIT_SECONDS)
         for listener in self.servers:
             listener.close()
         while self.server_state.connections:

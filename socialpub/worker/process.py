@@ -56,6 +56,7 @@ class _Consumer(Consumer):  # type: ignore[misc]
     def stop(self, graceful: bool = False) -> None:
         self._rt.stopping.set()
         self._rt.process.mark_stopping()
+        self._rt.service_manager.stopping()
         for _ in range(self.workers):
             self._socket.signal()  # whoever waits looks up and sees that it is over
         super().stop(graceful=True)

@@ -65,7 +65,10 @@ class Reconciler:
     def _run(self) -> None:
         while not self.rt.stopping.is_set():
             self._once_safely()
-            self.rt.stopping.wait(self._pause())
+            next_at = self._next_at()
+            # One that hangs never gets here. One whose round failed does: starting the process anew would mend no disk.
+            self.rt.service_manager.alive(f"The next step is due at {next_at}" if next_at else "Nothing is due")
+            self.rt.stopping.wait(self._pause(next_at))
 
     def _once_safely(self) -> None:
         """Its thread outlives whatever fails here: it is what makes everything else come right again."""
@@ -76,12 +79,15 @@ class Reconciler:
         except Exception:
             log.error("the reconciler failed and goes on", exc_info=True)
 
-    def _pause(self) -> float:
-        """Until the next delivery is due, at most a second."""
+    def _next_at(self) -> str | None:
+        """When the next delivery is due, as far as that can be read."""
         try:
-            at = scheduling.next_run_at(self.rt.reader, self.rt.stamp())
+            return scheduling.next_run_at(self.rt.reader, self.rt.stamp())
         except sqlite3.Error:
-            at = None
-        if at is None:
+            return None
+
+    def _pause(self, next_at: str | None) -> float:
+        """Until the next delivery is due, at most a second."""
+        if next_at is None:
             return RECONCILE_SECONDS
-        return min(max((parse(at) - self.rt.now()).total_seconds(), 0.01), RECONCILE_SECONDS)
+        return min(max((parse(next_at) - self.rt.now()).total_seconds(), 0.01), RECONCILE_SECONDS)

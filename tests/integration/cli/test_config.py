@@ -29,12 +29,20 @@ def test_the_example_is_the_file_at_the_top_of_the_checkout() -> None:
     assert tomllib.loads(shown)["base_url"]
 
 
-@pytest.mark.parametrize("role", ["web", "worker"])
+@pytest.mark.parametrize("role", ["web", "worker", "backup"])
 def test_a_unit_starts_the_program_that_printed_it(role: str) -> None:
     shown, there = run("--unit", role), (ROOT / "systemd" / f"socialpub-{role}.service").read_text()
     (program,) = re.findall(r"^ExecStart=(\S+)", shown, re.MULTILINE)
     assert program == str(Path(sys.executable).with_name("socialpub"))
     assert shown == there.replace("/opt/socialpub/.venv/bin/socialpub", program)
+
+
+def test_every_unit_can_be_printed() -> None:
+    """So that an installation without a checkout has them all."""
+    shown = {name: run("--unit", name) for name in config_command.UNITS}
+    assert set(config_command.UNITS.values()) == {path.name for path in (ROOT / "systemd").iterdir()}
+    assert "ListenStream=" in shown["socket"]
+    assert "OnCalendar=" in shown["timer"]
 
 
 def test_a_program_in_a_home_folder_is_no_service(monkeypatch: pytest.MonkeyPatch) -> None:

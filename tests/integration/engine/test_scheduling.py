@@ -184,7 +184,7 @@ def test_the_sweep_survives_a_database_that_cannot_be_read(rt: Runtime, monkeypa
         raise sqlite3.OperationalError("disk I/O error")
 
     monkeypatch.setattr(scheduling, "next_run_at", fails)
-    assert reconciler._pause() > 0
+    assert reconciler._pause(reconciler._next_at()) > 0
 
 
 def test_a_network_that_hangs_at_a_revocation_delays_no_ring(

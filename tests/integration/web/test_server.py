@@ -9,7 +9,7 @@ import pytest
 
 from socialpub.core.errors import OperatorError
 from socialpub.runtime import Runtime
-from socialpub.web import server
+from socialpub.web import listeners, server
 from socialpub.web.server import Server
 from tests.integration.web.wire import Line, serve
 from tests.support.appliance import accept, add_profile
@@ -162,7 +162,7 @@ def test_an_address_that_cannot_be_used_is_told_with_the_remedy(rt: Runtime, add
         taken = f"127.0.0.1:{other.getsockname()[1]}"
         settings = rt.settings.model_copy(update={"listen": address.replace("{taken}", taken)})
         with pytest.raises(OperatorError, match=told) as failed:
-            server.listen(settings)
+            listeners.bind(settings)
         assert failed.value.hint
 
 

@@ -8,7 +8,7 @@ import uvloop
 
 from socialpub.accounts import api_keys
 from socialpub.runtime import Runtime
-from socialpub.web import server
+from socialpub.web import listeners
 from socialpub.web.app import create_app
 from socialpub.web.connection_limits import ConnectionLimits
 from socialpub.web.server import Server
@@ -29,7 +29,7 @@ def serve(rt: Runtime, story: Story, limits: ConnectionLimits | None = None) -> 
     """Run `story(server, key, port)` against the listening server; it ends with the server stopped."""
     key = rt.write(api_keys.create, "test")
     serving = Server(create_app(rt), limits)
-    sockets = server.listen(rt.settings)
+    sockets = listeners.bind(rt.settings)
 
     async def both() -> None:
         running = asyncio.create_task(serving.serve(sockets=sockets))

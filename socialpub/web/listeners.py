@@ -1,0 +1,94 @@
+"""Where the web server listens: over the sockets that systemd holds open for it, else over its own.
+
+A socket that systemd holds outlives us: who connects while no process is up waits in it. So nothing here may shut one
+down; our copy is closed, and that is all.
+"""
+
+import errno
+import socket
+
+from socialpub.core import logging
+from socialpub.core.errors import OperatorError
+from socialpub.core.settings.loader import Settings
+from socialpub.runtime import Runtime
+
+log = logging.get_logger("socialpub.web.server")
+
+BACKLOG = 2048
+
+
+def open_for(rt: Runtime) -> list[socket.socket]:
+    """The listening sockets. Raises OperatorError when they cannot be used."""
+    descriptors = rt.service_manager.descriptors
+    if not descriptors:
+        return bind(rt.settings)
+    sockets = [socket.socket(fileno=descriptor) for descriptor in descriptors]
+    for listener in sockets:
+        _check_handed_over(listener)
+        listener.setblocking(False)
+    shown = addresses(sockets)
+    if shown != rt.settings.listen:
+        log.warning("systemd's socket is what counts, and its address is not that of `listen`", address=shown)
+    return sockets
+
+
+def addresses(sockets: list[socket.socket]) -> str:
+    """`127.0.0.1:8000`, as `listen` is written; several are separated by commas."""
+    found = []
+    for listener in sockets:
+        host, port = listener.getsockname()[:2]
+        found.append(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+    return ", ".join(found)
+
+
+def _check_handed_over(listener: socket.socket) -> None:
+    if (
+        listener.family in (socket.AF_INET, socket.AF_INET6)
+        and listener.type == socket.SOCK_STREAM
+        and listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+    ):
+        return
+    raise OperatorError(
+        "The socket that systemd handed over is none that listens for TCP connections.",
+        "In socialpub-web.socket set ListenStream= to an address and port, such as 127.0.0.1:8000, without Accept=yes.",
+    )
+
+
+def bind(settings: Settings) -> list[socket.socket]:
+    """The listening sockets of `listen`: one per address that the host name stands for. Raises OperatorError."""
+    host, port = settings.listen_host, settings.listen_port
+    sockets: list[socket.socket] = []
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, kind, protocol, _, address in dict.fromkeys(found):
+            listener = socket.socket(family, kind, protocol)
+            sockets.append(listener)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                # 0.0.0.0 and :: may both be asked for; without this the second would find the port taken.
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            listener.bind(address)
+            listener.listen(BACKLOG)
+            listener.setblocking(False)
+    except OSError as error:
+        for listener in sockets:
+            listener.close()
+        raise _cannot_listen(settings.listen, error) from error
+    return sockets
+
+
+def _cannot_listen(address: str, error: OSError) -> OperatorError:
+    if error.errno == errno.EADDRINUSE:
+        return OperatorError(
+            f"{address} is in use by another program.",
+            "Stop that program (perhaps another socialpub), or set `listen` to another port.",
+        )
+    if error.errno == errno.EACCES:
+        return OperatorError(
+            f"{address} may not be used by this user.",
+            "Set `listen` to a port above 1023 and let a proxy listen on the lower one.",
+        )
+    return OperatorError(
+        f"{address} cannot be listened on: {error.strerror or error}.",
+        "Set `listen` to an address of this machine, such as 127.0.0.1:8000.",
+    )

@@ -17,10 +17,35 @@ CLIENTS_LOCK := tests/clients/generator.lock
 CLIENTS := $(VENV)/clients
 AXE := $(VENV)/axe
 
-.PHONY: setup dev run test test-fast endurance fuzz check clients bench screenshots chaos simulate format options-table vendored lock clean
+.PHONY: setup install uninstall dev run test test-fast endurance fuzz check clients bench screenshots chaos simulate format options-table vendored lock clean
 
 # What running socialpub needs, and nothing else.
 setup: $(VENV)/.ready
+
+# Where `make install` puts everything; below DESTDIR, for those who make packages: then no user is made and systemd is told
+# nothing.
+DESTDIR ?=
+PROGRAM_DIR ?= /opt/socialpub
+CONFIG_DIR ?= /etc/socialpub
+DATA_DIR ?= /var/lib/socialpub
+COMMAND_DIR ?= /usr/local/bin
+UNIT_DIR ?= /usr/local/lib/systemd/system
+SERVICE_USER ?= socialpub
+PLACES := $(if $(DESTDIR),--destdir "$(DESTDIR)") --program-dir "$(PROGRAM_DIR)" --config-dir "$(CONFIG_DIR)" \
+	--data-dir "$(DATA_DIR)" --command-dir "$(COMMAND_DIR)" --unit-dir "$(UNIT_DIR)" --user "$(SERVICE_USER)"
+
+# A service of this machine, as root. The environment here is made as whoever owns the checkout, so that nothing in it
+# comes to belong to root.
+install:
+	@owner=$$(stat --format %U .); if [ "$$(id -u)" = 0 ] && [ "$$owner" != root ] && command -v sudo >/dev/null; \
+		then sudo --user="$$owner" --set-home $(MAKE) --no-print-directory --silent setup PYTHON="$(PYTHON)"; \
+		else $(MAKE) --no-print-directory --silent setup; fi
+	@$(BIN)/socialpub install-service $(PLACES)
+
+# Configuration and data stay.
+uninstall:
+	@test -x $(BIN)/socialpub || $(MAKE) --no-print-directory --silent setup
+	@$(BIN)/socialpub uninstall-service $(PLACES)
 
 # The tools of tests and checks besides; `make test`, `make check` and the others see to it themselves.
 dev: $(VENV)/.dev-ready $(if $(shell command -v npm),$(AXE)/.ready)

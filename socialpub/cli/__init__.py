@@ -22,6 +22,14 @@ COMMANDS = {
     "restore": ("socialpub.cli.backup:restore_backup", "Put a copy into an empty data_dir, paused."),
     "web": ("socialpub.cli.web:web", "Run the web server alone."),
     "worker": ("socialpub.cli.worker:worker", "Run the worker alone."),
+    "install-service": (
+        "socialpub.cli.installation.command:install_service",
+        "Make a service of this machine, with systemd.",
+    ),
+    "uninstall-service": (
+        "socialpub.cli.installation.command:uninstall_service",
+        "Take the service away again; configuration and data stay.",
+    ),
     "sandbox": ("socialpub.cli.sandbox:sandbox", "Run stand-ins for the networks, to try everything."),
 }
 

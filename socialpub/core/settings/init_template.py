@@ -35,6 +35,12 @@ data_dir = "data"                      # database, media and secret.key; relativ
 """
 
 
+def config_for(data_dir: Path) -> str:
+    """The text of a configuration whose data folder does not lie beside it."""
+    line = next(line for line in CONFIG.splitlines() if line.startswith("data_dir"))
+    return CONFIG.replace(line, f'data_dir = "{data_dir}"'.ljust(38) + " # database, media and secret.key")
+
+
 class AlreadyThere(OperatorError):
     """Something exists that `create` would have to overwrite."""
 

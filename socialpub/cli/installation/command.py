@@ -1,0 +1,108 @@
+"""`socialpub install-service` and `uninstall-service`."""
+
+import os
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from socialpub.cli.installation import configuration, removal, systemctl
+from socialpub.cli.installation.installer import Installer
+from socialpub.cli.installation.places import USUAL, InstallationPlaces
+from socialpub.cli.installation.steps import InstallationStep
+from socialpub.cli.output import print_line, print_note
+from socialpub.core.errors import OperatorError
+
+FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+def places_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Where everything lies; both commands have to be told the same."""
+    for name, parameter, usual, what in (
+        (
+            "--destdir",
+            "destdir",
+            None,
+            "Put all below DIR, for a package; make no user, tell systemd nothing.",
+        ),
+        ("--user", "user", USUAL.user, "The user that the service runs as."),
+        ("--unit-dir", "units", USUAL.units, "The folder of the units."),
+        ("--command-dir", "commands", USUAL.commands, "The folder of the command `socialpub`."),
+        ("--data-dir", "data", USUAL.data, "The data folder that a new configuration names."),
+        ("--config-dir", "configuration", USUAL.configuration, "The folder of config.toml."),
+        ("--program-dir", "programs", USUAL.programs, "The folder of the programs."),
+    ):
+        kind = {"metavar": "NAME"} if name == "--user" else {"type": FOLDER, "metavar": "DIR"}
+        command = click.option(name, parameter, default=usual, show_default=usual is not None, help=what, **kind)(
+            command
+        )
+    return command
+
+
+@click.command("install-service")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@places_options
+def install_service(dry_run: bool, destdir: Path | None, **where: Any) -> None:
+    """Make a service of this machine, with systemd, out of the socialpub that runs this command.
+
+    Run it again with a newer one to upgrade; configuration and data stay as they are.
+    """
+    os.umask(0o022)
+    installer = Installer(InstallationPlaces(destdir=destdir and destdir.absolute(), **where))
+    is_first = not installer.places.real(installer.places.config).exists()
+    installer.check()
+    _do(installer.plan(), dry_run)
+    for sentence in installer.notes:
+        print_note()
+        print_note(sentence)
+    if not dry_run:
+        _say_next(installer, is_first)
+
+
+@click.command("uninstall-service")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@places_options
+def uninstall_service(dry_run: bool, destdir: Path | None, **where: Any) -> None:
+    """Stop the service and remove its units, programs and command. Configuration and data stay."""
+    places = InstallationPlaces(destdir=destdir and destdir.absolute(), **where).checked()
+    if destdir is None:
+        if os.geteuid() != 0:
+            raise OperatorError("Only root can take a service away.", "Run it with sudo.")
+        systemctl.refuse_without()
+    data = configuration.read(places).data_dir
+    _do(removal.plan(places), dry_run)
+    if dry_run:
+        return
+    print_note()
+    print_note(f"Configuration and data stay: {places.configuration} and {data}, with its secret.key.")
+    remove = shlex.join(["sudo", "rm", "-r", str(places.configuration), str(data)])
+    print_note(f"To remove them for good, and the user: {remove} && sudo userdel {places.user}")
+
+
+def _do(plan: Iterator[InstallationStep], dry_run: bool) -> None:
+    for step in plan:
+        print_line(step.sentence)
+        if not dry_run:
+            step.do()
+
+
+def _say_next(installer: Installer, is_first: bool) -> None:
+    places = installer.places
+    print_note()
+    if installer.is_staged:
+        print_note("When the package is unpacked, this does the rest (user, owners, secret.key), and tells systemd:")
+        print_note(f"    {places.program} install-service")
+        return
+    if not is_first:
+        print_note("Done. Whether all is well: sudo socialpub doctor")
+        return
+    timers = " ".join(
+        path.name for path in sorted(places.units.glob("socialpub-*")) if path.suffix in (".socket", ".timer")
+    )
+    print_note("Next:")
+    print_note(f"1. Fill in base_url and your networks' apps: sudoedit {places.config}")
+    print_note(f"2. Start it: sudo systemctl enable --now {systemctl.WEB} {systemctl.WORKER} {timers}".rstrip())
+    print_note("3. Set the dashboard's password: sudo socialpub admin set-password")
+    print_note(f"Keep a copy of {places.data / 'secret.key'} elsewhere: without it the stored tokens cannot be read.")

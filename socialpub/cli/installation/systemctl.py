@@ -1,0 +1,63 @@
+"""What systemd is told. Services are stopped before the new version's are started: two versions never share a database,
+and a socket that stays open keeps callers waiting meanwhile, instead of refusing them."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from socialpub.core.errors import OperatorError
+
+WORKER, WEB, SOCKET = "socialpub-worker.service", "socialpub-web.service", "socialpub-web.socket"
+SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+_BOOTED = Path("/run/systemd/system")
+
+
+def refuse_without() -> None:
+    """Raises OperatorError where systemd does not run."""
+    if _program() is None or not _BOOTED.is_dir():
+        raise OperatorError(
+            "systemd does not run on this machine, and a service is one of its units.",
+            "Use the container (systemd/container/ of the source), or have your own supervisor run `socialpub serve`. "
+            "To put a package together: --destdir DIR",
+        )
+
+
+def run(*arguments: str) -> None:
+    """Raises OperatorError."""
+    done = _ask(*arguments)
+    if done.returncode:
+        raise OperatorError(
+            f"systemctl {' '.join(arguments)} failed: {done.stderr.strip() or done.returncode}",
+            "See what the units say: journalctl --unit 'socialpub-*' --since -5min",
+        )
+
+
+def is_active(unit: str) -> bool:
+    return _ask("is-active", "--quiet", unit).returncode == 0
+
+
+def is_enabled(unit: str) -> bool:
+    return _ask("is-enabled", "--quiet", unit).returncode == 0
+
+
+def restart(running: list[str], renew_socket: bool) -> None:
+    """Have those that ran run the new version; a socket is only closed when its address became another."""
+    # The worker first: it may be in a call that makes a post public, and web answers until it has ended.
+    for unit in (WORKER, WEB):
+        if unit in running:
+            run("stop", unit)
+    if SOCKET in running and renew_socket:
+        run("restart", SOCKET)
+    for unit in (SOCKET, WEB, WORKER):
+        if unit in running and not (unit == SOCKET and renew_socket):
+            run("start", unit)
+
+
+def _ask(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    program = _program() or "/usr/bin/systemctl"
+    return subprocess.run([program, *arguments], capture_output=True, text=True, check=False)  # noqa: S603
+
+
+def _program() -> str | None:
+    """Not the one that root's PATH, which may be somebody else's, leads to."""
+    return shutil.which("systemctl", path=SYSTEM_PATH)

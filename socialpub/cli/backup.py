@@ -6,65 +6,94 @@ import click
 
 from socialpub.cli import file_owner
 from socialpub.cli.context import CommandContext, pass_command_context
-from socialpub.cli.output import format_time, print_line, print_note, spinner
-from socialpub.core import crypto
-from socialpub.core.actor import COMMAND, acting
+from socialpub.cli.copy_progress_bar import progress_bar
+from socialpub.cli.output import format_time, print_line, print_note
+from socialpub.core import crypto, sizes
+from socialpub.core.actor import COMMAND, SYSTEM, acting
 from socialpub.core.crypto import Secrets
 from socialpub.core.errors import OperatorError
-from socialpub.ops import backup, backup_verification, restore
+from socialpub.ops import backup, backup_verification, restore, scheduled_copy
 from socialpub.ops.backup import BackupSummary, Seal
+from socialpub.ops.scheduled_copy import CopyInProgress
+from socialpub.runtime import Runtime
 
 UNSEALED = click.option(
     "--unsealed", is_flag=True, help="Accept a copy without a seal, such as a former version wrote."
 )
-FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+COPY = click.argument("copy", metavar="FILE", type=click.Path(path_type=Path))
 
 
 @click.command("backup")
-@FILE
+@click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--with-secret", is_flag=True, help="Put secret.key into the copy too; then keep it like a password.")
 @pass_command_context
-def write_backup(context: CommandContext, file: Path, with_secret: bool) -> None:
-    """Write a consistent copy of database and media to FILE, while the appliance runs."""
-    with context.open() as rt, spinner("Copying"):
-        summary = backup.write(rt, file, with_secret=with_secret)
-    print_line(str(file))
-    _describe(summary)
+def write_backup(context: CommandContext, file: Path | None, with_secret: bool) -> None:
+    """Write a consistent copy of database and media to FILE, while the appliance runs.
+
+    Without FILE: into a dated folder of its own in the folder for scheduled copies ([backup] in the configuration),
+    where media cost room only once and old copies are removed; this is what the timer runs.
+    """
+    with context.open() as rt:
+        if file is None:
+            _write_scheduled(rt, with_secret)
+        else:
+            with progress_bar("Copying"):
+                summary = backup.write(rt, file, with_secret=with_secret)
+            print_line(str(file))
+            _describe(summary)
     if not with_secret:
         print_note("It does not contain secret.key. Keep that elsewhere: without it the stored tokens cannot be read.")
 
 
+def _write_scheduled(rt: Runtime, with_secret: bool) -> None:
+    try:
+        with progress_bar("Copying"), acting(SYSTEM):
+            made = scheduled_copy.make(rt, with_secret=with_secret)
+    except CopyInProgress as error:
+        print_note(f"{error.message} {error.hint}")
+        return
+    print_line(str(made.path))
+    _describe(made.summary)
+    print_note(f"{sizes.write(made.scheduled.size_bytes)} in all, {sizes.write(made.scheduled.new_bytes)} of them new.")
+    if made.removed:
+        copies = "1 older copy was" if made.removed == 1 else f"{made.removed} older copies were"
+        print_note(f"{copies} removed ([backup] keep_days, keep_weeks, keep_months).")
+    if made.changed:
+        files = "1 stored media file is" if made.changed == 1 else f"{made.changed} stored media files are"
+        print_note(f"{files} not what it was when it was first copied: check the disk of {rt.settings.data_dir}.")
+
+
 @click.command()
-@FILE
+@COPY
 @UNSEALED
 @pass_command_context
-def verify_backup(context: CommandContext, file: Path, unsealed: bool) -> None:
-    """Read a copy to its end, and check that every byte is as it was written and that the database is sound.
+def verify_backup(context: CommandContext, copy: Path, unsealed: bool) -> None:
+    """Read a copy, a file or a folder, to its end: is every byte as it was written, and the database sound?
 
     Where a configuration is found, the copy's seal must fit its secret.key: then nobody without that key has changed
     it. Elsewhere it says what is not known.
     """
-    with spinner("Reading"):
-        summary = backup_verification.verify(file, _secrets_here(context), unsealed=unsealed)
-    print_line(f"{file} is whole.")
+    with progress_bar("Reading"):
+        summary = backup_verification.verify(copy, _secrets_here(context), unsealed=unsealed)
+    print_line(f"{copy} is whole.")
     _describe(summary)
     _describe_seal(summary)
 
 
 @click.command("restore")
-@FILE
+@COPY
 @UNSEALED
 @pass_command_context
-def restore_backup(context: CommandContext, file: Path, unsealed: bool) -> None:
-    """Put a copy into the data_dir of the configuration, which must not hold a database or media yet.
+def restore_backup(context: CommandContext, copy: Path, unsealed: bool) -> None:
+    """Put a copy, a file or a folder, into the data_dir of the configuration, which may hold no database or media yet.
 
     With your secret.key in place before, a copy that somebody changed without that key is refused. It starts paused:
     what was due since the copy was made may have been sent by the original.
     """
     settings = context.settings()
     file_owner.refuse_root(settings)
-    with spinner("Restoring"), acting(COMMAND):
-        summary = restore.restore(file, settings, context.clock(), unsealed=unsealed)
+    with progress_bar("Restoring"), acting(COMMAND):
+        summary = restore.restore(copy, settings, context.clock(), unsealed=unsealed)
     print_line(str(settings.data_dir))
     _describe(summary)
     _describe_seal(summary)

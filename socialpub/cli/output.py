@@ -18,6 +18,7 @@ from socialpub.core.visible_text import visible, visible_json
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress
     from rich.text import Text
 
 FILE_WIDTH = 1_000_000
@@ -144,6 +145,37 @@ def spinner(text: str) -> Iterator[None]:
 
     with Console(stderr=True).status(_text(text)):
         yield
+
+
+class ByteBar:
+    """How many bytes are done, of those that are expected so far."""
+
+    def __init__(self, shown: "Progress", doing: str) -> None:
+        self._shown = shown
+        self._task = shown.add_task(doing, total=0)
+        self._expected = 0
+
+    def expect(self, size_bytes: int) -> None:
+        self._expected += size_bytes
+        self._shown.update(self._task, total=self._expected)
+
+    def advance(self, size_bytes: int) -> None:
+        self._shown.advance(self._task, size_bytes)
+
+
+@contextmanager
+def byte_bar(doing: str) -> Iterator[ByteBar | None]:
+    """A bar on stderr; None where nobody would see it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(binary_units=True), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as shown:
+        yield ByteBar(shown, doing)
 
 
 def format_time(stamp: str | None) -> str:

@@ -19,6 +19,12 @@ COPIED_AT = "copied_at"
 COPY_FAILED_AT = "copy_failed_at"
 """When a copy was to be made later, and was not."""
 
+COPY_FAILURE = "copy_failure"
+"""Why it was not, as sentences."""
+
+SCHEDULED_COPY = "scheduled_copy"
+"""The last copy in the folder for scheduled ones (JSON, `ops/last_copy.py`)."""
+
 HEARTBEAT = "heartbeat"
 """When a worker last showed that it lives and can write."""
 

@@ -42,6 +42,7 @@ class TrailAction(StrEnum):
     PUBLISHING_TRIED = "publishing.tried"
     PUBLISHING_RESTORED = "publishing.restored"
     COPY_MADE = "copy.made"
+    COPY_FAILED = "copy.failed"
     SECRET_RENEWED = "secret.renewed"  # noqa: S105  an action, no secret
     PASSWORD_SET = "password.set"  # noqa: S105
     SIGNED_IN = "session.signed_in"

@@ -13,11 +13,13 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 from socialpub.core import durable_files
 from socialpub.core.errors import OperatorError
+from socialpub.ops import copy_progress
 
 FIRST = "socialpub-copy.json"
 """The name of the first member: a copy is known by its first bytes."""
@@ -66,12 +68,12 @@ class ArchiveWriter:
         self._sums.seek(0)
         digest = self._write_member(SUMS, self._sums, size)
         if sign is not None:
-            seal = _seal(sign(digest), digest)
+            seal = seal_line(sign(digest), digest)
             self._write_member(SEAL, io.BytesIO(seal), len(seal))
         self._file.write(bytes(_end_bytes(self._file.tell())))
 
     def _add(self, name: str, content: IO[bytes], size: int) -> None:
-        self._sums.write(_sums_line(self._write_member(name, content, size), name))
+        self._sums.write(sums_line(self._write_member(name, content, size), name))
 
     def _write_member(self, name: str, content: IO[bytes], size: int) -> str:
         """The SHA-256 of what was written."""
@@ -84,6 +86,7 @@ class ArchiveWriter:
             self._file.write(chunk)
             digest.update(chunk)
             left -= len(chunk)
+            copy_progress.advance(len(chunk))
         self._file.write(bytes(_padding_bytes(size)))
         return digest.hexdigest()
 
@@ -107,6 +110,7 @@ class Member:
 
     def __init__(self, file: IO[bytes], name: str, size: int) -> None:
         self.name = name
+        self.size_bytes = size
         self._file = file
         self._left = size
 
@@ -122,11 +126,12 @@ class CheckedArchive:
     """A copy of which every byte is as its maker wrote it, whoever that was."""
 
     path: Path
-    file: IO[bytes]
     digest: str
     """What the seal signs."""
     seal: str | None
     """The signature; None in copies of former versions."""
+    members: Callable[[], Iterator[Member]]
+    """Every member but the sums and the seal, in their order."""
 
 
 @contextmanager
@@ -138,15 +143,14 @@ def checked(path: Path) -> Iterator[CheckedArchive]:
         raise OperatorError(f"{path} cannot be read: {error.strerror}.", "Name the file of a copy.") from None
     with file:
         try:
+            copy_progress.expect(os.fstat(file.fileno()).st_size)
             digest, seal = _check(path, file)
         except OSError as error:
             raise OperatorError(f"{path} cannot be read: {error.strerror}.", "Check the disk it is on.") from error
-        yield CheckedArchive(path, file, digest, seal)
+        yield CheckedArchive(path, digest, seal, partial(_members, path, file))
 
 
-def members(archive: CheckedArchive) -> Iterator[Member]:
-    """Every member of a checked copy but the sums and the seal, in their order."""
-    path, file = archive.path, archive.file
+def _members(path: Path, file: IO[bytes]) -> Iterator[Member]:
     file.seek(0)
     while True:
         name, size = _read_header(path, file)
@@ -167,11 +171,11 @@ def _check(path: Path, file: IO[bytes]) -> tuple[str, str | None]:
     while not _is_sums(name):
         begins_at = file.tell()
         name, size = _read_header(path, file)
-        digest = _digest(file, size)
+        digest = read_digest(file, size)
         if digest is None or file.read(_padding_bytes(size)).strip(b"\0"):
-            raise _damaged(path, f"{name!r} in it is not whole")
+            raise damaged(path, f"{name!r} in it is not whole")
         if not _is_sums(name):
-            line = _sums_line(digest, name)
+            line = sums_line(digest, name)
             listed.update(line)
             listed_bytes += len(line)
     if name == SUMS:
@@ -179,41 +183,48 @@ def _check(path: Path, file: IO[bytes]) -> tuple[str, str | None]:
     else:
         ends_at = file.tell()
         file.seek(0)
-        matches = size == 0 and name == f"{FORMER_SUM}{_digest(file, begins_at)}"
+        matches = size == 0 and name == f"{FORMER_SUM}{read_digest(file, begins_at)}"
         file.seek(ends_at)
     if not matches:
-        raise _damaged(path, "its checksum does not match")
+        raise damaged(path, "its checksum does not match")
     assert digest is not None
     seal = _read_seal(path, file, digest) if name == SUMS else None
     end = _end_bytes(file.tell())
     if file.read(end + 1) != bytes(end):
-        raise _damaged(path, "it does not end where it should")
+        raise damaged(path, "it does not end where it should")
     return digest, seal
 
 
 def _read_seal(path: Path, file: IO[bytes], digest: str) -> str | None:
     """The signature that follows the sums; None when nothing does."""
     begins_at = file.tell()
-    if file.read(tarfile.BLOCKSIZE) != _header(SEAL, len(_seal(digest, digest))):
+    if file.read(tarfile.BLOCKSIZE) != _header(SEAL, len(seal_line(digest, digest))):
         file.seek(begins_at)
         return None
-    content = file.read(len(_seal(digest, digest)))
-    signature = content[: len(digest)].decode("latin-1")
-    if content != _seal(signature, digest) or file.read(_padding_bytes(len(content))).strip(b"\0"):
-        raise _damaged(path, "its seal is not whole")
+    content = file.read(len(seal_line(digest, digest)))
+    signature = signature_in(content, digest)
+    if signature is None or file.read(_padding_bytes(len(content))).strip(b"\0"):
+        raise damaged(path, "its seal is not whole")
     return signature
+
+
+def signature_in(content: bytes, digest: str) -> str | None:
+    """The signature in a seal of this digest; None when the seal is not whole."""
+    signature = content[: len(digest)].decode("latin-1")
+    return signature if content == seal_line(signature, digest) else None
 
 
 def _is_sums(name: str) -> bool:
     return name == SUMS or name.startswith(FORMER_SUM)
 
 
-def _digest(file: IO[bytes], size: int) -> str | None:
+def read_digest(file: IO[bytes], size: int) -> str | None:
     """The SHA-256 of the next `size` bytes; None when there are not so many."""
     digest, left = hashlib.sha256(), size
     while left and (chunk := file.read(min(left, _CHUNK_BYTES))):
         digest.update(chunk)
         left -= len(chunk)
+        copy_progress.advance(len(chunk))
     return None if left else digest.hexdigest()
 
 
@@ -223,7 +234,7 @@ def _read_header(path: Path, file: IO[bytes]) -> tuple[str, int]:
     try:
         info = tarfile.TarInfo.frombuf(header, "utf-8", "surrogateescape")
     except tarfile.HeaderError:
-        raise _damaged(path, f"{SUMS} is not reached") from None
+        raise damaged(path, f"{SUMS} is not reached") from None
     if info.size < 0 or header != _header(info.name, info.size):
         raise InvalidArchive(
             f"{path} is not a copy that socialpub made: {info.name!r} was packed by another program.", USE_OURS
@@ -231,7 +242,8 @@ def _read_header(path: Path, file: IO[bytes]) -> tuple[str, int]:
     return info.name, info.size
 
 
-def _damaged(path: Path, how: str) -> InvalidArchive:
+def damaged(path: Path, how: str) -> InvalidArchive:
+    """What a copy is refused with that is not as it was written."""
     return InvalidArchive(
         f"{path} is damaged or cut short: {how}.", "Use another copy, or fetch this one again from where it was kept."
     )
@@ -246,11 +258,13 @@ def _header(name: str, size: int) -> bytes:
     return info.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
 
 
-def _sums_line(digest: str, name: str) -> bytes:
+def sums_line(digest: str, name: str) -> bytes:
+    """A line of SHA256SUMS."""
     return f"{digest}  {name}\n".encode("utf-8", "surrogateescape")
 
 
-def _seal(signature: str, digest: str) -> bytes:
+def seal_line(signature: str, digest: str) -> bytes:
+    """The content of the seal."""
     both = hashlib.sha256(f"{signature} {digest}".encode("utf-8", "replace")).hexdigest()
     return f"{signature}  {both}\n".encode("latin-1", "replace")
 

@@ -10,7 +10,8 @@ import os
 import shlex
 import sqlite3
 import tempfile
-from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -18,11 +19,11 @@ from pathlib import Path
 from socialpub.core import durable_files
 from socialpub.core.clock import stamp
 from socialpub.core.errors import OperatorError, SocialpubError, Unavailable
-from socialpub.db import artifact_rows, post_rows
+from socialpub.db import artifact_rows, damage, post_rows
 from socialpub.db.transaction import Reader, Tx
 from socialpub.media.disk_promises import DiskPromise
-from socialpub.ops import archive, last_copy
-from socialpub.ops.archive import ArchiveWriter
+from socialpub.ops import archive, copy_progress, last_copy
+from socialpub.ops.last_copy import ScheduledCopy
 from socialpub.runtime import Runtime
 
 FORMAT = 1
@@ -37,6 +38,9 @@ class BackupInfo:
     secret_key: str
     """The check value of the `secret.key` that the copy belongs to."""
     holds_secret: bool
+
+    def as_json(self, **more: str) -> bytes:
+        return json.dumps({"format": FORMAT, **asdict(self), **more}).encode()
 
 
 class Seal(StrEnum):
@@ -70,17 +74,30 @@ class BackupSummary:
 
 
 def write(rt: Runtime, target: Path, *, with_secret: bool = False) -> BackupSummary:
-    """Write a consistent copy to `target`, which may not exist yet. Publishing and the API go on meanwhile.
+    """Write a consistent copy to the file `target`, which may not exist yet. Publishing and the API go on meanwhile.
 
     Raises OperatorError. Nothing appears under the name before the copy is complete and on the disk. How it ended is
     noted (`last_copy.py`), as far as a row can be written at all.
     """
-    try:
+    with failure_noted(rt):
         made = _write(rt, target, with_secret)
-    except OperatorError:
+    note_made(rt, made)
+    return made
+
+
+@contextmanager
+def failure_noted(rt: Runtime) -> Iterator[None]:
+    """Note when the copy that is made inside fails."""
+    try:
+        yield
+    except OperatorError as error:
         with suppress(SocialpubError):
-            rt.write(last_copy.note_failed)
+            rt.write(last_copy.note_failed, error.message)
         raise
+
+
+def note_made(rt: Runtime, made: BackupSummary, scheduled: ScheduledCopy | None = None) -> None:
+    """Note a copy that lies on the disk."""
     with suppress(SocialpubError):
         rt.write(
             last_copy.note_made,
@@ -88,8 +105,8 @@ def write(rt: Runtime, target: Path, *, with_secret: bool = False) -> BackupSumm
             posts=made.posts,
             media_files=made.media_files,
             holds_secret=made.holds_secret,
+            scheduled=scheduled,
         )
-    return made
 
 
 def _write(rt: Runtime, target: Path, with_secret: bool) -> BackupSummary:
@@ -102,22 +119,39 @@ def _write(rt: Runtime, target: Path, with_secret: bool) -> BackupSummary:
         )
     now = rt.now()  # before the instant of the database: what is read back after a restore begins there
     info = BackupInfo(stamp(now), rt.secrets.check_value, with_secret)
+    with (
+        failures_told(rt, target),
+        _room(rt, folder) as room,
+        tempfile.TemporaryDirectory(dir=target.parent, prefix=".socialpub-backup-") as scratch,
+    ):
+        database, unfinished = Path(scratch, DATABASE), Path(scratch, "copy")
+        copy_progress.expect(artifact_rows.stored(rt.reader)[1])
+        copy_database(rt, database)
+        copy_progress.expect(database.stat().st_size)
+        with archive.create(unfinished, rt.secrets.sign_copy) as copy, closing(sqlite3.connect(database)) as copied:
+            copy.add(archive.FIRST, info.as_json())
+            if with_secret:
+                copy.add_file(SECRET, rt.settings.secret_key_file)
+
+            def add(key: str) -> None:
+                path = rt.files.path(key)
+                if room is not None:
+                    room.spend(min(path.stat().st_size, room.left_bytes))
+                copy.add_file(MEDIA + key, path)
+
+            written, lost = add_media(rt, copied, Tx(copied, now), add)
+            count = post_rows.count(Reader(copied))
+            copied.close()
+            copy.add_file(DATABASE, database)
+        durable_files.move(unfinished, target)
+    return BackupSummary(info.copied_at, with_secret, count, written, lost)
+
+
+@contextmanager
+def failures_told(rt: Runtime, target: Path) -> Iterator[None]:
+    """What keeps a copy from being written, as an OperatorError that says what to do."""
     try:
-        with (
-            _room(rt, folder) as room,
-            tempfile.TemporaryDirectory(dir=target.parent, prefix=".socialpub-backup-") as scratch,
-        ):
-            database, unfinished = Path(scratch, DATABASE), Path(scratch, "copy")
-            _copy_database(rt, database)
-            with archive.create(unfinished, rt.secrets.sign_copy) as copy, closing(sqlite3.connect(database)) as copied:
-                copy.add(archive.FIRST, json.dumps({"format": FORMAT, **asdict(info)}).encode())
-                if with_secret:
-                    copy.add_file(SECRET, rt.settings.secret_key_file)
-                written, lost = _add_media(rt, copy, copied, Tx(copied, now), room)
-                count = post_rows.count(Reader(copied))
-                copied.close()
-                copy.add_file(DATABASE, database)
-            durable_files.move(unfinished, target)
+        yield
     except FileExistsError:
         raise _exists(target) from None
     except Unavailable as full:
@@ -127,47 +161,61 @@ def _write(rt: Runtime, target: Path, with_secret: bool) -> BackupSummary:
             "Write it to another disk, or make room.",
         ) from full
     except (OSError, sqlite3.Error) as error:
+        if (how := damage.of(error)) is not None:
+            raise _damaged(rt, how) from error
         reason = getattr(error, "strerror", None) or str(error)
         message = f"The copy could not be written to {target}: {reason}."
         raise OperatorError(message, "Check the disk and the folder's permissions, and try again.") from error
-    return BackupSummary(info.copied_at, with_secret, count, written, lost)
 
 
 def _exists(target: Path) -> OperatorError:
     return OperatorError(f"{target} exists already.", "Choose another name, or move the file away.")
 
 
-def _copy_database(rt: Runtime, target: Path) -> None:
+def copy_database(rt: Runtime, target: Path) -> None:
+    """The database as of this instant. Raises OperatorError when it is damaged: that is no copy."""
     timeout = rt.db.busy_seconds
     with closing(sqlite3.connect(rt.db.path, timeout=timeout)) as source, closing(sqlite3.connect(target)) as copied:
         # In one go, which is one read transaction: between two steps SQLite would start over at every write.
         source.backup(copied)
         copied.execute("PRAGMA journal_mode = delete")
+        result = copied.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if result != "ok":
+        raise _damaged(rt, result)
+
+
+def _damaged(rt: Runtime, how: str) -> OperatorError:
+    return OperatorError(f"{rt.db.path} is damaged: {how}. No copy of it was kept.", damage.REMEDY)
+
+
+def rows_bytes(rt: Runtime) -> int:
+    """About how large a copy of the database will be."""
+    database = rt.settings.database_file
+    journal = database.with_name(f"{database.name}-wal")
+    return sum(path.stat().st_size for path in (database, journal) if path.exists())
+
+
+def on_the_disk_of_media(rt: Runtime, folder: Path) -> bool:
+    """Whether what is written into this folder takes room from uploads and rows."""
+    return folder.stat().st_dev == rt.files.root.stat().st_dev
 
 
 def _room(rt: Runtime, folder: Path) -> AbstractContextManager[DiskPromise | None]:
     """Room for a copy in this folder beside uploads and rows; None on another disk than theirs. Raises Unavailable."""
-    if folder.stat().st_dev != rt.files.root.stat().st_dev:
+    if not on_the_disk_of_media(rt, folder):
         return nullcontext()
-    database = rt.settings.database_file
-    journal = database.with_name(f"{database.name}-wal")
-    rows_bytes = sum(path.stat().st_size for path in (database, journal) if path.exists())
     # The rows are there twice while the copy is made.
-    return rt.files.promises.make(artifact_rows.stored(rt.reader)[1] + 2 * rows_bytes)
+    return rt.files.promises.make(artifact_rows.stored(rt.reader)[1] + 2 * rows_bytes(rt))
 
 
-def _add_media(
-    rt: Runtime, copy: ArchiveWriter, copied: sqlite3.Connection, tx: Tx, room: DiskPromise | None
-) -> tuple[int, int]:
-    """Every file that the copied database names; how many were written, and how many were lost before."""
+def add_media(rt: Runtime, copied: sqlite3.Connection, tx: Tx, add: Callable[[str], None]) -> tuple[int, int]:
+    """Every file that the copied database names, through `add`, which raises FileNotFoundError for one that is not
+    there; how many were written, and how many were lost before."""
     written = lost = 0
     removed = []
     for key in artifact_rows.storage_keys(Reader(copied)):
         try:
-            path = rt.files.path(key)
-            if room is not None:
-                room.spend(min(path.stat().st_size, room.left_bytes))
-            copy.add_file(MEDIA + key, path)
+            add(key)
             written += 1
         except FileNotFoundError:
             if artifact_rows.named_among(rt.reader, [key]):

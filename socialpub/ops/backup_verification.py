@@ -5,7 +5,6 @@ The seal is checked before the database is opened: whose key does not fit, or wh
 
 import json
 import os
-import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state, artifact_rows, migrate, post_rows, row_names
 from socialpub.db.transaction import Reader
 from socialpub.media import storage_keys
-from socialpub.ops import archive
+from socialpub.ops import archive, copy_folder, copy_progress
 from socialpub.ops.archive import CheckedArchive, InvalidArchive, Member
 from socialpub.ops.backup import DATABASE, FORMAT, MEDIA, SECRET, BackupInfo, BackupSummary, Seal
 
@@ -60,9 +59,9 @@ def opened(source: Path, ours: Secrets | None, *, unsealed: bool = False) -> Ite
 
     Raises OperatorError.
     """
-    with archive.checked(source) as found:
-        first = next(archive.members(found))
-        info = _read_info(source, first.read(_MOST_INFO_BYTES))
+    with (copy_folder.checked if source.is_dir() else archive.checked)(source) as found:
+        walk = found.members()
+        info = _read_info(source, next(walk).read(_MOST_INFO_BYTES))
         yield OpenedCopy(found, info, _check_seal(found, info, ours, unsealed))
 
 
@@ -92,7 +91,7 @@ def unpack(copy: OpenedCopy, scratch: Path, *, media: bool) -> BackupSummary:
     database = scratch / DATABASE
     expected = {archive.FIRST, DATABASE} | ({SECRET} if info.holds_secret else set())
     with closing(_open_names(scratch / "names.db")) as names:
-        for member in archive.members(copy.archive):
+        for member in copy.archive.members():
             name, key = member.name, member.name.removeprefix(MEDIA)
             if name in expected:
                 expected.discard(name)
@@ -142,8 +141,11 @@ def _note(names: sqlite3.Connection, key: str) -> bool:
 
 def _unpack(member: Member, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    copy_progress.expect(member.size_bytes)
     with durable_files.create(target) as file:
-        shutil.copyfileobj(member, file, _CHUNK_BYTES)
+        while chunk := member.read(_CHUNK_BYTES):
+            file.write(chunk)
+            copy_progress.advance(len(chunk))
 
 
 def _check_database(source: Path, database: Path, info: BackupInfo) -> None:

@@ -150,7 +150,7 @@ def _copy(rt: Runtime, needs: Needs, door: Door) -> Iterator[Cause]:
     calls = True
     if needs.copy.made_at is None and needs.copy.failed_at is None:
         first = post_rows.oldest_created_at(rt.reader)
-        calls = first is not None and rt.now() - parse(first) > last_copy.OLD
+        calls = first is not None and rt.now() - parse(first) > rt.settings.backup.max_age
     state = "failed" if needs.copy.failed_at else "old"
     yield Cause(
         CauseKind.COPY,
@@ -158,6 +158,7 @@ def _copy(rt: Runtime, needs: Needs, door: Door) -> Iterator[Cause]:
         needs.copy_reminder,
         last_copy.remedy(door),
         "/system",
-        must_be_fixed=False,
+        # One that was to be made and was not is more than a reminder: whoever set it up relies on it.
+        must_be_fixed=needs.copy.failed_at is not None,
         calls=calls,
     )

@@ -1,23 +1,38 @@
 """When the last copy was made, and whether the last try succeeded: what overview and doctor remind of."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
 from socialpub.accounts.remedies import Door
 from socialpub.core.clock import parse
+from socialpub.core.redaction import redact
 from socialpub.db import appliance_state, trail
 from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Reader, Tx
 from socialpub.runtime import Runtime
 
-OLD = timedelta(days=7)
-"""A copy older than this would cost more than it saves."""
+_MOST_REASON = 1000
+"""Characters of the reason why a copy failed."""
 
 
 def remedy(door: Door = Door.SHELL) -> str:
     """How a copy is made."""
     how = "press “Download a copy” under System" if door is Door.DASHBOARD else "socialpub backup FILE"
     return f"Make one, and keep it on another disk: {how}"
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledCopy:
+    """The last copy in the folder for scheduled ones."""
+
+    made_at: str
+    """The instant that it is of."""
+    folder: str
+    size_bytes: int
+    """Everything in it."""
+    new_bytes: int
+    """What of it takes room that the data and the copy before did not take already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,32 +43,60 @@ class LastCopy:
     """The instant that the last one is of; None when there has been none."""
     failed_at: str | None
     """When a later try failed."""
+    failure: str | None = None
+    """Why it failed, as sentences."""
+    scheduled: ScheduledCopy | None = None
 
-    def reminder(self, now: datetime) -> str | None:
-        """Why the owner should make one, as a sentence; None when all is well."""
+    def reminder(self, now: datetime, max_age: timedelta) -> str | None:
+        """Why the owner should make one, as sentences; None when all is well."""
+        why = f" {self.failure}" if self.failure else ""
         if self.made_at is None:
-            tried = f" The last try, at {self.failed_at}, failed." if self.failed_at else ""
+            tried = f" The last try, at {self.failed_at}, failed.{why}" if self.failed_at else ""
             return f"No copy of this installation has ever been made.{tried}"
         if self.failed_at is not None:
-            return f"The copy that was to be made at {self.failed_at} failed; the last one is of {self.made_at}."
+            return f"The copy that was to be made at {self.failed_at} failed; the last one is of {self.made_at}.{why}"
         age = now - parse(self.made_at)
-        return None if age <= OLD else f"The last copy was made {age.days} days ago, at {self.made_at}."
+        return None if age <= max_age else f"The last copy was made {_span(age)} ago, at {self.made_at}."
+
+
+def _span(age: timedelta) -> str:
+    return f"{age.days} days" if age.days > 1 else f"{age.total_seconds() / 3600:.0f} hours"
 
 
 def read(reader: Reader) -> LastCopy:
+    scheduled = appliance_state.get(reader, appliance_state.SCHEDULED_COPY)
     return LastCopy(
         appliance_state.get(reader, appliance_state.COPIED_AT),
         appliance_state.get(reader, appliance_state.COPY_FAILED_AT),
+        appliance_state.get(reader, appliance_state.COPY_FAILURE),
+        None if scheduled is None else ScheduledCopy(**json.loads(scheduled)),
     )
 
 
-def note_made(rt: Runtime, tx: Tx, copied_at: str, *, posts: int, media_files: int, holds_secret: bool) -> None:
+def note_made(
+    rt: Runtime,
+    tx: Tx,
+    copied_at: str,
+    *,
+    posts: int,
+    media_files: int,
+    holds_secret: bool,
+    scheduled: ScheduledCopy | None = None,
+) -> None:
     """A copy lies on the disk, as of this instant."""
     appliance_state.put(tx, appliance_state.COPIED_AT, copied_at)
     appliance_state.remove(tx, appliance_state.COPY_FAILED_AT)
+    appliance_state.remove(tx, appliance_state.COPY_FAILURE)
+    if scheduled is not None:
+        appliance_state.put(tx, appliance_state.SCHEDULED_COPY, json.dumps(asdict(scheduled)))
     trail.record(tx, TrailAction.COPY_MADE, posts=posts, media_files=media_files, holds_secret=holds_secret)
 
 
-def note_failed(rt: Runtime, tx: Tx) -> None:
-    """Somebody wanted a copy and has none."""
+def note_failed(rt: Runtime, tx: Tx, reason: str) -> None:
+    """Somebody wanted a copy and has none, for this reason."""
+    reason = redact(reason)
+    if len(reason) > _MOST_REASON:
+        reason = f"{reason[:_MOST_REASON]}…"
     appliance_state.put(tx, appliance_state.COPY_FAILED_AT, tx.stamp)
+    appliance_state.put(tx, appliance_state.COPY_FAILURE, reason)
+    trail.record(tx, TrailAction.COPY_FAILED, reason=reason)

@@ -149,7 +149,7 @@ def needs(rt: Runtime, door: Door = Door.DASHBOARD) -> Needs:
         clock_jump=health.clock_jump(reader, now),
         disk=DiskRoom(rt.files.free_bytes(), int(rt.settings.health.disk_floor_bytes)),
         copy=copy,
-        copy_reminder=copy.reminder(now),
+        copy_reminder=copy.reminder(now, rt.settings.backup.max_age),
     )
 
 

@@ -95,7 +95,7 @@ def add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
 def contents_of(copy: Path) -> list[tuple[str, bytes]]:
     """Name and content of every member but the sums and the seal."""
     with archive.checked(copy) as found:
-        return [(member.name, member.read(1 << 30)) for member in archive.members(found)]
+        return [(member.name, member.read(1 << 30)) for member in found.members()]
 
 
 def members_of(copy: Path) -> list[str]:

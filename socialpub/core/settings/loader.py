@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, Secret
 from socialpub.core import durations
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings import env, messages, toml_errors
+from socialpub.core.settings.backup_section import BackupSection
 from socialpub.core.settings.proxies import ProxiesSection
 from socialpub.core.settings.sections import (
     DashboardSection,
@@ -89,6 +90,7 @@ class Settings(Section):
     health: HealthSection = HealthSection()
     logging: LoggingSection = LoggingSection()
     database: DatabaseSection = DatabaseSection()
+    backup: BackupSection = BackupSection()
 
     _file: Path | None = PrivateAttr(default=None)
 
@@ -126,6 +128,11 @@ class Settings(Section):
     def avatars_dir(self) -> Path:
         """Pictures of connected accounts. Disposable."""
         return self.data_dir / "avatars"
+
+    @property
+    def backup_dir(self) -> Path:
+        """Where scheduled copies lie."""
+        return self.data_dir / self.backup.folder
 
     @property
     def run_dir(self) -> Path:

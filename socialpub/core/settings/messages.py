@@ -16,7 +16,6 @@ from socialpub.core import durations, validation
 from socialpub.core.errors import FieldError
 from socialpub.core.held_secrets import MASK
 from socialpub.core.redaction import redact
-from socialpub.core.settings.values import FOREVER, UNLIMITED
 from socialpub.core.spelling import nearest, unknown
 
 Key = tuple[str, ...]
@@ -85,8 +84,8 @@ def _default(field: FieldInfo) -> str:
     if isinstance(value, SecretStr) or value == "":
         return ""
     if value is None:
-        word = next(word for word in (UNLIMITED, FOREVER) if word in str(field.description))
-        return f' (default "{word}")'
+        # What stands for it is what its description names first.
+        return ' (default "{}")'.format(str(field.description).split('"')[1])
     if isinstance(value, timedelta):
         return f" (default {_show(value)})"
     if isinstance(value, Path):

@@ -1,12 +1,12 @@
 """The sections of the three networks: the app's credentials, the network's addresses, where bytes may be sent."""
 
 import re
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
-from socialpub.core.settings.values import FILE_INSTEAD, BaseUrl, Secret, Section, Trimmed, Url
+from socialpub.core.settings.values import FILE_INSTEAD, BaseUrl, Secret, Section, Trimmed, Url, read_list
 
 AN_API_URL = "an http(s) URL; the path may hold a version, no query"
 A_CONSENT_PAGE = "an http(s) URL without a query"
@@ -15,10 +15,6 @@ FROM_APP_PAGE = "the secret that the network shows on the app's page; empty when
 
 _LABEL = r"(?:\*|[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)"
 _UPLOAD_HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
-
-
-def _read_list(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _check_upload_host(host: str) -> str:
@@ -30,7 +26,7 @@ def _check_upload_host(host: str) -> str:
 
 UploadHosts = Annotated[
     tuple[Annotated[str, AfterValidator(_check_upload_host)], ...],
-    BeforeValidator(_read_list),
+    BeforeValidator(read_list),
 ]
 
 
@@ -70,7 +66,7 @@ def _check_scopes(names: tuple[str, ...]) -> tuple[str, ...]:
 
 TikTokScopes = Annotated[
     tuple[Annotated[str, AfterValidator(_check_scope)], ...],
-    BeforeValidator(_read_list),
+    BeforeValidator(read_list),
     AfterValidator(_check_scopes),
 ]
 

@@ -136,3 +136,4 @@ class LoggingSection(Section):
 
 class DatabaseSection(Section):
     busy_timeout: Duration = Field(default=timedelta(seconds=5), description=A_DURATION)
+    replicated: bool = Field(default=False, description="true or false")

@@ -14,6 +14,7 @@ from socialpub.core import durations
 FOREVER = "forever"
 NEVER = "never"
 UNLIMITED = "unlimited"
+OFF = "off"
 NONE = timedelta(0)
 
 
@@ -52,6 +53,20 @@ def _read_size_or_unlimited(value: Any) -> Any:
     return None if value == UNLIMITED else value
 
 
+def _read_interval_or_off(value: Any) -> Any:
+    if value is None or value == OFF:
+        return None
+    interval = _read_duration(value)
+    if isinstance(interval, timedelta) and interval < timedelta(hours=1):
+        raise ValueError("must be at least 1h: each time the whole database is read")
+    return interval
+
+
+def read_list(value: Any) -> Any:
+    """A list of TOML, frozen."""
+    return tuple(value) if isinstance(value, list) else value
+
+
 def _trim(value: Any) -> Any:
     return value.strip() if isinstance(value, str) else value
 
@@ -81,6 +96,7 @@ Gap = Annotated[timedelta, BeforeValidator(_read_duration), Field(ge=NONE)]
 DurationOrForever = Annotated[timedelta | None, BeforeValidator(_read_duration_or_forever)]
 DurationOrNever = Annotated[timedelta | None, BeforeValidator(_read_duration_or_never)]
 SizeOrUnlimited = Annotated[ByteSize | None, BeforeValidator(_read_size_or_unlimited)]
+IntervalOrOff = Annotated[timedelta | None, BeforeValidator(_read_interval_or_off)]
 Secret = Annotated[SecretStr, BeforeValidator(_trim)]
 Trimmed = Annotated[str, BeforeValidator(_trim)]
 Url = Annotated[str, AfterValidator(check_url)]

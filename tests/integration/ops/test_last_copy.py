@@ -43,16 +43,24 @@ def test_a_copy_that_failed_is_none(rt: Runtime, clock: HandClock, tmp_path: Pat
     missing = tmp_path / "missing" / "copy"
     with pytest.raises(OperatorError):
         backup.write(rt, missing)
-    assert last_copy.read(rt.reader) == last_copy.LastCopy(None, "2026-10-12T09:00:00.000Z")
-    assert told(rt).message.endswith("The last try, at 2026-10-12T09:00:00.000Z, failed.")
+    why = f"The folder {missing.parent} does not exist."
+    assert last_copy.read(rt.reader) == last_copy.LastCopy(None, "2026-10-12T09:00:00.000Z", why)
+    assert told(rt).message.endswith(f"The last try, at 2026-10-12T09:00:00.000Z, failed. {why}")
+    assert told(rt).level == "problem"
     backup.write(rt, tmp_path / "copy")
     assert told(rt).level == "ok"
     clock.forward(DAY)
     with pytest.raises(OperatorError):
         backup.write(rt, tmp_path / "copy")
     assert told(rt).message == (
-        "The copy that was to be made at 2026-10-13T09:00:00.000Z failed; the last one is of 2026-10-12T09:00:00.000Z."
+        "The copy that was to be made at 2026-10-13T09:00:00.000Z failed; the last one is of 2026-10-12T09:00:00.000Z. "
+        f"{tmp_path / 'copy'} exists already."
     )
     assert backup.write(rt, tmp_path / "other").copied_at == last_copy.read(rt.reader).made_at
-    made = [entry for entry in trail.read(rt.reader).entries if entry.action == "copy.made"]
-    assert [trail_sentences.what(entry) for entry in made] == ["Made a copy: 0 posts and 0 media files."] * 2
+    entries = [trail_sentences.what(entry) for entry in reversed(trail.read(rt.reader).entries)]
+    assert entries == [
+        f"Could not make a copy: {why}",
+        "Made a copy: 0 posts and 0 media files.",
+        f"Could not make a copy: {tmp_path / 'copy'} exists already.",
+        "Made a copy: 0 posts and 0 media files.",
+    ]

@@ -1,0 +1,156 @@
+"""The folder that a copy can be: the files of a copy beside their SHA256SUMS and its seal, as `tar -x` would lay them.
+
+What SHA256SUMS lists is the copy; whatever else lies there is none of it and is never opened. Every listed file is a
+file of its own inside the folder: a link that leads out of it is refused before a byte of it is read.
+"""
+
+import hashlib
+import io
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from socialpub.core import durable_files
+from socialpub.core.errors import OperatorError
+from socialpub.ops import archive, copy_progress
+from socialpub.ops.archive import FIRST, SEAL, SUMS, CheckedArchive, InvalidArchive, Member
+
+_DIGEST_CHARACTERS = 64
+_LONGEST_LINE = 4096
+_MOST_SEAL_BYTES = 1024
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+class FolderWriter:
+    """A copy that is being written into a folder of its own. `finish` comes last."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._sums = durable_files.create(folder / SUMS)
+        self._listed = hashlib.sha256()
+
+    def add(self, name: str, content: bytes) -> None:
+        """A new small file."""
+        with durable_files.create(self.folder / name) as file:
+            file.write(content)
+            durable_files.flush(file)
+        self.note(name, hashlib.sha256(content).hexdigest())
+
+    def note(self, name: str, digest: str) -> None:
+        """A file that lies there, and its SHA-256."""
+        line = archive.sums_line(digest, name)
+        self._sums.write(line)
+        self._listed.update(line)
+
+    def finish(self, sign: Callable[[str], str]) -> None:
+        """Write the seal; everything is on the disk afterwards."""
+        durable_files.flush(self._sums)
+        digest = self._listed.hexdigest()
+        with durable_files.create(self.folder / SEAL) as file:
+            file.write(archive.seal_line(sign(digest), digest))
+            durable_files.flush(file)
+        for folder, _, _ in os.walk(self.folder):
+            durable_files.flush_folder(Path(folder))
+
+    def close(self) -> None:
+        self._sums.close()
+
+
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as file:
+        digest = archive.read_digest(file, os.fstat(file.fileno()).st_size)
+    if digest is None:
+        raise OSError(f"{path.name} became shorter while it was read")
+    return digest
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def checked(folder: Path) -> Iterator[CheckedArchive]:
+    """A copy of which every listed byte was read and is as it was written. Raises InvalidArchive, OperatorError."""
+    try:
+        if not (folder / FIRST).is_file():
+            raise _no_copy(folder)
+        digest, seal = read_seal(folder)
+        _check(folder)
+    except OSError as error:
+        raise OperatorError(f"{folder} cannot be read: {error.strerror}.", "Check the disk it is on.") from error
+    yield CheckedArchive(folder, digest, seal, partial(_members, folder))
+
+
+def read_seal(folder: Path) -> tuple[str, str | None]:
+    """The digest that the seal signs, and the seal. Raises InvalidArchive, OSError."""
+    try:
+        with (folder / SUMS).open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise archive.damaged(folder, f"it has no {SUMS}") from None
+    try:
+        content = (folder / SEAL).read_bytes()[:_MOST_SEAL_BYTES]
+    except FileNotFoundError:
+        return digest, None
+    seal = archive.signature_in(content, digest)
+    if seal is None:
+        raise archive.damaged(folder, "its checksum does not match")
+    return digest, seal
+
+
+def listed(folder: Path) -> Iterator[tuple[str, str]]:
+    """Name and SHA-256 of everything that SHA256SUMS lists. Raises InvalidArchive, OSError."""
+    with (folder / SUMS).open("rb") as file:
+        while line := file.readline(_LONGEST_LINE):
+            digest = line[:_DIGEST_CHARACTERS].decode("latin-1")
+            name = line[_DIGEST_CHARACTERS + 2 : -1].decode("utf-8", "surrogateescape")
+            if line != archive.sums_line(digest, name):
+                raise archive.damaged(folder, f"{SUMS} has a line of another form")
+            yield name, digest
+
+
+def _check(folder: Path) -> None:
+    root = folder.resolve()
+    for name, _ in listed(folder):
+        copy_progress.expect(_place(folder, root, name).stat().st_size)
+    first = True
+    for name, digest in listed(folder):
+        if first and name != FIRST:
+            raise _no_copy(folder)
+        first = False
+        if digest_of(_place(folder, root, name)) != digest:
+            raise archive.damaged(folder, f"{name!r} in it is not as it was written")
+
+
+def _members(folder: Path) -> Iterator[Member]:
+    root = folder.resolve()
+    for name, _ in listed(folder):
+        with _open(_place(folder, root, name)) as file:
+            yield Member(file, name, os.fstat(file.fileno()).st_size)
+
+
+def _open(path: Path) -> IO[bytes]:
+    return io.FileIO(path, "rb")
+
+
+def _place(folder: Path, root: Path, name: str) -> Path:
+    """Where a listed file lies. Raises InvalidArchive when it is missing, or is no file of the folder's own."""
+    path = root / name
+    if os.path.isabs(name) or not os.path.lexists(path):  # noqa: PTH117  a name, perhaps a stranger's
+        raise archive.damaged(folder, f"it lacks {name!r}")
+    if os.path.normpath(path) != str(path) or path.resolve() != path or not path.is_file():
+        raise InvalidArchive(
+            f"{folder} is not a copy that socialpub made: {name!r} in it leads elsewhere.", archive.USE_OURS
+        )
+    return path
+
+
+def _no_copy(folder: Path) -> InvalidArchive:
+    inside = sorted(path.parent for path in folder.glob(f"[0-9]*/{FIRST}"))
+    hint = f"It holds copies: name one, such as {inside[-1]}" if inside else archive.USE_OURS
+    return InvalidArchive(f"{folder} is not a copy that socialpub made.", hint)

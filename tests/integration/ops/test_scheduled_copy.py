@@ -1,0 +1,534 @@
+"""Scheduled copies: a folder for each, media that cost room once, and old ones that go."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from ast import literal_eval
+from collections.abc import Callable
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from socialpub.core.errors import OperatorError
+from socialpub.db import trail
+from socialpub.db.locks import FileLock
+from socialpub.media.files import Files
+from socialpub.ops import (
+    after_copy,
+    archive,
+    backup,
+    backup_verification,
+    copy_progress,
+    last_copy,
+    linked_media,
+    scheduled_copy,
+)
+from socialpub.ops.dated_copies import UNFINISHED
+from socialpub.ops.scheduled_copy import MadeCopy
+from socialpub.publishing import uploads
+from socialpub.publishing.drafts import DraftMedia
+from socialpub.runtime import Runtime, build
+from tests.samples import media
+from tests.support.appliance import accept, add_profile
+from tests.support.copies import put_back
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import artifact
+
+DAY = 86400
+
+
+@pytest.fixture
+def appliance_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "original"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def picture(rt: Runtime, tmp_path: Path) -> Path:
+    """Where the picture of a post is stored."""
+    artifact_id = artifact(rt, media.png(tmp_path / "a.png"), "image/png")
+    accept(rt, add_profile(rt), media=(DraftMedia(artifact_id),))
+    return file_of(rt, artifact_id)
+
+
+@pytest.fixture
+def another_disk(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder for copies lies on another disk than the media."""
+    link = Path.hardlink_to
+
+    def refuses(self: Path, target: Path) -> None:
+        if rt.settings.media_dir in target.parents:
+            raise OSError(18, "Invalid cross-device link")
+        link(self, target)
+
+    monkeypatch.setattr(Path, "hardlink_to", refuses)
+    monkeypatch.setattr(linked_media, "on_the_disk_of_media", lambda *_: False)
+
+
+def file_of(rt: Runtime, artifact_id: str) -> Path:
+    row = uploads.find(rt, artifact_id)
+    assert row is not None
+    return rt.files.path(row["storage_key"])
+
+
+def configured(rt: Runtime, **backup_section: Any) -> None:
+    section = rt.settings.backup.model_copy(update=backup_section)
+    rt.settings = rt.settings.model_copy(update={"backup": section})
+
+
+def in_copy(made: MadeCopy, stored: Path) -> Path:
+    return made.path / "media" / stored.parent.name / stored.name
+
+
+def names(rt: Runtime) -> list[str]:
+    return sorted(path.name for path in rt.settings.backup_dir.iterdir())
+
+
+def age(path: Path, clock: HandClock) -> None:
+    """As a file that was written when the story's clock showed an hour ago."""
+    at = clock.now().timestamp() - 3600
+    os.utime(path, (at, at))
+
+
+# --- one -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_copy_in_a_folder_is_checked_and_put_back_like_one_in_a_file(
+    rt: Runtime, picture: Path, tmp_path: Path, clock: HandClock
+) -> None:
+    made = scheduled_copy.make(rt, with_secret=True)
+    assert made.path == rt.settings.data_dir / "backups" / "2026-10-12T09-00-00Z"
+    assert made.path.stat().st_mode & 0o777 == 0o700
+    found = backup_verification.verify(made.path, rt.secrets)
+    assert found == made.summary
+    assert (found.posts, found.media_files, found.seal) == (1, 1, backup.Seal.FITS)
+    checked = subprocess.run(["sha256sum", "-c", "SHA256SUMS"], cwd=made.path, check=True, capture_output=True)
+    assert len(checked.stdout.splitlines()) == 4
+    settings = put_back(made.path, tmp_path / "new", clock)
+    other = build(settings, clock=clock)
+    try:
+        assert (settings.media_dir / picture.parent.name / picture.name).read_bytes() == picture.read_bytes()
+        assert other.reader.value("SELECT count(*) FROM post") == 1
+        assert other.reader.value("SELECT value FROM appliance WHERE name = 'paused_at'") == other.stamp()
+    finally:
+        other.close()
+
+
+def test_secret_key_is_in_no_scheduled_copy_unless_it_is_wanted(rt: Runtime) -> None:
+    made = scheduled_copy.make(rt)
+    assert not (made.path / "secret.key").exists()
+    key = rt.settings.secret_key_file.read_bytes().strip()
+    assert not [path for path in made.path.rglob("*") if path.is_file() and key in path.read_bytes()]
+
+
+def damage_file(name: str) -> Callable[[Path], None]:
+    def change(copy: Path) -> None:
+        path = next(copy.rglob(name))
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.unlink()
+        path.write_bytes(content)
+
+    return change
+
+
+def link_away(copy: Path) -> None:
+    path = next(copy.rglob("*.png"))
+    content = path.read_bytes()
+    path.unlink()
+    (copy.parent / "elsewhere").write_bytes(content)
+    path.symlink_to(copy.parent / "elsewhere")
+
+
+def link_folder_away(copy: Path) -> None:
+    (copy / "media").rename(copy.parent / "elsewhere")
+    (copy / "media").symlink_to(copy.parent / "elsewhere")
+
+
+def list_elsewhere(copy: Path) -> None:
+    (copy.parent / "stray").write_bytes(b"")
+    (copy / "SEAL").unlink()
+    with (copy / "SHA256SUMS").open("ab") as file:
+        file.write(b"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  ../stray\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (damage_file("socialpub.db"), "damaged or cut short: 'socialpub.db' in it"),
+        (damage_file("*.png"), "damaged or cut short: 'media/"),
+        (damage_file("socialpub-copy.json"), "damaged or cut short"),
+        (damage_file("SHA256SUMS"), "damaged or cut short: its checksum does not match"),
+        (damage_file("SEAL"), "damaged or cut short"),
+        (lambda copy: next(copy.rglob("*.png")).unlink(), "damaged or cut short: it lacks 'media/"),
+        (lambda copy: (copy / "SHA256SUMS").unlink(), "damaged or cut short: it has no SHA256SUMS"),
+        (lambda copy: (copy / "socialpub-copy.json").unlink(), "is not a copy"),
+        (lambda copy: (copy / "SEAL").unlink(), "has no seal"),
+        (link_away, "leads elsewhere"),
+        (link_folder_away, "leads elsewhere"),
+        (list_elsewhere, "leads elsewhere"),
+    ],
+)
+def test_what_was_changed_in_a_folder_is_refused(
+    rt: Runtime, picture: Path, tmp_path: Path, clock: HandClock, change: Callable[[Path], None], told: str
+) -> None:
+    made = scheduled_copy.make(rt, with_secret=True)
+    change(made.path)
+    with pytest.raises(archive.InvalidArchive, match=told):
+        backup_verification.verify(made.path, rt.secrets)
+    (tmp_path / "new").mkdir()
+    key = tmp_path / "new" / "data" / "secret.key"
+    key.parent.mkdir()
+    key.write_bytes(rt.settings.secret_key_file.read_bytes())
+    with pytest.raises(archive.InvalidArchive, match=told):
+        put_back(made.path, tmp_path / "new", clock)
+    assert [path.name for path in key.parent.iterdir()] == ["secret.key"]
+
+
+def test_what_is_not_listed_is_no_part_of_the_copy(rt: Runtime, picture: Path) -> None:
+    made = scheduled_copy.make(rt)
+    (made.path / "media" / ".DS_Store").write_bytes(b"a file manager was here")
+    assert backup_verification.verify(made.path, rt.secrets) == made.summary
+
+
+def test_a_folder_of_copies_is_no_copy_but_names_one(rt: Runtime) -> None:
+    made = scheduled_copy.make(rt)
+    with pytest.raises(archive.InvalidArchive) as refused:
+        backup_verification.verify(made.path.parent)
+    assert str(made.path) in (refused.value.hint or "")
+
+
+def test_a_damaged_database_is_no_copy_and_takes_no_good_ones_place(rt: Runtime, clock: HandClock) -> None:
+    configured(rt, keep_days=1, keep_weeks=0, keep_months=0)
+    good = scheduled_copy.make(rt)
+    clock.forward(DAY)
+    with closing(sqlite3.connect(rt.db.path)) as broken, broken:
+        broken.execute("PRAGMA writable_schema = 1")
+        broken.execute("UPDATE sqlite_schema SET rootpage = 2 WHERE type = 'index' AND tbl_name = 'post'")
+    with pytest.raises(OperatorError, match=r"is damaged: .* No copy of it was kept"):
+        scheduled_copy.make(rt)
+    assert names(rt) == [good.path.name]
+    assert "damaged" in str(last_copy.read(rt.reader).failure)
+
+
+# --- what is new -----------------------------------------------------------------------------------------------------
+
+
+def test_media_take_no_room_twice_and_are_read_once(
+    rt: Runtime, picture: Path, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    age(picture, clock)
+    first = scheduled_copy.make(rt)
+    assert in_copy(first, picture).stat().st_ino == picture.stat().st_ino
+    assert first.scheduled.new_bytes == (first.path / "socialpub.db").stat().st_size
+    assert first.scheduled.size_bytes == first.scheduled.new_bytes + picture.stat().st_size
+    clock.forward(DAY)
+    read = []
+    digest_of = linked_media.copy_folder.digest_of
+    monkeypatch.setattr(linked_media.copy_folder, "digest_of", lambda path: read.append(path.suffix) or digest_of(path))
+    added = file_of(rt, artifact(rt, media.png(tmp_path / "b.png"), "image/png"))
+    second = scheduled_copy.make(rt)
+    assert sorted(read) == [".db", ".png"], "the new picture and the database alone"
+    assert in_copy(second, added).stat().st_ino == added.stat().st_ino
+    backup_verification.verify(second.path, rt.secrets)
+    picture.unlink()
+    assert in_copy(second, picture).is_file(), "what the appliance removes stays in its copies"
+
+
+def test_on_another_disk_only_what_is_new_is_written(
+    rt: Runtime, picture: Path, tmp_path: Path, clock: HandClock, another_disk: None
+) -> None:
+    age(picture, clock)
+    first = scheduled_copy.make(rt)
+    assert in_copy(first, picture).stat().st_ino != picture.stat().st_ino
+    assert first.scheduled.new_bytes == first.scheduled.size_bytes
+    clock.forward(DAY)
+    added = file_of(rt, artifact(rt, media.png(tmp_path / "b.png"), "image/png"))
+    second = scheduled_copy.make(rt)
+    assert in_copy(second, picture).stat().st_ino == in_copy(first, picture).stat().st_ino
+    database = (second.path / "socialpub.db").stat().st_size
+    assert second.scheduled.new_bytes == database + added.stat().st_size
+    for copy in (first, second):
+        backup_verification.verify(copy.path, rt.secrets)
+
+
+def test_a_file_that_was_touched_since_is_read_again(rt: Runtime, picture: Path, clock: HandClock) -> None:
+    age(picture, clock)
+    scheduled_copy.make(rt)
+    clock.forward(DAY)
+    media.pad(picture, 1000)
+    age(picture, clock)
+    clock.forward(60)
+    backup_verification.verify(scheduled_copy.make(rt).path, rt.secrets)
+
+
+def test_after_a_month_every_file_is_read_again_and_what_rotted_is_told(
+    rt: Runtime, picture: Path, clock: HandClock
+) -> None:
+    age(picture, clock)
+    scheduled_copy.make(rt)
+    before = picture.stat()
+    content = bytearray(picture.read_bytes())
+    content[len(content) // 2] ^= 1
+    picture.write_bytes(content)
+    os.utime(picture, ns=(before.st_atime_ns, before.st_mtime_ns))  # a bit that a disk lost changes no time
+    clock.forward(29 * DAY)
+    assert scheduled_copy.make(rt).changed == 0
+    clock.forward(DAY)
+    made = scheduled_copy.make(rt)
+    assert made.changed == 1
+    backup_verification.verify(made.path, rt.secrets)
+    clock.forward(DAY)
+    assert scheduled_copy.make(rt).changed == 0, "it was told once"
+
+
+def test_on_another_disk_a_file_that_rotted_in_the_copies_is_brought_anew(
+    rt: Runtime, picture: Path, clock: HandClock, another_disk: None
+) -> None:
+    age(picture, clock)
+    first = scheduled_copy.make(rt)
+    in_copy(first, picture).write_bytes(b"x" * picture.stat().st_size)
+    clock.forward(30 * DAY)
+    made = scheduled_copy.make(rt)
+    assert in_copy(made, picture).read_bytes() == picture.read_bytes()
+    backup_verification.verify(made.path, rt.secrets)
+
+
+def test_sums_of_a_copy_that_somebody_changed_are_not_believed(rt: Runtime, picture: Path, clock: HandClock) -> None:
+    age(picture, clock)
+    first = scheduled_copy.make(rt)
+    sums = first.path / "SHA256SUMS"
+    sums.write_bytes(sums.read_bytes().replace(b"a", b"b"))
+    clock.forward(DAY)
+    backup_verification.verify(scheduled_copy.make(rt).path, rt.secrets)
+
+
+# --- how many stay ---------------------------------------------------------------------------------------------------
+
+
+def days_kept(rt: Runtime) -> list[str]:
+    return [name[:10] for name in names(rt)]
+
+
+def test_the_newest_of_each_day_week_and_month_stays(rt: Runtime, clock: HandClock) -> None:
+    configured(rt, keep_days=3, keep_weeks=3, keep_months=3)
+    for _ in range(90):
+        made = scheduled_copy.make(rt)
+        clock.forward(DAY)
+    assert made.path.name.startswith("2027-01-09")
+    assert days_kept(rt) == [
+        "2026-11-30",  # a month's last
+        "2026-12-27",  # a week's last, a Sunday
+        "2026-12-31",
+        "2027-01-03",
+        "2027-01-07",
+        "2027-01-08",
+        "2027-01-09",
+    ]
+
+
+def test_with_nothing_to_keep_the_last_one_stays(rt: Runtime, clock: HandClock) -> None:
+    configured(rt, keep_days=0, keep_weeks=0, keep_months=0)
+    for _ in range(3):
+        made = scheduled_copy.make(rt)
+        clock.forward(60)
+    assert names(rt) == [made.path.name]
+    clock.forward(-40 * DAY)
+    earlier = scheduled_copy.make(rt)
+    assert earlier.path.exists(), "however the clock was set, what was just made is not removed"
+
+
+def test_only_our_own_folders_are_ever_removed(rt: Runtime, clock: HandClock) -> None:
+    configured(rt, keep_days=1, keep_weeks=0, keep_months=0)
+    made = scheduled_copy.make(rt)
+    folder = made.path.parent
+    foreign = folder / "2026-10-01T09-00-00Z"
+    foreign.mkdir()
+    (foreign / "socialpub-copy.json").write_bytes(
+        (made.path / "socialpub-copy.json").read_bytes().replace(rt.secrets.check_value.encode(), b"another")
+    )
+    mine = folder / "2026-10-02T09-00-00Z"
+    mine.mkdir()
+    (mine / "notes.txt").write_text("mine")
+    (folder / "2026 summer").mkdir()
+    (folder / "2026-10-03T09-00-00Z").symlink_to(made.path)
+    (folder / f"{UNFINISHED}of-mine").mkdir()
+    (folder / f"{UNFINISHED}of-mine" / "notes.txt").write_text("mine")
+    clock.forward(DAY)
+    assert scheduled_copy.make(rt).removed == 1
+    assert len(names(rt)) == 6
+    assert (mine / "notes.txt").exists()
+    assert not made.path.exists()
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(rt: Runtime, picture: Path, clock: HandClock) -> None:
+    made = scheduled_copy.make(rt)
+    made.path.rename(made.path.with_name(UNFINISHED + made.path.name))
+    (made.path.parent / f"{UNFINISHED}2026-10-11T09-00-00Z").mkdir()  # killed before it wrote a byte
+    clock.forward(DAY)
+    next_one = scheduled_copy.make(rt)
+    assert names(rt) == [next_one.path.name]
+
+
+def test_two_at_once_are_one(rt: Runtime) -> None:
+    with (
+        FileLock(rt.settings.run_dir / "scheduled-copy.lock"),
+        pytest.raises(scheduled_copy.CopyInProgress, match="being made already"),
+    ):
+        scheduled_copy.make(rt)
+    assert last_copy.read(rt.reader).failed_at is None, "the other one tells how it ends"
+    scheduled_copy.make(rt)
+
+
+# --- what fails ------------------------------------------------------------------------------------------------------
+
+
+def test_a_copy_never_takes_the_room_that_is_kept_for_rows(
+    rt: Runtime, picture: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    floor = int(rt.settings.health.disk_floor_bytes)
+    free = floor + rt.settings.database_file.stat().st_size // 2
+    monkeypatch.setattr(Files, "free_bytes", lambda _: free)
+    with pytest.raises(OperatorError, match="disk_floor_bytes") as refused:
+        scheduled_copy.make(rt)
+    assert "make room" in (refused.value.hint or "")
+    assert names(rt) == []
+    free = floor + 100_000_000
+    assert scheduled_copy.make(rt).summary.media_files == 1
+
+
+def test_media_that_cannot_be_linked_need_room_too(rt: Runtime, picture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(self: Path, target: Path) -> None:
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr(Path, "hardlink_to", refuses)
+    floor, rows = int(rt.settings.health.disk_floor_bytes), backup.rows_bytes(rt)
+    monkeypatch.setattr(Files, "free_bytes", lambda _: floor + rows)
+    media.pad(picture, rows + 1)
+    with pytest.raises(OperatorError, match="disk_floor_bytes"):
+        scheduled_copy.make(rt)
+    assert names(rt) == []
+    monkeypatch.setattr(Files, "free_bytes", lambda _: floor + 100_000_000)
+    made = scheduled_copy.make(rt)
+    assert made.scheduled.new_bytes == made.scheduled.size_bytes
+    backup_verification.verify(made.path, rt.secrets)
+
+
+def test_a_disk_that_becomes_full_leaves_no_half_copy(
+    rt: Runtime, picture: Path, monkeypatch: pytest.MonkeyPatch, another_disk: None
+) -> None:
+    def full(file: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(scheduled_copy.durable_files, "flush", full)
+    with pytest.raises(OperatorError, match="No space left on device"):
+        scheduled_copy.make(rt)
+    monkeypatch.undo()
+    assert names(rt) == []
+    assert "No space left" in str(last_copy.read(rt.reader).failure)
+
+
+def test_a_folder_that_cannot_be_made_is_told(rt: Runtime) -> None:
+    (rt.settings.data_dir / "a file").write_text("")
+    configured(rt, folder="a file/copies")
+    with pytest.raises(OperatorError, match="Not a directory"):
+        scheduled_copy.make(rt)
+
+
+# --- what follows ----------------------------------------------------------------------------------------------------
+
+
+def python(code: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", code)
+
+
+def test_the_command_gets_the_copy_and_none_of_our_settings(
+    rt: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOCIALPUB_METRICS__TOKEN", "a token")
+    monkeypatch.setenv("RESTIC_REPOSITORY", "/somewhere")
+    told = tmp_path / "told"
+    code = f"import os, sys; open({str(told)!r}, 'w').write(repr((sys.argv[1:], dict(os.environ))))"
+    configured(rt, after=(*python(code), "{copy}", "--tag={copy}; rm -rf /"))
+    made = scheduled_copy.make(rt)
+    arguments, environment = literal_eval(told.read_text())
+    assert arguments == [str(made.path), f"--tag={made.path}; rm -rf /"]
+    assert environment["SOCIALPUB_COPY"] == str(made.path)
+    assert environment["RESTIC_REPOSITORY"] == "/somewhere"
+    assert "SOCIALPUB_METRICS__TOKEN" not in environment
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (python("print('no route to host'); raise SystemExit(3)"), r"exit code 3\. It said: no route to host"),
+        (("/nowhere/restic", "backup"), "'/nowhere/restic' cannot be run: No such file or directory"),
+        (python("import os; os.kill(os.getpid(), 9)"), "ended by signal 9"),
+        (python("print('password: hunter2-hunter2'); raise SystemExit(1)"), r"It said: password: \*\*\*\*"),
+    ],
+)
+def test_a_command_that_fails_is_a_copy_that_failed(rt: Runtime, command: tuple[str, ...], told: str) -> None:
+    configured(rt, after=command)
+    with pytest.raises(OperatorError, match=told):
+        scheduled_copy.make(rt)
+    copy = last_copy.read(rt.reader)
+    assert copy.made_at is None
+    assert copy.failed_at == rt.stamp()
+    assert "hunter2" not in str(copy.failure)
+    assert len(names(rt)) == 1, "the copy itself is good, and stays"
+    assert trail.read(rt.reader).entries[0].action == "copy.failed"
+    configured(rt, after=())
+
+
+def test_a_command_that_hangs_is_ended_with_everything_it_started(
+    rt: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fifo = tmp_path / "alive"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    grandchild = f"import signal, time; held = open({str(fifo)!r}, 'w'); held.write('x'); held.flush(); signal.pause()"
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {grandchild!r}])"
+
+    class Impatient(subprocess.Popen[bytes]):
+        def wait(self, timeout: float | None = None) -> int:
+            if timeout == 3600.0:  # our time limit: over as soon as the grandchild is there
+                os.set_blocking(reader, True)
+                while not os.read(reader, 1):
+                    pass
+                raise subprocess.TimeoutExpired(self.args, timeout)
+            return super().wait(timeout)
+
+    monkeypatch.setattr(after_copy.subprocess, "Popen", Impatient)
+    configured(rt, after=python(code), after_timeout=timedelta(hours=1))
+    with pytest.raises(OperatorError, match="took longer than 1h"):
+        scheduled_copy.make(rt)
+    assert os.read(reader, 1) == b"", "nobody holds it any more"
+    os.close(reader)
+
+
+def test_a_copy_tells_how_far_it_is(rt: Runtime, picture: Path) -> None:
+    class Told:
+        expected = done = 0
+
+        def expect(self, size_bytes: int) -> None:
+            self.expected += size_bytes
+
+        def advance(self, size_bytes: int) -> None:
+            self.done += size_bytes
+
+    for work in (
+        lambda: scheduled_copy.make(rt),
+        lambda: backup.write(rt, rt.settings.data_dir / "a.copy"),
+        lambda: backup_verification.verify(rt.settings.data_dir / "a.copy"),
+        lambda: backup_verification.verify(next(rt.settings.backup_dir.glob("2*"))),
+    ):
+        told = Told()
+        with copy_progress.watched_by(told):
+            work()
+        assert told.done > 0
+        assert 0.9 < told.done / told.expected < 1.1

@@ -40,6 +40,9 @@ READINESS = "readiness"
 INSTANCE_ID = "instance_id"
 """Which installation this is (`db/instance_id.py`)."""
 
+UPGRADE_COPY_OF = "upgrade_copy_of"
+"""Only in a copy from before an upgrade (`db/upgrade_copies.py`): the instant that it is of."""
+
 SECRET_KEY = "secret_key"  # noqa: S105  a name, no secret
 """The check value of the `secret.key` that seals this database's tokens."""
 

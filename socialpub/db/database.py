@@ -59,7 +59,7 @@ class Database:
         self._connection: sqlite3.Connection = self._peewee.connection()  # type: ignore[no-untyped-call]
         with migrate.exclusive(run_dir):
             secret_binding.check(self._connection, secrets)
-            migrate.apply(self._peewee, secrets, run_dir)
+            migrate.apply(self._peewee, secrets, run_dir, clock.now())
             secret_binding.remember(self._connection, secrets)
         self._connection.row_factory = sqlite3.Row
         _register_media_url(self._connection, str)

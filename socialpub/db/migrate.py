@@ -8,16 +8,21 @@ import sqlite3
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
-from peewee import SqliteDatabase
+from peewee import PeeweeException, SqliteDatabase
 from playhouse.migrations import Runner
 
+from socialpub.core import logging
 from socialpub.core.crypto import Secrets
 from socialpub.core.errors import OperatorError
+from socialpub.db import upgrade_copies
 from socialpub.db.locks import FileLock, living
 
 MIGRATIONS = Path(__file__).parent / "migrations"
+
+log = logging.get_logger("socialpub.upgrade")
 
 
 @contextmanager
@@ -35,7 +40,7 @@ def applied(connection: sqlite3.Connection) -> list[str]:
 
 def unknown(applied: Iterable[str]) -> list[str]:
     """Those of the applied migrations that this version does not know: a newer one made them."""
-    return sorted(set(applied) - _known())
+    return sorted(set(applied) - known())
 
 
 def is_newer(what: str, unknown: Iterable[str]) -> str:
@@ -45,18 +50,20 @@ def is_newer(what: str, unknown: Iterable[str]) -> str:
 
 def missing(applied: Iterable[str]) -> list[str]:
     """The migrations that the next start applies."""
-    return sorted(_known() - set(applied))
+    return sorted(known() - set(applied))
 
 
-def _known() -> set[str]:
+def known() -> set[str]:
+    """The names of the migrations of this version."""
     return {path.stem for path in MIGRATIONS.glob("[0-9]*.py")}
 
 
-def apply(database: SqliteDatabase, secrets: Secrets, run_dir: Path) -> list[str]:
-    """Apply what is missing; the names applied. Inside `exclusive`.
+def apply(database: SqliteDatabase, secrets: Secrets, run_dir: Path, now: datetime) -> list[str]:
+    """Apply what is missing, after a copy; the names applied. Inside `exclusive`.
 
-    Raises OperatorError for a newer database, and while a process of a former version works on an older one. Statements
-    of migrations may call `reseal(sealed, table, id, column)`, which is `Secrets.reseal`.
+    Each migration is one transaction. Raises OperatorError for a newer database, and while a process of a former
+    version works on an older one. Statements of migrations may call `reseal(sealed, table, id, column)`, which is
+    `Secrets.reseal`.
     """
     connection = database.connection()  # type: ignore[no-untyped-call]
     connection.create_function("reseal", 4, secrets.reseal)
@@ -70,9 +77,20 @@ def apply(database: SqliteDatabase, secrets: Secrets, run_dir: Path) -> list[str
                 is_newer("The database", newer),
                 "Install the newer version again, or restore a copy that this version made.",
             )
-        if runner.applied() and any(row.applied is None for row in runner.status()):
-            _refuse_former_processes(run_dir)
-        names: list[str] = runner.up()
+        before = applied(connection) if runner.applied() else []
+        if not before or not missing(before):
+            return list(runner.up())
+        _refuse_former_processes(run_dir)
+        copy = upgrade_copies.make(connection, Path(database.database), max(before), now)
+        try:
+            names = list(runner.up())
+        except (PeeweeException, sqlite3.Error) as error:
+            raise OperatorError(
+                f"The database could not be brought up to date: {error}.",
+                f"What failed was undone. Look at the disk and start again; or go back: run `socialpub restore "
+                f"{copy.path}`, then install the former version again.",
+            ) from error
+    log.info("brought the database up to date", migrations=names, copy=str(copy.path))
     return names
 
 

@@ -1,0 +1,201 @@
+"""Before a database is brought up to date it is copied; what fails or dies on the way leaves one side or the other."""
+
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from socialpub.core.errors import OperatorError
+from socialpub.core.settings.loader import Settings
+from socialpub.db import migrate, upgrade_copies
+from socialpub.runtime import build
+from tests.support.appliance import accept, add_profile, open_appliance, settings_in
+from tests.support.hand_clock import HandClock
+
+NEXT = """
+STATEMENTS = ("CREATE TABLE extra (n INTEGER)", "INSERT INTO extra SELECT count(*) FROM post")
+
+
+def up(_migrator, db):
+    for statement in STATEMENTS:
+        db.execute_sql(statement)
+"""
+DYING = NEXT + "        __import__('os').kill(__import__('os').getpid(), 9)\n"
+FAILING = NEXT + "    db.execute_sql('INSERT INTO nowhere VALUES (1)')\n"
+
+
+class Upgrading(NamedTuple):
+    """An appliance with a post, and the migrations of a version after this one."""
+
+    settings: Settings
+    clock: HandClock
+    migrations: Path
+
+    def start(self) -> None:
+        build(self.settings, clock=self.clock, role="test").close()
+
+    @property
+    def applied(self) -> set[str]:
+        with closing(sqlite3.connect(self.settings.database_file)) as connection:
+            return set(migrate.applied(connection))
+
+    @property
+    def copies(self) -> list[str]:
+        return [copy.schema for copy in upgrade_copies.list_all(self.settings.database_file)]
+
+    @property
+    def in_folder(self) -> int:
+        folder = upgrade_copies.folder_of(self.settings.database_file)
+        return len(list(folder.iterdir())) if folder.exists() else 0
+
+    def add(self, name: str, content: str) -> None:
+        (self.migrations / f"{name}.py").write_text(content)
+
+
+@pytest.fixture
+def upgrading(tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> Upgrading:
+    rt = open_appliance(tmp_path, clock)
+    accept(rt, add_profile(rt))
+    rt.close()
+    migrations = tmp_path / "migrations"
+    shutil.copytree(migrate.MIGRATIONS, migrations, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(migrate, "MIGRATIONS", migrations)
+    return Upgrading(settings_in(tmp_path), clock, migrations)
+
+
+def posts_in(database: Path) -> int:
+    with closing(sqlite3.connect(database)) as connection:
+        return int(connection.execute("SELECT count(*) FROM post").fetchone()[0])
+
+
+def test_a_new_installation_and_an_unchanged_one_make_no_copy(upgrading: Upgrading, tmp_path: Path) -> None:
+    upgrading.start()
+    assert upgrading.in_folder == 0
+
+
+def test_the_copy_is_from_before_and_nobody_elses(upgrading: Upgrading) -> None:
+    upgrading.add("9001_next", NEXT)
+    newest = max(upgrading.applied)
+    upgrading.start()
+    assert "9001_next" in upgrading.applied
+    (copy,) = upgrade_copies.list_all(upgrading.settings.database_file)
+    assert copy.schema == newest
+    assert copy.path.stat().st_mode & 0o777 == 0o600
+    assert copy.path.parent.stat().st_mode & 0o777 == 0o700
+    assert posts_in(copy.path) == 1
+    with closing(sqlite3.connect(copy.path)) as connection:
+        assert "9001_next" not in migrate.applied(connection)
+    upgrading.start()
+    assert upgrading.in_folder == 1
+
+
+def test_the_last_few_are_kept_and_each_schema_once(upgrading: Upgrading) -> None:
+    for number in range(5):
+        upgrading.clock.forward(60)
+        upgrading.add(f"900{number}_next", NEXT.replace("extra", f"extra{number}"))
+        upgrading.start()
+    assert upgrading.copies == ["9003_next", "9002_next", "9001_next"]
+    upgrading.add("9005_broken", FAILING)
+    for _ in range(3):
+        upgrading.clock.forward(60)
+        with pytest.raises(OperatorError):
+            upgrading.start()
+    assert upgrading.copies == ["9004_next", "9003_next", "9002_next"]
+
+
+def test_a_migration_that_fails_changes_nothing_and_tells_how_to_go_back(upgrading: Upgrading) -> None:
+    before = upgrading.applied
+    upgrading.add("9001_next", FAILING)
+    with pytest.raises(OperatorError) as refused:
+        upgrading.start()
+    (copy,) = upgrade_copies.list_all(upgrading.settings.database_file)
+    assert "no such table: nowhere" in refused.value.message
+    assert f"socialpub restore {copy.path}" in (refused.value.hint or "")
+    assert upgrading.applied == before
+    upgrading.add("9001_next", NEXT)
+    upgrading.start()
+    assert "9001_next" in upgrading.applied
+
+
+def test_without_room_for_the_copy_nothing_begins(upgrading: Upgrading, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = upgrading.applied
+    upgrading.add("9001_next", NEXT)
+    with monkeypatch.context() as patch:
+        patch.setattr(upgrade_copies, "free_bytes", lambda _: 1 << 10)
+        with pytest.raises(OperatorError, match=r"1 KiB \(1024 bytes\) are free, .* too few"):
+            upgrading.start()
+    assert upgrading.applied == before
+    assert upgrading.in_folder == 0
+    upgrading.start()
+
+
+def test_a_copy_that_cannot_be_written_is_taken_away(upgrading: Upgrading, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = upgrading.applied
+    upgrading.add("9001_next", NEXT)
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("socialpub.core.durable_files.flush", full)
+        with pytest.raises(OperatorError, match="No space left on device"):
+            upgrading.start()
+    assert upgrading.applied == before
+    assert upgrading.in_folder == 0
+
+
+DIE_WHEN_COPIED = """
+from socialpub.core import durable_files
+durable_files.{0} = lambda *_: __import__("os").kill(__import__("os").getpid(), 9)
+"""
+UPGRADE = """
+import sys
+from pathlib import Path
+from socialpub.core.settings.loader import Settings
+from socialpub.db import migrate
+from socialpub.runtime import build
+{0}
+migrate.MIGRATIONS = Path(sys.argv[2])
+build(Settings(data_dir=Path(sys.argv[1]))).close()
+"""
+
+
+def killed(upgrading: Upgrading, patch: str = "") -> None:
+    """A real process brings the database up to date, and dies on the way."""
+    command = [sys.executable, "-c", UPGRADE.format(patch), upgrading.settings.data_dir, upgrading.migrations]
+    done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+@pytest.mark.parametrize("where", ["flush", "flush_folder"])
+def test_killed_while_copying_it_begins_again(upgrading: Upgrading, where: str) -> None:
+    before = upgrading.applied
+    upgrading.add("9001_next", NEXT)
+    killed(upgrading, DIE_WHEN_COPIED.format(where))
+    assert upgrading.applied == before
+    assert upgrading.in_folder == 1
+    upgrading.clock.forward(60)
+    upgrading.start()
+    assert upgrading.in_folder == 1, "what was half-written is gone"
+    assert upgrading.copies == [max(before)]
+    assert "9001_next" in upgrading.applied
+
+
+def test_killed_in_a_migration_the_ones_before_it_stay_and_it_has_left_nothing(upgrading: Upgrading) -> None:
+    upgrading.add("9001_next", NEXT)
+    upgrading.add("9002_dying", DYING.replace("extra", "more"))
+    before = upgrading.applied
+    killed(upgrading)
+    assert upgrading.applied == before | {"9001_next"}
+    with closing(sqlite3.connect(upgrading.settings.database_file)) as connection:
+        assert connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'more'").fetchone() == (0,)
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    upgrading.add("9002_dying", NEXT.replace("extra", "more"))
+    upgrading.start()
+    assert set(upgrading.copies) == {"9001_next", max(before)}

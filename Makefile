@@ -117,6 +117,11 @@ options-table: setup
 vendored: setup
 	$(BIN)/python -m tests.vendored
 
+# The data folders of former versions that upgrades are tested with: each version is checked out, run and killed.
+.PHONY: upgrade-samples
+upgrade-samples: dev
+	$(BIN)/python -m tests.upgrades
+
 # Clients in Python and TypeScript, generated from the document of a running appliance, publish to the sandbox. Without npm
 # (Debian: nodejs npm) there is only the one in Python.
 clients: dev $(CLIENTS)/python/.ready $(if $(shell command -v npm),$(CLIENTS)/node/.ready)

@@ -1,0 +1,1 @@
+"""Data folders as former versions really left them, with posts on their way, and what makes them."""

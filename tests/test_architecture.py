@@ -144,6 +144,7 @@ HOMES = {
     "sending_delay": "publishing.sending_delays",
     "session": "accounts.browser_sessions",
     "sign_in_link": "accounts.sign_in_links",
+    "stored_media": "db.artifact_rows",
     "trail": "db.trail",
     "usage": "accounts.usage",
 }
@@ -183,9 +184,10 @@ def test_what_only_reads_changes_nothing() -> None:
             assert not re.search(r"\b(INSERT|UPDATE|DELETE|REPLACE) ", path.read_text()), name
 
 
-def test_the_trail_is_only_added_to() -> None:
+def test_the_trail_is_only_added_to_and_forgotten_by_age() -> None:
     source = (ROOT / "db" / "trail.py").read_text()
-    assert not re.search(r"\b(UPDATE|DELETE|REPLACE)\b", source)
+    assert not re.search(r"\b(UPDATE|REPLACE)\b", source)
+    assert re.findall(r"DELETE.*", source) == ['DELETE FROM trail WHERE id <= ?", (last,)).rowcount']
 
 
 def test_a_tables_sql_stands_in_one_place() -> None:

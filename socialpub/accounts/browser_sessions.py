@@ -46,7 +46,7 @@ def begin(rt: Runtime, tx: Tx, address: str, user_agent: str) -> BrowserSession:
         "address": address,
         "user_agent": user_agent[:LONGEST_USER_AGENT],
     }
-    tx.execute("DELETE FROM session WHERE last_seen_at <= ?", (_oldest(rt, stamp(tx.now)),))
+    clean(rt, tx)
     tx.insert("session", token_hash=crypto.digest(token), instance_id=rt.instance_id, **values)
     trail.record(tx, TrailAction.SIGNED_IN, values["id"], values["user_agent"], address=address)
     return BrowserSession(**values, token=token)
@@ -89,6 +89,11 @@ def end(rt: Runtime, tx: Tx, session_id: str) -> None:
     """This browser has to sign in again. Raises NotFound."""
     if not _delete(tx, session_id, TrailAction.SESSION_ENDED):
         raise NotFound("This session has ended already.")
+
+
+def clean(rt: Runtime, tx: Tx) -> int:
+    """Forget those that nobody used for too long; how many."""
+    return tx.execute("DELETE FROM session WHERE last_seen_at <= ?", (_oldest(rt, stamp(tx.now)),)).rowcount
 
 
 def end_all(tx: Tx) -> None:

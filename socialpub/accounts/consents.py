@@ -13,7 +13,7 @@ from socialpub.accounts.profiles import Connected
 from socialpub.accounts.remedies import Door
 from socialpub.core import clock, crypto
 from socialpub.core.errors import OperatorError
-from socialpub.db.transaction import Reader, Row, Tx
+from socialpub.db.transaction import AT_ONCE, Reader, Row, Tx
 from socialpub.runtime import Runtime
 
 LIFETIME = timedelta(minutes=10)
@@ -145,6 +145,8 @@ def give_up(rt: Runtime, tx: Tx, consent_id: str) -> None:
 
 
 def clean(rt: Runtime, tx: Tx) -> int:
-    """Forget attempts of yesterday; how many."""
+    """Forget attempts of yesterday; how many, a few hundred at most."""
     before = clock.stamp(tx.now - KEPT)
-    return tx.execute("DELETE FROM consent WHERE created_at < ?", (before,)).rowcount
+    return tx.execute(
+        "DELETE FROM consent WHERE id IN (SELECT id FROM consent WHERE created_at < ? LIMIT ?)", (before, AT_ONCE)
+    ).rowcount

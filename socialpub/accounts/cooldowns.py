@@ -73,3 +73,8 @@ def profiles(reader: Reader, endpoints: Collection[str], now: str) -> frozenset[
 def forget(tx: Tx, profile_id: str) -> None:
     """Drop all waits of a profile that is gone."""
     tx.execute("DELETE FROM not_before WHERE profile_id = ?", (profile_id,))
+
+
+def clean(rt: Runtime, tx: Tx) -> int:
+    """Forget waits that are over; how many."""
+    return tx.execute("DELETE FROM not_before WHERE until <= ?", (tx.stamp,)).rowcount

@@ -53,5 +53,10 @@ def take(rt: Runtime, tx: Tx, purpose: Purpose, token: str) -> bool:
     return tx.execute(f"DELETE FROM sign_in_link WHERE {_VALID}", values).rowcount == 1
 
 
+def clean(rt: Runtime, tx: Tx) -> int:
+    """Forget those that work no more; how many."""
+    return tx.execute("DELETE FROM sign_in_link WHERE expires_at <= ?", (tx.stamp,)).rowcount
+
+
 def end_all(tx: Tx) -> None:
     tx.execute("DELETE FROM sign_in_link")

@@ -8,15 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from socialpub.db.transaction import Reader, Tx
+from socialpub.db import clock_jumps
+from socialpub.db.transaction import AT_ONCE, Reader, Tx
 from socialpub.runtime import Runtime
 
 REQUESTS = "requests"
 """Of an API key, by its id."""
 CALLS = "calls"
 """To a network: every HTTP request that was begun."""
-
-KEPT = timedelta(days=400)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,5 +88,12 @@ def read(reader: Reader, now: datetime, days: int = 1) -> list[DayUsage]:
 
 
 def clean(rt: Runtime, tx: Tx) -> int:
-    """Forget what is more than a year old; how many rows."""
-    return tx.execute("DELETE FROM usage WHERE day < ?", ((tx.now - KEPT).strftime("%Y-%m-%d"),)).rowcount
+    """Forget what is older than `retention.usage`; how many rows, a few hundred at most."""
+    kept = rt.settings.retention.usage
+    if kept is None:
+        return 0
+    return tx.execute(
+        """DELETE FROM usage WHERE (day, kind, name) IN (
+            SELECT day, kind, name FROM usage WHERE day < ? LIMIT ?)""",
+        (clock_jumps.written_before(tx, tx.now, kept)[:10], AT_ONCE),
+    ).rowcount

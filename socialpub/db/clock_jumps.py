@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 
 from socialpub.core import logging
-from socialpub.core.clock import Clock, after, parse
+from socialpub.core.clock import Clock, after, parse, stamp
 from socialpub.db import appliance_state, artifact_rows, delivery_rows
 from socialpub.db.moved_stamps import MOVED, by
 from socialpub.db.transaction import Reader, Tx
@@ -102,6 +102,15 @@ def age_seconds(store: Reader | Tx, now: datetime, written_at: str) -> float:
     if known is None or known.jumped_at is None or written_at > after(known.jumped_at, min(-known.jumped_by, 0.0)):
         return age
     return age - known.jumped_by
+
+
+def written_before(store: Reader | Tx, now: datetime, age: timedelta) -> str:
+    """What was written down until then is as old as that, though the clock may have been set forward since: a wrong
+    date for an hour makes nothing a year old."""
+    known, before = state(store), stamp(now - age)
+    if known is None or known.jumped_at is None or known.jumped_by <= 0 or known.jumped_at <= before:
+        return before
+    return after(before, -known.jumped_by)
 
 
 def recent(store: Reader | Tx, now: datetime) -> ClockState | None:

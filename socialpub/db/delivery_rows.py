@@ -168,6 +168,10 @@ def tries_of(store: Reader | Tx, delivery: Row) -> list[Row]:
     return store.all("SELECT id, post_id, state FROM delivery WHERE id = ? OR retry_of = ? ORDER BY id", (first, first))
 
 
+def delete_of_post(tx: Tx, post_id: str) -> None:
+    tx.execute("DELETE FROM delivery WHERE post_id = ?", (post_id,))
+
+
 # --- of one lane -----------------------------------------------------------------------------------------------------
 
 
@@ -221,6 +225,15 @@ def others_past_commit(reader: Reader, delivery: Delivery) -> bool:
 def running(reader: Reader) -> list[Row]:
     """Every delivery that a process has taken up: id, held_by."""
     return reader.all("SELECT id, owner AS held_by FROM delivery WHERE state = 'running'")
+
+
+def oldest_open_call(reader: Reader) -> str | None:
+    """Since when an open delivery may have made something public of which nobody knows; None when there is none."""
+    at: str | None = reader.value(
+        f"""SELECT min(min(ifnull(committed_at, '~'), ifnull(json_extract(progress, '$.since'), '~'))) FROM delivery
+            WHERE {_OPEN} AND (committed_at IS NOT NULL OR progress <> '{{}}')"""
+    )
+    return None if at == "~" else at
 
 
 def running_after_death(tx: Tx) -> list[Row]:

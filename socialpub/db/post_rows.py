@@ -42,6 +42,37 @@ def scheduled_after(store: Reader | Tx, instant: str) -> list[Row]:
     )
 
 
+def final_before(reader: Reader, before: str, beyond: tuple[str, str], most: int) -> list[Row]:
+    """Posts that have changed no more since then, the first created first, beyond this creation and id: id, created_at,
+    and how many deliveries each has."""
+    return reader.all(
+        """SELECT id, created_at, length(outcomes) AS deliveries FROM post
+            WHERE (created_at, id) > (?, ?) AND created_at <= ? AND updated_at <= ? AND status IN (?, ?)
+            ORDER BY created_at, id LIMIT ?""",
+        (*beyond, before, before, PostStatus.SETTLED, PostStatus.CANCELED, most),
+    )
+
+
+def count_final_before(reader: Reader, before: str) -> int:
+    return int(
+        reader.value(
+            "SELECT count(*) FROM post WHERE created_at <= ? AND updated_at <= ? AND status IN (?, ?)",
+            (before, before, PostStatus.SETTLED, PostStatus.CANCELED),
+        )
+    )
+
+
+def is_final(post: Row, before: str) -> bool:
+    """Whether it has changed no more since then."""
+    return post["status"] in (PostStatus.SETTLED, PostStatus.CANCELED) and post["updated_at"] <= before
+
+
+def delete(tx: Tx, post_id: str) -> None:
+    """The post with its media rows."""
+    delete_media(tx, post_id)
+    tx.execute("DELETE FROM post WHERE id = ?", (post_id,))
+
+
 def count(reader: Reader) -> int:
     return int(reader.value("SELECT count(*) FROM post"))
 

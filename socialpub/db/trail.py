@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from socialpub.db.transaction import Reader, Row, Tx, Value, placeholders
+from socialpub.db.transaction import AT_ONCE, Reader, Row, Tx, Value, placeholders
 
 LONGEST_LABEL = 80
 
@@ -106,6 +106,19 @@ def record(
         subject_label=label,
         detail=json.dumps(facts, ensure_ascii=False),
     )
+
+
+def oldest(reader: Reader) -> str | None:
+    """When the first entry was made."""
+    at: str | None = reader.value("SELECT at FROM trail ORDER BY id LIMIT 1")
+    return at
+
+
+def forget_oldest(tx: Tx, before: str) -> int:
+    """Remove the oldest entries as far as they are that old; how many, a few hundred at most."""
+    rows = tx.all("SELECT id, at FROM trail ORDER BY id LIMIT ?", (AT_ONCE,))
+    last = next((row["id"] for row in reversed(rows) if row["at"] <= before), None)
+    return 0 if last is None else tx.execute("DELETE FROM trail WHERE id <= ?", (last,)).rowcount
 
 
 def is_kept(store: Reader | Tx) -> bool:

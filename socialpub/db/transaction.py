@@ -12,6 +12,10 @@ Row = sqlite3.Row
 Value = str | int | float | bytes | None
 
 
+AT_ONCE = 500
+"""So many rows one write of housekeeping removes: others have their turn between two of them."""
+
+
 def placeholders(values: Collection[object]) -> str:
     """`?,?,?` for `IN (…)`."""
     return ",".join("?" * len(values))

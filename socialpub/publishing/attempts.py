@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from socialpub.db.models import Delivery
-from socialpub.db.transaction import Tx
+from socialpub.db.transaction import AT_ONCE, Reader, Tx
 
 
 class AttemptOutcome(StrEnum):
@@ -46,3 +46,27 @@ def record(tx: Tx, delivery: Delivery, attempt: Attempt) -> None:
                 provider_code, request_id, next_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         (delivery.id, delivery.profile_id, delivery.provider, attempt.step, attempt.started_at, *values),
     )
+
+
+def delete_of_post(tx: Tx, post_id: str) -> None:
+    """Before its deliveries go."""
+    tx.execute("DELETE FROM attempt WHERE delivery_id IN (SELECT id FROM delivery WHERE post_id = ?)", (post_id,))
+
+
+def oldest_beyond(reader: Reader, number: int) -> tuple[int, str] | None:
+    """The next attempts beyond this one: the number of the last of them, and when the oldest of them began."""
+    row = reader.one(
+        """SELECT max(n) AS last, min(started_at) AS oldest
+            FROM (SELECT n, started_at FROM attempt WHERE n > ? ORDER BY n LIMIT ?)""",
+        (number, AT_ONCE),
+    )
+    return None if row is None or row["last"] is None else (row["last"], row["oldest"])
+
+
+def delete_ended(tx: Tx, beyond: int, last: int, before: str) -> int:
+    """Remove those of these that are as old as that and belong to no open delivery; how many."""
+    return tx.execute(
+        """DELETE FROM attempt WHERE n > ? AND n <= ? AND started_at <= ? AND NOT EXISTS (
+            SELECT 1 FROM delivery d WHERE d.id = attempt.delivery_id AND d.state IN ('queued', 'running'))""",
+        (beyond, last, before),
+    ).rowcount

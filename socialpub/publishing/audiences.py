@@ -47,6 +47,13 @@ def take_post(tx: Tx, audience: int, status: str, outcomes: str) -> None:
     tx.execute("UPDATE post_count SET posts = posts - 1 WHERE status = ?", (status,))
 
 
+def forget_unused(tx: Tx, audience: int) -> None:
+    """Forget the set of profiles when no post has it any more."""
+    if tx.one("SELECT 1 FROM audience_count WHERE audience_id = ? LIMIT 1", (audience,)) is None:
+        tx.execute("DELETE FROM audience_member WHERE audience_id = ?", (audience,))
+        tx.execute("DELETE FROM audience WHERE id = ?", (audience,))
+
+
 def are_many(reader: Reader) -> bool:
     """Whether looking through all of them, or through their counters, takes more than a moment."""
     return reader.one("SELECT 1 FROM audience_count LIMIT 1 OFFSET ?", (MANY,)) is not None

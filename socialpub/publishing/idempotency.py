@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, InvalidRequest
-from socialpub.db.transaction import Reader, Tx
+from socialpub.db.transaction import AT_ONCE, Reader, Tx
 from socialpub.runtime import Runtime
 
 P = ParamSpec("P")
@@ -116,5 +116,9 @@ def forget(rt: Runtime, tx: Tx, ticket: Ticket) -> None:
 
 
 def clean(rt: Runtime, tx: Tx) -> int:
-    """Remove what is older than a day; how many. For the reconciler, about hourly."""
-    return tx.execute("DELETE FROM idempotency WHERE created_at <= ?", (stamp(tx.now - KEPT_FOR),)).rowcount
+    """Remove what is older than a day; how many, a few hundred at most."""
+    return tx.execute(
+        """DELETE FROM idempotency WHERE (key_id, key) IN (
+            SELECT key_id, key FROM idempotency WHERE created_at <= ? LIMIT ?)""",
+        (stamp(tx.now - KEPT_FOR), AT_ONCE),
+    ).rowcount

@@ -8,12 +8,22 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from socialpub.accounts import avatars, consents, idle_tokens, revocation, usage
+from socialpub.accounts import (
+    avatars,
+    browser_sessions,
+    consents,
+    cooldowns,
+    idle_tokens,
+    revocation,
+    sign_in_links,
+    usage,
+)
 from socialpub.core import logging
 from socialpub.core.errors import SocialpubError
+from socialpub.db.transaction import AT_ONCE, Tx
 from socialpub.media import decoder_client
 from socialpub.ops import copy_download, worker_report
-from socialpub.publishing import backfill, cleanup, engine, holds, idempotency, renditions, thumbnails
+from socialpub.publishing import backfill, cleanup, engine, holds, idempotency, renditions, retention, thumbnails
 from socialpub.runtime import Runtime
 
 LOOK_SECONDS = 1.0
@@ -45,12 +55,16 @@ class Housekeeping:
             PeriodicTask("renditions", 3600.0, renditions.clean),
             PeriodicTask("thumbnails", 3600.0, thumbnails.clean),
             PeriodicTask("copies that nobody took", 3600.0, copy_download.clean),
-            PeriodicTask("idempotency keys", 3600.0, lambda rt: rt.write(idempotency.clean)),
-            PeriodicTask("consents", 3600.0, lambda rt: rt.write(consents.clean)),
+            PeriodicTask("idempotency keys", 3600.0, in_steps(idempotency.clean)),
+            PeriodicTask("consents", 3600.0, in_steps(consents.clean)),
+            PeriodicTask("sessions", 3600.0, in_steps(browser_sessions.clean)),
+            PeriodicTask("sign-in links", 3600.0, in_steps(sign_in_links.clean)),
+            PeriodicTask("waits that are over", 3600.0, in_steps(cooldowns.clean)),
+            PeriodicTask("retention", 5.0, retention.remove),
             PeriodicTask("usage", 60.0, usage.write_calls),
             PeriodicTask("decoder that could not start", 60.0, lambda _: decoder_client.try_again()),
             PeriodicTask("decoder", 3600.0, lambda _: decoder_client.try_starting(), rt.clock.monotonic() + 60.0),
-            PeriodicTask("old usage", 3600.0, lambda rt: rt.write(usage.clean)),
+            PeriodicTask("old usage", 3600.0, in_steps(usage.clean)),
         ]
         self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
 
@@ -69,6 +83,18 @@ class Housekeeping:
                 run_if_due(self.rt, task)
             worker_report.note_round(self.rt)
             self.rt.stopping.wait(LOOK_SECONDS)
+
+
+def in_steps(clean: Callable[[Runtime, Tx], int]) -> Callable[[Runtime], int]:
+    """Let it remove rows in small writes, between which others have their turn, until few are left."""
+
+    def run(rt: Runtime) -> int:
+        removed = step = rt.write(clean)
+        while step >= AT_ONCE and not rt.stopping.is_set():
+            removed += (step := rt.write(clean))
+        return removed
+
+    return run
 
 
 def run_if_due(rt: Runtime, task: PeriodicTask) -> None:

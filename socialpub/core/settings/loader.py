@@ -30,6 +30,7 @@ from socialpub.core.settings.sections import (
     ProvidersSection,
     PublishingSection,
     RateLimitSection,
+    RetentionSection,
     StorageSection,
     UploadsSection,
 )
@@ -83,6 +84,7 @@ class Settings(Section):
     uploads: UploadsSection = UploadsSection()
     media: MediaSection = MediaSection()
     storage: StorageSection = StorageSection()
+    retention: RetentionSection = RetentionSection()
     rate_limit: RateLimitSection = RateLimitSection()
     proxies: ProxiesSection = ProxiesSection()
     dashboard: DashboardSection = DashboardSection()

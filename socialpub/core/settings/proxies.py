@@ -5,11 +5,11 @@ header is taken for who connected.
 """
 
 from ipaddress import ip_network
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from socialpub.core.settings.values import Section
+from socialpub.core.settings.values import Section, read_list
 
 UNIX = "unix"
 """Stands for whoever connects through a socket in the file system."""
@@ -28,12 +28,8 @@ def _check_proxy(text: str) -> str:
     return str(network) if "/" in text else str(network.network_address)
 
 
-def _read_list(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
 class ProxiesSection(Section):
-    trusted: Annotated[tuple[Annotated[str, AfterValidator(_check_proxy)], ...], BeforeValidator(_read_list)] = Field(
+    trusted: Annotated[tuple[Annotated[str, AfterValidator(_check_proxy)], ...], BeforeValidator(read_list)] = Field(
         default=("127.0.0.1", "::1"),
         description='a list of addresses and networks, such as ["127.0.0.1", "172.16.0.0/12"], and "unix" for a socket '
         "in the file system; [] for none",

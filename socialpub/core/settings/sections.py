@@ -22,6 +22,7 @@ from socialpub.core.settings.values import (
     DurationOrForever,
     DurationOrNever,
     Gap,
+    Kept,
     Secret,
     Section,
     SizeOrUnlimited,
@@ -106,6 +107,17 @@ class MediaSection(Section):
 
 class StorageSection(Section):
     quota: SizeOrUnlimited = Field(default=None, description=f'"{UNLIMITED}", bytes or a size such as "50GB"')
+
+
+KEPT_FOR = f'"{FOREVER}" or a duration of at least a week, such as "90d" or "400d"'
+
+
+class RetentionSection(Section):
+    posts: Kept = Field(default=None, description=KEPT_FOR)
+    log: Kept = Field(default=None, description=KEPT_FOR)
+    attempts: Kept = Field(default=None, description=KEPT_FOR)
+    trail: Kept = Field(default=None, description=KEPT_FOR)
+    usage: Kept = Field(default=timedelta(days=400), description=KEPT_FOR)
 
 
 class RateLimitSection(Section):

@@ -16,6 +16,8 @@ NEVER = "never"
 UNLIMITED = "unlimited"
 OFF = "off"
 NONE = timedelta(0)
+SHORTEST_KEPT = timedelta(days=7)
+"""Longer than anything that is answered or looked for by what was kept: idempotency, reading back, backfill."""
 
 
 class Section(BaseModel):
@@ -67,6 +69,12 @@ def read_list(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _check_kept(value: timedelta | None) -> timedelta | None:
+    if value is not None and value < SHORTEST_KEPT:
+        raise ValueError("must be at least 7d: what failed within a week is still shown, and may be tried again")
+    return value
+
+
 def _trim(value: Any) -> Any:
     return value.strip() if isinstance(value, str) else value
 
@@ -95,6 +103,7 @@ Duration = Annotated[timedelta, BeforeValidator(_read_duration), Field(gt=NONE)]
 Gap = Annotated[timedelta, BeforeValidator(_read_duration), Field(ge=NONE)]
 DurationOrForever = Annotated[timedelta | None, BeforeValidator(_read_duration_or_forever)]
 DurationOrNever = Annotated[timedelta | None, BeforeValidator(_read_duration_or_never)]
+Kept = Annotated[DurationOrForever, AfterValidator(_check_kept)]
 SizeOrUnlimited = Annotated[ByteSize | None, BeforeValidator(_read_size_or_unlimited)]
 IntervalOrOff = Annotated[timedelta | None, BeforeValidator(_read_interval_or_off)]
 Secret = Annotated[SecretStr, BeforeValidator(_trim)]

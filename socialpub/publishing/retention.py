@@ -1,0 +1,157 @@
+"""What the owner keeps only for so long (`[retention]`): posts that are over, log entries, attempts, the trail.
+
+It goes in many small writes, so that others have their turn between two of them, and only so many in one round. What
+may still be needed stays however old it is: a post that is not over, one whose repeated tries are not, and the ids that
+a network gave while the outcome of an older call is still looked for.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from socialpub.core.clock import after
+from socialpub.db import appliance_state, artifact_rows, clock_jumps, delivery_rows, post_rows, trail
+from socialpub.db.transaction import AT_ONCE, Reader, Tx
+from socialpub.publishing import attempts, audiences, log_entries
+from socialpub.runtime import Runtime
+
+EVERY_SECONDS = 3600.0
+MOST_WRITES = 50
+"""In one round. Another one follows at once, as long as there is more."""
+MOST_DELIVERIES = 100
+"""Of the posts that go in one write, but for a single post that has more."""
+LOOKING_BACK = timedelta(days=1)
+"""So much older than the call may be what a network shows as its outcome: clocks differ."""
+
+Step = Callable[[Runtime, Tx], int]
+
+
+@dataclass(slots=True)
+class RetentionRound:
+    """How far this process has come."""
+
+    steps: Iterator[Step] | None = None
+    again_at: float = 0.0
+    """When the next one begins, on the monotonic clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionLimits:
+    """What is as old as that goes; None is kept for ever."""
+
+    posts: str | None
+    log: str | None
+    attempts: str | None
+    trail: str | None
+
+
+def limits(rt: Runtime) -> RetentionLimits:
+    """The instants that the settings come to now."""
+    kept, reader = rt.settings.retention, rt.reader
+
+    def before(age: timedelta | None) -> str | None:
+        return None if age is None else clock_jumps.written_before(reader, rt.now(), age)
+
+    posts = before(kept.posts)
+    if posts is not None:
+        # A restored copy looks for what its original may have sent; any other call, from its own beginning.
+        open_calls = (delivery_rows.oldest_open_call(reader), appliance_state.restored_from(reader))
+        posts = min([posts, *(after(at, -LOOKING_BACK.total_seconds()) for at in open_calls if at is not None)])
+    return RetentionLimits(posts, before(kept.log), before(kept.attempts), before(kept.trail))
+
+
+def due_posts(rt: Runtime) -> int:
+    """How many posts the settings have removed next."""
+    before = limits(rt).posts
+    return 0 if before is None else post_rows.count_final_before(rt.reader, before)
+
+
+def remove(rt: Runtime) -> int:
+    """Go on with the round that was begun, or begin one when its time has come; how many rows went. Not from the event
+    loop."""
+    own = rt.memory(RetentionRound)
+    if own.steps is None:
+        if rt.clock.monotonic() < own.again_at:
+            return 0
+        own.steps = _steps(rt, limits(rt))
+    removed = 0
+    for _ in range(MOST_WRITES):
+        step = None if rt.stopping.is_set() else next(own.steps, None)
+        if step is None:
+            own.steps, own.again_at = None, rt.clock.monotonic() + EVERY_SECONDS
+            break
+        removed += rt.write(step)
+    return removed
+
+
+def _steps(rt: Runtime, limits: RetentionLimits) -> Iterator[Step]:
+    """Small writes; what the next one is about is found when the one before it has ended."""
+    if limits.posts is not None:
+        yield from _post_steps(rt.reader, limits.posts)
+    oldest_entry = max(filter(None, (limits.log, limits.posts)), default=None)
+    if oldest_entry is not None:
+        yield from _entry_steps(rt.reader, limits.log or "", oldest_entry)
+    if limits.attempts is not None:
+        yield from _attempt_steps(rt.reader, limits.attempts)
+    if limits.trail is not None:
+        yield from _trail_steps(rt.reader, limits.trail)
+
+
+def _post_steps(reader: Reader, before: str) -> Iterator[Step]:
+    beyond = ("", "")
+    while rows := post_rows.final_before(reader, before, beyond, AT_ONCE):
+        some, deliveries = list[str](), 0
+        for row in rows:
+            if some and deliveries + row["deliveries"] > MOST_DELIVERIES:
+                yield _removal_of_posts(some, before)
+                some, deliveries = [], 0
+            some.append(row["id"])
+            deliveries += row["deliveries"]
+        yield _removal_of_posts(some, before)
+        beyond = (rows[-1]["created_at"], rows[-1]["id"])
+
+
+def _removal_of_posts(post_ids: list[str], before: str) -> Step:
+    return lambda _, tx: sum(remove_post(tx, post_id, before) for post_id in post_ids)
+
+
+def remove_post(tx: Tx, post_id: str, before: str) -> bool:
+    """Remove a post with all that belongs to it, unless it has changed since `before`, or a try to publish it again
+    has. Its log entries go when they are come by."""
+    post = post_rows.find(tx, post_id)
+    if post is None or not post_rows.is_final(post, before):
+        return False
+    for delivery in delivery_rows.of_post(tx, post_id):
+        for other in delivery_rows.tries_of(tx, delivery):
+            if other["post_id"] == post_id:
+                continue
+            another = post_rows.find(tx, other["post_id"])
+            if another is not None and not post_rows.is_final(another, before):
+                return False  # what was published again must not be published a third time
+    shown = {artifact_id for artifact_id, _ in post_rows.media_of(tx, post_id)}
+    artifact_rows.drop(tx, shown | delivery_rows.named_in_options(tx, post_id), post["updated_at"])
+    attempts.delete_of_post(tx, post_id)
+    delivery_rows.delete_of_post(tx, post_id)
+    post_rows.delete(tx, post_id)
+    audiences.take_post(tx, post["audience_id"], post["status"], post["outcomes"])
+    audiences.forget_unused(tx, post["audience_id"])
+    return True
+
+
+def _entry_steps(reader: Reader, before: str, oldest: str) -> Iterator[Step]:
+    beyond = 0
+    while (found := log_entries.oldest_beyond(reader, beyond)) is not None and found[1] <= oldest:
+        yield lambda _, tx, beyond=beyond, last=found[0]: log_entries.delete_over(tx, beyond, last, before)  # type: ignore[misc]
+        beyond = found[0]
+
+
+def _attempt_steps(reader: Reader, before: str) -> Iterator[Step]:
+    beyond = 0
+    while (found := attempts.oldest_beyond(reader, beyond)) is not None and found[1] <= before:
+        yield lambda _, tx, beyond=beyond, last=found[0]: attempts.delete_ended(tx, beyond, last, before)  # type: ignore[misc]
+        beyond = found[0]
+
+
+def _trail_steps(reader: Reader, before: str) -> Iterator[Step]:
+    while (oldest := trail.oldest(reader)) is not None and oldest <= before:
+        yield lambda _, tx: trail.forget_oldest(tx, before)

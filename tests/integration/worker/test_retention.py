@@ -1,0 +1,276 @@
+"""What the owner keeps only for so long goes in small writes; what may still be needed stays, however old it is."""
+
+import json
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from socialpub.accounts.api_keys import Caller
+from socialpub.db import appliance_state, delivery_rows
+from socialpub.db.models import State
+from socialpub.db.trail import TrailAction, record
+from socialpub.publishing import audiences, cleanup, posts, retention, retries
+from socialpub.publishing.drafts import DraftMedia
+from socialpub.runtime import Runtime
+from tests.support.appliance import OWNER, accept, add_profile, open_appliance, status_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.rows import artifact
+from tests.support.scripted_network import ScriptedNetwork
+
+DAY = 86_400.0
+
+
+@pytest.fixture
+def kept() -> dict[str, str]:
+    """The settings of `[retention]`; a test may add to them before the appliance opens."""
+    return {"posts": "30d"}
+
+
+@pytest.fixture
+def appliance_options(network: ScriptedNetwork, kept: dict[str, str]) -> dict[str, Any]:
+    return {"providers": {"x": network}, "retention": kept}
+
+
+def keep_house(rt: Runtime, clock: HandClock) -> int:
+    """One whole round; how many rows went."""
+    clock.forward(retention.EVERY_SECONDS)
+    removed = 0
+    while (some := retention.remove(rt)) or rt.memory(retention.RetentionRound).steps is not None:
+        removed += some
+    return removed
+
+
+def published(rt: Runtime, clock: HandClock, *profiles: str, **parts: Any) -> str:
+    post_id = accept(rt, *profiles, **parts)
+    drain(rt, clock, within=120)
+    assert status_of(rt, post_id) == "settled"
+    return post_id
+
+
+def rows_of(rt: Runtime, table: str) -> int:
+    return int(rt.reader.value(f"SELECT count(*) FROM {table}"))
+
+
+OF_POSTS = ("post", "delivery", "attempt", "media", "log_entry", "audience", "audience_member", "audience_count")
+
+
+def check_counters(rt: Runtime) -> None:
+    """What lists say there is, is what there is."""
+    counted = rt.reader.all(
+        "SELECT audience_id, status, outcomes, count(*) FROM post GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+    )
+    kept_counts = rt.reader.all("SELECT * FROM audience_count ORDER BY 1, 2, 3")
+    assert [tuple(row) for row in counted] == [tuple(row) for row in kept_counts]
+    in_all = Counter(row[0] for row in rt.reader.all("SELECT status FROM post"))
+    assert dict(audiences.count_posts(rt.reader)) == dict(in_all)
+
+
+def test_by_default_everything_stays(tmp_path: Any, clock: HandClock, network: ScriptedNetwork) -> None:
+    (tmp_path / "default").mkdir()
+    rt = open_appliance(tmp_path / "default", clock, providers={"x": network})
+    published(rt, clock, add_profile(rt))
+    before = {table: rows_of(rt, table) for table in OF_POSTS}
+    clock.forward(4000 * DAY)
+    assert keep_house(rt, clock) == 0
+    assert {table: rows_of(rt, table) for table in OF_POSTS} == before
+    rt.close()
+
+
+def test_a_post_that_is_over_goes_with_all_that_belongs_to_it(rt: Runtime, clock: HandClock, profile: str) -> None:
+    shown = artifact(rt)
+    gone = published(rt, clock, profile, media=(DraftMedia(shown),))
+    clock.forward(10 * DAY)
+    stays = published(rt, clock, profile, add_profile(rt, account_id="two"))
+    clock.forward(20 * DAY - 2 * 3600)
+    assert keep_house(rt, clock) == 0
+    clock.forward(3600)
+    assert keep_house(rt, clock) > 0
+    assert [status_of(rt, one) for one in (gone, stays)] == ["None", "settled"]
+    for table in ("delivery", "attempt", "log_entry", "media"):
+        column = "post_id" if table != "attempt" else "(SELECT post_id FROM delivery d WHERE d.id = delivery_id)"
+        assert {row[0] for row in rt.reader.all(f"SELECT {column} FROM {table}")} <= {stays}, table
+    assert rows_of(rt, "audience") == 1
+    check_counters(rt)
+    assert rt.reader.value("SELECT deliveries FROM delivery_count WHERE outcome = 'published'") == 3, (
+        "all that ever was"
+    )
+    assert cleanup.clean(rt) == 1
+    assert rows_of(rt, "artifact") == 0, "its media are unused since it was settled"
+    clock.forward(30 * DAY)
+    keep_house(rt, clock)
+    assert {table: rows_of(rt, table) for table in OF_POSTS} == dict.fromkeys(OF_POSTS, 0)
+
+
+def test_what_is_not_over_stays(rt: Runtime, clock: HandClock, profile: str) -> None:
+    scheduled = accept(rt, profile, at=clock.now() + timedelta(days=300))
+    clock.forward(200 * DAY)
+    assert keep_house(rt, clock) == 0
+    assert status_of(rt, scheduled) == "scheduled"
+    assert rows_of(rt, "log_entry") == 1
+    rt.write(posts.cancel, scheduled, OWNER)
+    clock.forward(29 * DAY)
+    assert keep_house(rt, clock) == 0
+    clock.forward(DAY)
+    assert keep_house(rt, clock) > 0
+    check_counters(rt)
+
+
+def failed(rt: Runtime, clock: HandClock, network: ScriptedNetwork, profile: str) -> str:
+    post_id = accept(rt, profile)
+    rt.write(posts.stop, post_id)
+    rt.db.write(
+        lambda tx: tx.execute(
+            "UPDATE delivery SET state = 'failed', failed_at = ? WHERE post_id = ?", (tx.stamp, post_id)
+        )
+    )
+    return post_id
+
+
+def test_a_try_stays_as_long_as_another_try_of_the_same_does(
+    rt: Runtime, clock: HandClock, network: ScriptedNetwork, profile: str
+) -> None:
+    """Else the one that is left could be published once more."""
+    first = failed(rt, clock, network, profile)
+    second = rt.write(retries.retry, first, OWNER)
+    drain(rt, clock, within=120)
+    assert status_of(rt, second) == "settled"
+    clock.forward(20 * DAY)
+    rt.db.write(lambda tx: tx.update("post", first, updated_at=tx.stamp))  # a backfill, a late settling
+    clock.forward(11 * DAY)
+    assert keep_house(rt, clock) == 0
+    assert "published by a later one" in retries.outlook(rt.reader, first).why
+    clock.forward(20 * DAY)
+    assert keep_house(rt, clock) > 0
+    assert rows_of(rt, "post") == 0
+
+
+def test_the_ids_of_posts_stay_while_the_outcome_of_an_older_call_is_looked_for(
+    rt: Runtime, clock: HandClock, profile: str
+) -> None:
+    """Else what a removed post became could be taken for the outcome of that call."""
+    other = add_profile(rt, account_id="two")
+    open_one = accept(rt, other, at=clock.now() + timedelta(days=100))
+    since = rt.stamp()
+    looks = json.dumps({"since": since, "look_first": True})
+    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET progress = ? WHERE post_id = ?", (looks, open_one)))
+    known = published(rt, clock, profile)
+    clock.forward(60 * DAY)
+    assert keep_house(rt, clock) == 0
+    assert status_of(rt, known) == "settled"
+    rt.write(posts.cancel, open_one, OWNER)
+    assert keep_house(rt, clock) > 0
+
+
+def test_a_copy_that_was_not_resumed_keeps_what_it_may_have_to_tell_apart(
+    rt: Runtime, clock: HandClock, profile: str
+) -> None:
+    known = published(rt, clock, profile)
+    rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.RESTORED_FROM, tx.stamp))
+    clock.forward(60 * DAY)
+    assert keep_house(rt, clock) == 0
+    assert status_of(rt, known) == "settled"
+
+
+def test_a_wrong_date_for_an_hour_removes_nothing(rt: Runtime, clock: HandClock, profile: str) -> None:
+    known = published(rt, clock, profile)
+    clock.jump(900 * DAY)
+    rt.db.look_at_clock()
+    assert keep_house(rt, clock) == 0
+    assert status_of(rt, known) == "settled"
+
+
+def test_a_thousand_posts_go_in_many_small_writes_and_a_round_takes_only_so_many(
+    rt: Runtime, clock: HandClock, profile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(10):
+        rt.write(lambda rt, tx: [posts.accept(rt, tx, "Hi", (), [_target(tx, profile)]) for _ in range(100)])
+    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET state = 'published'"))
+    for row in rt.reader.all("SELECT id FROM post"):
+        rt.db.write(lambda tx, post=row[0]: posts.post_status.settle_if_resolved(tx, post))
+    clock.forward(40 * DAY)
+    monkeypatch.setattr(retention, "MOST_WRITES", 3)
+    assert retention.remove(rt) == 3 * retention.MOST_DELIVERIES
+    assert rows_of(rt, "post") == 700
+    check_counters(rt)
+    accepted = accept(rt, profile)
+    while rt.memory(retention.RetentionRound).steps is not None:
+        retention.remove(rt)
+    assert [row[0] for row in rt.reader.all("SELECT id FROM post")] == [accepted]
+    assert rows_of(rt, "log_entry") == 1
+    check_counters(rt)
+
+
+def _target(tx: Any, profile: str) -> Any:
+    from socialpub.db import profile_rows
+    from socialpub.publishing.drafts import Target
+
+    found = profile_rows.find(tx, profile)
+    assert found is not None
+    return Target(found, {})
+
+
+def test_what_changed_after_it_was_found_stays(rt: Runtime, clock: HandClock, profile: str) -> None:
+    known = published(rt, clock, profile)
+    clock.forward(40 * DAY)
+    before = retention.limits(rt).posts
+    assert before is not None
+    rt.db.write(lambda tx: tx.update("post", known, updated_at=tx.stamp))
+    assert rt.db.write(lambda tx: retention.remove_post(tx, known, before)) is False
+
+
+# --- the others ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kept", [{"log": "30d"}])
+def test_log_entries_go_by_themselves(rt: Runtime, clock: HandClock, profile: str, kept: dict[str, str]) -> None:
+    settled = published(rt, clock, profile)
+    scheduled = accept(rt, profile, at=clock.now() + timedelta(days=300))
+    clock.forward(31 * DAY)
+    assert keep_house(rt, clock) == 2
+    assert [row[0] for row in rt.reader.all("SELECT post_id FROM log_entry")] == [scheduled]
+    assert status_of(rt, settled) == "settled"
+
+
+@pytest.mark.parametrize("kept", [{"attempts": "7d"}])
+def test_attempts_go_by_themselves_but_for_those_of_open_deliveries(
+    rt: Runtime, clock: HandClock, profile: str, kept: dict[str, str]
+) -> None:
+    published(rt, clock, profile)
+    waiting = accept(rt, profile, at=clock.now() + timedelta(days=300))
+    delivery = delivery_rows.find(rt.reader, rt.reader.value("SELECT id FROM delivery WHERE post_id = ?", (waiting,)))
+    assert delivery is not None
+    rt.db.write(
+        lambda tx: tx.execute(
+            """INSERT INTO attempt (delivery_id, profile_id, provider, step, started_at, outcome)
+                VALUES (?, ?, 'x', 'create', ?, 'waiting')""",
+            (delivery.id, profile, tx.stamp),
+        )
+    )
+    clock.forward(8 * DAY)
+    assert keep_house(rt, clock) > 0
+    assert [row[0] for row in rt.reader.all("SELECT delivery_id FROM attempt")] == [delivery.id]
+
+
+@pytest.mark.parametrize("kept", [{"trail": "7d"}])
+def test_the_trail_is_forgotten_by_age(rt: Runtime, clock: HandClock, kept: dict[str, str]) -> None:
+    for at in range(1200):
+        rt.db.write(lambda tx, at=at: record(tx, TrailAction.COPY_MADE, None, str(at)))
+        clock.forward(DAY / 100)
+    keep_house(rt, clock)
+    labels = [int(row[0]) for row in rt.reader.all("SELECT subject_label FROM trail ORDER BY id")]
+    assert labels == list(range(labels[0], 1200))
+    assert 490 < labels[0] < 510
+
+
+def test_an_owners_key_and_others_see_the_same_totals_after_it(rt: Runtime, clock: HandClock, profile: str) -> None:
+    published(rt, clock, profile)
+    clock.forward(40 * DAY)
+    keep_house(rt, clock)
+    published(rt, clock, profile)
+    seen = audiences.visible(rt.reader, Caller("k", "read", providers=("x",)))
+    assert seen is not None
+    assert len(seen) == 1
+    assert State.PUBLISHED.letter in rt.reader.value("SELECT outcomes FROM post")

@@ -132,6 +132,7 @@ HOMES = {
     "consent": "accounts.consents",
     "delivery": "db.delivery_rows",
     "delivery_count": "publishing.outcome_counts",
+    "event_count": "db.event_counts",
     "hold": "publishing.holds",
     "idempotency": "publishing.idempotency",
     "log_entry": "publishing.log_entries",

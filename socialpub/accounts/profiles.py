@@ -68,6 +68,11 @@ def count(reader: Reader) -> list[tuple[str, str, int]]:
     return profile_rows.count_by_provider_and_status(reader)
 
 
+def count_ending(reader: Reader, before: str) -> dict[str, int]:
+    """How many active profiles of each network can publish only until then, unless they are connected again."""
+    return dict(profile_rows.count_ending_by_provider(reader, before))
+
+
 def is_connected(store: Reader | Tx, provider_name: str, account_id: str) -> bool:
     """Whether this account has a profile that is not disconnected."""
     return profile_rows.connected(store, provider_name, account_id) is not None

@@ -7,18 +7,21 @@ costs an account.
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from socialpub.accounts import profiles, token_answer
 from socialpub.core import actor, clock, logging
-from socialpub.db import appliance_state, delivery_rows, profile_rows, trail
+from socialpub.core.errors import SocialpubError
+from socialpub.db import appliance_state, delivery_rows, event_counts, profile_rows, trail
+from socialpub.db.event_counts import Event
 from socialpub.db.locks import FileLock
 from socialpub.db.models import Profile, ProfileStatus
 from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Tx
-from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, Rejected
+from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, ProviderError, Rejected
 from socialpub.providers.job import Withdrawn
 from socialpub.providers.oauth import Tokens
 from socialpub.providers.protocol import Provider
@@ -41,6 +44,16 @@ class Locked(NotSent):
 
 class NotRenewed(NotSent):
     """The token endpoint gave no usable answer; the tokens are kept and tried again later."""
+
+
+class RefreshOutcome(StrEnum):
+    """What came of asking a network for new tokens."""
+
+    RENEWED = "renewed"
+    REFUSED = "refused"
+    """The account must be connected again."""
+    FAILED = "failed"
+    """No usable answer, or a refusal of the app: asked again later."""
 
 
 @dataclass(slots=True)
@@ -150,7 +163,11 @@ def _renew(rt: Runtime, profile_id: str, spent: str | None, *, by_hand: bool = F
             try:
                 answer = _ask(rt, provider, profile, held)
             except Rejected as refused:
+                _count(rt, provider, RefreshOutcome.REFUSED)
                 return _give_up(rt, profile, refused)
+            except ProviderError:
+                _count(rt, provider, RefreshOutcome.FAILED)
+                raise
             # The old refresh token is spent: what the disk does not take now is written at the next try.
             kept = pending[profile_id] = (profile, answer, asked_at)
         rt.write(_store, provider, *kept, by_hand)
@@ -218,6 +235,12 @@ def _ask(rt: Runtime, provider: Provider, profile: Profile, held: FileLock) -> T
     return answer
 
 
+def _count(rt: Runtime, provider: Provider, outcome: RefreshOutcome) -> None:
+    """A failure is followed by a long pause, so that a write of its own costs nothing; a number is worth no error."""
+    with suppress(SocialpubError):
+        rt.write(lambda _, tx: event_counts.add(tx, Event.REFRESH, provider.name, outcome))
+
+
 def _give_up(rt: Runtime, profile: Profile, refused: Rejected) -> str:
     """`reauthRequired`, unless the tokens are other ones by now: then the access token of those."""
     if rt.write(_require_reauth, profile, refused.message):
@@ -253,6 +276,7 @@ def _store(
         columns |= {"status": ProfileStatus.ACTIVE, "reason": None}
         delivery_rows.wake_waiting_for_owner(tx, profile.id)
     profile_rows.update(tx, profile.id, **columns)
+    event_counts.add(tx, Event.REFRESH, provider.name, RefreshOutcome.RENEWED)
     if by_hand and actor.is_owner(tx.actor):
         trail.record(tx, TrailAction.PROFILE_REFRESHED, profile.id, known.name, provider=provider.name)
     scopes = grant.scopes or frozenset()

@@ -9,6 +9,9 @@ from typing import Any, ClassVar
 QUESTIONS = "questions"
 """The scope (of holds) of what only asks: reading back, and polls."""
 
+READ_BACK = "read_back"
+"""As attempts show the looks at an account after an unknown outcome: they are no step of a plan."""
+
 
 class PostStatus(StrEnum):
     PENDING = "pending"
@@ -234,12 +237,16 @@ class Delivery:
     def step_name(self) -> str:
         """The step that runs next, as attempts show it."""
         if self.progress.reading_back:
-            return "read_back"
+            return READ_BACK
         return self.plan[self.step][0] if self.plan else "start"
 
     @property
     def step_kind(self) -> str:
         return self.plan[self.step][1] if self.plan else "prepare"
+
+    def kind_of(self, step_name: str) -> str:
+        """What running the step of this name twice would do; reading back is no step of a plan."""
+        return READ_BACK if step_name == READ_BACK else dict(self.plan or ()).get(step_name, "prepare")
 
     @property
     def commit_step(self) -> int:

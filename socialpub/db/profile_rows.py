@@ -113,6 +113,14 @@ def disconnected_with_tokens(reader: Reader) -> list[Row]:
     )
 
 
+def count_ending_by_provider(reader: Reader, before: str) -> list[tuple[str, int]]:
+    """How many active ones of each network can publish only until then."""
+    rows = reader.all(
+        "SELECT provider, count(*) FROM profile WHERE status = 'active' AND expires_at < ? GROUP BY provider", (before,)
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
 def count_by_provider_and_status(reader: Reader) -> list[tuple[str, str, int]]:
     rows = reader.all("SELECT provider, status, count(*) FROM profile GROUP BY provider, status ORDER BY 1, 2")
     return [(row[0], row[1], row[2]) for row in rows]

@@ -62,7 +62,7 @@ async def look(rt: Runtime) -> Readiness:
     """Whether the appliance works. What is said names no path and nobody's account: anybody may ask. A disk or database
     that hangs holds it up, and not the event loop."""
     written = await _try_write(rt)  # which also notices that the clock was set
-    found = await asyncio.to_thread(_look, rt)
+    found = await asyncio.to_thread(look_without_writing, rt)
     return Readiness([*written, *found.reasons], found.paused, found.held, found.clock)
 
 
@@ -79,8 +79,8 @@ def _touch(rt: Runtime, tx: Tx) -> None:
     appliance_state.put(tx, appliance_state.READINESS, tx.stamp)
 
 
-def _look(rt: Runtime) -> Readiness:
-    """What can be seen without a write."""
+def look_without_writing(rt: Runtime) -> Readiness:
+    """What can be seen without a write. Not from the event loop."""
     reader, now = rt.db.reader, rt.now()
     reasons = [*storage_problems(rt), *decoder_problems()]
     try:

@@ -64,10 +64,11 @@ def read(rt: Runtime) -> StorageUse:
 
 
 def _with_journals(database: Path) -> int:
-    return sum(_size(database.with_name(database.name + end)) for end in ("", "-wal", "-shm"))
+    return sum(size_of(database.with_name(database.name + end)) for end in ("", "-wal", "-shm"))
 
 
-def _size(path: Path) -> int:
+def size_of(path: Path) -> int:
+    """The size of a file; of one that is not there, none."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
@@ -92,6 +93,6 @@ def _sizes_below(folder: Path | str) -> Iterator[int]:
                 if entry.is_dir(follow_symlinks=False):
                     yield from _sizes_below(entry.path)
                 else:
-                    yield _size(Path(entry.path))
+                    yield size_of(Path(entry.path))
     except FileNotFoundError:
         return

@@ -3,8 +3,14 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from socialpub.db.models import Delivery
+from socialpub.db import event_counts
+from socialpub.db.event_counts import Event
+from socialpub.db.models import READ_BACK, Delivery
 from socialpub.db.transaction import AT_ONCE, Reader, Tx
+from socialpub.providers.protocol import Kind
+
+STEP_KINDS = (*Kind, READ_BACK)
+"""What the steps of attempts are counted by."""
 
 
 class AttemptOutcome(StrEnum):
@@ -32,6 +38,7 @@ class Attempt:
 
 def record(tx: Tx, delivery: Delivery, attempt: Attempt) -> None:
     """Write an attempt down. Runs of one step that go on (chunks, polls) extend the row of the first."""
+    event_counts.add(tx, Event.ATTEMPT, delivery.provider, attempt.outcome, delivery.kind_of(attempt.step))
     last = tx.one("SELECT n, step, outcome FROM attempt WHERE delivery_id = ? ORDER BY n DESC LIMIT 1", (delivery.id,))
     values = (tx.stamp, attempt.outcome, attempt.message, attempt.code, attempt.request_id, attempt.next_at)
     if last is not None and last["step"] == attempt.step and last["outcome"] == AttemptOutcome.WAITING:

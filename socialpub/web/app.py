@@ -24,6 +24,8 @@ from socialpub.web.state import WebState
 log = logging.get_logger("socialpub.requests")
 
 FLUSH_SECONDS = 60.0
+_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+"""Counted one by one; whatever else somebody sends is counted together."""
 
 
 class App:
@@ -75,7 +77,8 @@ class App:
 
     def _record(self, request: Request) -> None:
         """Count the answer and log it: reads that succeeded only at the level debug."""
-        self.state.answers[request.method, request.status] += 1
+        method = request.method if request.method in _METHODS else "other"
+        self.state.answers[request.route, method, request.status] += 1
         is_plain_read = request.method in ("GET", "HEAD") and request.status < 400
         level: logging.Level = "debug" if is_plain_read else "info"
         if log.is_enabled(level):

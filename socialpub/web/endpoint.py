@@ -262,7 +262,8 @@ Answering = Callable[[Request], Awaitable[Answer | None]]
 class Methods:
     """One path: which endpoint answers which method. An ASGI callable for Starlette's `Route`."""
 
-    def __init__(self, **by_method: Answering) -> None:
+    def __init__(self, path: str, **by_method: Answering) -> None:
+        self.path = path.replace(":path}", "}")
         self.by_method = by_method
         self._endpoints = dict(by_method)
         if "GET" in by_method:
@@ -271,6 +272,7 @@ class Methods:
 
     async def __call__(self, scope: Any, _receive: Any, _send: Any) -> None:
         request: Request = scope["request"]
+        request.route = self.path
         found = self._endpoints.get(request.method)
         if found is None:
             raise MethodNotAllowed(f"This address supports {self.allow}.", headers=(("allow", self.allow),))
@@ -283,7 +285,7 @@ class Methods:
 def route(path: str, **methods: Answering) -> Route:
     """The address `path` with what answers each method there."""
     # The path's own 405 answers for every method, so the route takes them all.
-    return Route(path, Methods(**methods), methods=None)
+    return Route(path, Methods(path, **methods), methods=None)
 
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")

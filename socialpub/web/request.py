@@ -58,6 +58,7 @@ class Request:
         "query",
         "query_string",
         "rate_headers",
+        "route",
         "scope",
         "started_at",
         "state",
@@ -81,6 +82,8 @@ class Request:
             self.id = own_id
         else:
             self.id = new_id()
+        self.route = "none"
+        """The address as it is documented (`/api/v1/posts/{postId}`), once it is known to be one of ours."""
         self.path_params: dict[str, str] = {}
         self.caller: Caller | None = None
         self.body: Any = None

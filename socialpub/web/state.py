@@ -23,8 +23,8 @@ class WebState:
         self.rate_limits = RateLimits(rt.settings.rate_limit, rt.clock)
         self.trusted_proxies = TrustedProxies(rt.settings.proxies.trusted)
         self.last_uses = LastUses(rt)
-        self.answers: Counter[tuple[str, int]] = Counter()
-        """How many answers of each method and status there were, for the metrics."""
+        self.answers: Counter[tuple[str, str, int]] = Counter()
+        """How many answers of each route, method and status there were, for the metrics."""
         self.readiness: tuple[float, asyncio.Task[Readiness]] | None = None
         """When the last look at readiness began (monotonic), and the look, which may still go on."""
         self.metrics: tuple[float, tuple[bytes, bytes]] | None = None

@@ -6,28 +6,20 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from pydantic import SecretStr
 
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Unavailable
-from socialpub.core.settings.sections import MetricsSection
 from socialpub.media import decoder_client, decoder_starts
 from socialpub.ops import health, worker_report
 from socialpub.ops.finding import Finding
-from socialpub.providers.outcomes import Published, Refused
 from socialpub.publishing import deliveries, holds
 from socialpub.runtime import Runtime
-from socialpub.web.api import metric_families
-from socialpub.web.app import create_app
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, open_appliance
-from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import ScriptedNetwork
 
 
 def beat(rt: Runtime) -> None:
@@ -267,104 +259,3 @@ def test_asking_often_does_not_write_often(client: Client, rt: Runtime, clock: H
     clock.forward(1)
     client.send("GET", "/readyz", key=None)
     assert rt.reader.data_version() != version
-
-
-# --- metrics ---------------------------------------------------------------------------------------------------------
-
-
-def test_metrics_are_text_that_prometheus_reads(client: Client, rt: Runtime, profile: str) -> None:
-    from prometheus_client.parser import text_string_to_metric_families
-
-    beat(rt)
-    accept(rt, profile)
-    client.send("GET", "/posts")
-    reply = client.send("GET", "/metrics", key=None)
-    assert reply.status == 200
-    assert reply.headers["content-type"].startswith("text/plain")
-    found = {
-        (sample.name, *sorted(sample.labels.items())): sample.value
-        for family in text_string_to_metric_families(reply.body.decode())
-        for sample in family.samples
-    }
-    assert found["socialpub_posts", ("status", "pending")] == 1
-    assert found["socialpub_deliveries_waiting", ("provider", "x")] == 1
-    assert found["socialpub_http_answers_total", ("method", "GET"), ("status", "200")] == 1
-    assert found["socialpub_profiles", ("provider", "x"), ("status", "active")] == 1
-    assert found["socialpub_worker_heartbeat_age_seconds",] == 0
-    assert found["socialpub_paused",] == 0
-    assert [found["socialpub_held", ("provider", name)] for name in ("x", "tiktok", "pinterest")] == [0, 0, 0]
-    rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "The app has no credits left.", "402"))
-    told = client.send("GET", "/metrics", key=None).body.decode()
-    assert 'socialpub_held{provider="x"} 1.0' in told
-    assert 'socialpub_held{provider="tiktok"} 0.0' in told
-
-
-def test_metrics_count_deliveries_by_their_outcome_and_how_long_after_their_time_they_were_sent(
-    client: Client, rt: Runtime, profile: str, clock: HandClock, three_networks: dict[str, ScriptedNetwork]
-) -> None:
-    accept(rt, profile)
-    accept(rt, profile, body="Later", at=rt.now() + timedelta(hours=1))
-    three_networks["x"].results["create_post"] = [Published("1", None), Refused("no")]
-    clock.forward(2)
-    drain(rt)
-    clock.forward(3600)
-    drain(rt)
-    lines = client.send("GET", "/metrics", key=None).body.decode().splitlines()
-    for line in (
-        'socialpub_deliveries_total{outcome="published",provider="x"} 1.0',
-        'socialpub_deliveries_total{outcome="failed",provider="x"} 1.0',
-        'socialpub_deliveries_total{outcome="unknown",provider="x"} 0.0',
-        'socialpub_deliveries_total{outcome="canceled",provider="pinterest"} 0.0',
-        'socialpub_sending_delay_seconds_bucket{le="1.0",provider="x"} 0.0',
-        'socialpub_sending_delay_seconds_bucket{le="2.5",provider="x"} 1.0',
-        'socialpub_sending_delay_seconds_bucket{le="+Inf",provider="x"} 1.0',
-        'socialpub_sending_delay_seconds_count{provider="x"} 1.0',
-        'socialpub_sending_delay_seconds_sum{provider="x"} 2.0',
-        'socialpub_sending_delay_seconds_count{provider="tiktok"} 0.0',
-    ):
-        assert line in lines, line
-    # Another process finds the same numbers: they are read from rows.
-    again = open_appliance(rt.settings.data_dir.parent, clock, providers=three_networks)
-    with Client(create_app(again), "none") as other:
-        assert 'socialpub_sending_delay_seconds_sum{provider="x"} 2.0' in other.send("GET", "/metrics").body.decode()
-    again.close()
-
-
-def test_asking_for_the_metrics_all_the_time_takes_a_small_part_of_the_time(
-    client: Client, clock: HandClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It needs no key, and the numbers of a large database take their time."""
-    reads = 0
-
-    def read_for_a_while(*_: object) -> tuple[bytes, bytes]:
-        nonlocal reads
-        reads += 1
-        clock.forward(0.125)
-        return b"socialpub_reads %d" % reads, b"text/plain"
-
-    monkeypatch.setattr(metric_families, "render", read_for_a_while)
-
-    def ask() -> bytes:
-        return client.send("GET", "/metrics", key=None).body
-
-    assert {ask() for _ in range(10)} == {b"socialpub_reads 1"}
-    clock.forward(20 * 0.125)
-    assert {ask() for _ in range(10)} == {b"socialpub_reads 2"}
-
-
-@pytest.fixture
-def guarded(tmp_path: Path, clock: HandClock) -> Iterator[Client]:
-    rt = open_appliance(
-        tmp_path, clock, providers={"x": ScriptedNetwork()}, metrics=MetricsSection(token=SecretStr("m3trics"))
-    )
-    with Client(create_app(rt), "none") as client:
-        yield client
-    rt.close()
-
-
-def test_metrics_may_ask_for_a_token(guarded: Client) -> None:
-    for wrong in ({"key": None}, {"key": "x"}, {"key": None, "authorization": "Basic m3trics"}):
-        reply = guarded.send("GET", "/metrics", **wrong)  # type: ignore[arg-type]
-        assert (reply.status, reply.json()["code"]) == (401, "unauthorized")
-        assert reply.headers["www-authenticate"] == "Bearer"
-    assert guarded.send("GET", "/metrics", key="m3trics").status == 200

@@ -1,0 +1,1 @@
+"""What `/metrics` tells: a file for each subject, and `families` for all of them."""

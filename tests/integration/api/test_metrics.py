@@ -1,0 +1,309 @@
+"""`/metrics`: what is counted, that no restart loses it, and that its names are as Prometheus wants them."""
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from pydantic import SecretStr
+
+from socialpub.accounts import renewal
+from socialpub.accounts.renewal import NotRenewed
+from socialpub.core.clock import stamp
+from socialpub.core.settings.sections import MetricsSection
+from socialpub.ops import last_copy, worker_report
+from socialpub.providers.errors import NoAnswer, Rejected
+from socialpub.providers.outcomes import Published, Refused
+from socialpub.publishing import deliveries, holds
+from socialpub.runtime import Runtime
+from socialpub.web.api import metric_families
+from socialpub.web.app import create_app
+from tests.integration.api.client import Client
+from tests.support.appliance import accept, add_profile, open_appliance
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import ScriptedNetwork
+
+Samples = dict[tuple[str | tuple[str, str], ...], float]
+
+
+def beat(rt: Runtime) -> None:
+    rt.write(worker_report.beat)
+
+
+def samples(text: bytes) -> Samples:
+    """Each number by its name and its labels, sorted."""
+    return {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text.decode())
+        for sample in family.samples
+    }
+
+
+def scrape(client: Client, clock: HandClock | None = None) -> Samples:
+    if clock is not None:
+        clock.forward(60)  # what was read counts for a while
+    return samples(client.send("GET", "/metrics", key=None).body)
+
+
+def test_metrics_are_text_that_prometheus_reads(client: Client, rt: Runtime, profile: str) -> None:
+    beat(rt)
+    accept(rt, profile)
+    client.send("GET", "/posts")
+    reply = client.send("GET", "/metrics", key=None)
+    assert reply.status == 200
+    assert reply.headers["content-type"].startswith("text/plain")
+    found = samples(reply.body)
+    assert found["socialpub_posts", ("status", "pending")] == 1
+    assert found["socialpub_deliveries_waiting", ("provider", "x")] == 1
+    assert found["socialpub_http_answers_total", ("method", "GET"), ("route", "/api/v1/posts"), ("status", "200")] == 1
+    assert found["socialpub_profiles", ("provider", "x"), ("status", "active")] == 1
+    assert found["socialpub_worker_heartbeat_age_seconds",] == 0
+    assert found["socialpub_paused",] == 0
+    assert [found["socialpub_held", ("provider", name)] for name in ("x", "tiktok", "pinterest")] == [0, 0, 0]
+    rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "The app has no credits left.", "402"))
+    told = client.send("GET", "/metrics", key=None).body.decode()
+    assert 'socialpub_held{provider="x"} 1.0' in told
+    assert 'socialpub_held{provider="tiktok"} 0.0' in told
+
+
+def test_metrics_count_deliveries_by_their_outcome_and_how_long_after_their_time_they_were_sent(
+    client: Client, rt: Runtime, profile: str, clock: HandClock, three_networks: dict[str, ScriptedNetwork]
+) -> None:
+    accept(rt, profile)
+    accept(rt, profile, body="Later", at=rt.now() + timedelta(hours=1))
+    three_networks["x"].results["create_post"] = [Published("1", None), Refused("no")]
+    clock.forward(2)
+    drain(rt)
+    clock.forward(3600)
+    drain(rt)
+    lines = client.send("GET", "/metrics", key=None).body.decode().splitlines()
+    for line in (
+        'socialpub_deliveries_total{outcome="published",provider="x"} 1.0',
+        'socialpub_deliveries_total{outcome="failed",provider="x"} 1.0',
+        'socialpub_deliveries_total{outcome="unknown",provider="x"} 0.0',
+        'socialpub_deliveries_total{outcome="canceled",provider="pinterest"} 0.0',
+        'socialpub_sending_delay_seconds_bucket{le="1.0",provider="x"} 0.0',
+        'socialpub_sending_delay_seconds_bucket{le="2.5",provider="x"} 1.0',
+        'socialpub_sending_delay_seconds_bucket{le="+Inf",provider="x"} 1.0',
+        'socialpub_sending_delay_seconds_count{provider="x"} 1.0',
+        'socialpub_sending_delay_seconds_sum{provider="x"} 2.0',
+        'socialpub_sending_delay_seconds_count{provider="tiktok"} 0.0',
+    ):
+        assert line in lines, line
+    # Another process finds the same numbers: they are read from rows.
+    again = open_appliance(rt.settings.data_dir.parent, clock, providers=three_networks)
+    with Client(create_app(again), "none") as other:
+        assert 'socialpub_sending_delay_seconds_sum{provider="x"} 2.0' in other.send("GET", "/metrics").body.decode()
+    again.close()
+
+
+def test_asking_for_the_metrics_all_the_time_takes_a_small_part_of_the_time(
+    client: Client, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It needs no key, and the numbers of a large database take their time."""
+    reads = 0
+
+    def read_for_a_while(*_: object) -> tuple[bytes, bytes]:
+        nonlocal reads
+        reads += 1
+        clock.forward(0.125)
+        return b"socialpub_reads %d" % reads, b"text/plain"
+
+    monkeypatch.setattr(metric_families, "render", read_for_a_while)
+
+    def ask() -> bytes:
+        return client.send("GET", "/metrics", key=None).body
+
+    assert {ask() for _ in range(10)} == {b"socialpub_reads 1"}
+    clock.forward(20 * 0.125)
+    assert {ask() for _ in range(10)} == {b"socialpub_reads 2"}
+
+
+@pytest.fixture
+def guarded(tmp_path: Path, clock: HandClock) -> Iterator[Client]:
+    rt = open_appliance(
+        tmp_path, clock, providers={"x": ScriptedNetwork()}, metrics=MetricsSection(token=SecretStr("m3trics"))
+    )
+    with Client(create_app(rt), "none") as client:
+        yield client
+    rt.close()
+
+
+def test_metrics_may_ask_for_a_token(guarded: Client) -> None:
+    for wrong in ({"key": None}, {"key": "x"}, {"key": None, "authorization": "Basic m3trics"}):
+        reply = guarded.send("GET", "/metrics", **wrong)  # type: ignore[arg-type]
+        assert (reply.status, reply.json()["code"]) == (401, "unauthorized")
+        assert reply.headers["www-authenticate"] == "Bearer"
+    assert guarded.send("GET", "/metrics", key="m3trics").status == 200
+
+
+def test_every_address_is_counted_under_its_documented_name_whatever_is_asked_for(client: Client) -> None:
+    """A label with as many values as callers can think of would fill the store that keeps the numbers."""
+    for path in ("/posts/018f0000-0000-7000-8000-000000000000", "/posts/018f0000-0000-7000-8000-000000000001"):
+        client.send("GET", path)
+    client.run(client.asking("GET", "/storage/media/any/thing.jpg", b"", {}))
+    client.run(client.asking("GET", "/nowhere/at/all", b"", {}))
+    client.run(client.asking("BREW", "/healthz", b"", {}))
+    found = {
+        sample[1:]: count for sample, count in scrape(client).items() if sample[0] == "socialpub_http_answers_total"
+    }
+    assert found == {
+        (("method", "GET"), ("route", "/api/v1/posts/{postId}"), ("status", "404")): 2,
+        (("method", "GET"), ("route", "/storage/media/{key}"), ("status", "403")): 1,
+        (("method", "GET"), ("route", "none"), ("status", "404")): 1,
+        (("method", "other"), ("route", "/healthz"), ("status", "405")): 1,
+    }
+
+
+def test_attempts_are_counted_by_network_kind_of_step_and_outcome(
+    client: Client, rt: Runtime, profile: str, clock: HandClock, three_networks: dict[str, ScriptedNetwork]
+) -> None:
+    three_networks["x"].results["create_post"] = [NoAnswer("Too late."), Published("1", None)]
+    accept(rt, profile)
+    drain(rt, clock)
+    found = scrape(client, clock)
+    counted = {
+        (dict(sample[1:])["step_kind"], dict(sample[1:])["outcome"]): count  # type: ignore[arg-type]
+        for sample, count in found.items()
+        if sample[0] == "socialpub_attempts_total" and ("provider", "x") in sample and count
+    }
+    rows = {
+        (row[0], row[1]): row[2] for row in rt.reader.all("SELECT step, outcome, count(*) FROM attempt GROUP BY 1, 2")
+    }
+    assert counted["commit", "unknown"] == rows["create_post", "unknown"] == 1
+    assert sum(count for (kind, _), count in counted.items() if kind == "read_back") >= 1
+    assert found["socialpub_attempts_total", ("outcome", "held"), ("provider", "tiktok"), ("step_kind", "poll")] == 0
+
+
+def test_token_refreshes_are_counted_by_what_came_of_them(
+    client: Client, rt: Runtime, clock: HandClock, three_networks: dict[str, ScriptedNetwork]
+) -> None:
+    oauth = three_networks["x"].oauth
+    profile = add_profile(rt)
+    renewal.renew(rt, profile)
+
+    down = NoAnswer("The network is down.")
+    oauth.answers = [down, down, Rejected("The grant was withdrawn.", reauth=True)]  # no answer is asked for once more
+    for error in (NotRenewed, Rejected):
+        with pytest.raises(error):
+            renewal.renew(rt, profile)
+    found = scrape(client, clock)
+    for outcome in ("renewed", "failed", "refused"):
+        assert found["socialpub_token_refreshes_total", ("outcome", outcome), ("provider", "x")] == 1
+        assert found["socialpub_token_refreshes_total", ("outcome", outcome), ("provider", "tiktok")] == 0
+    assert found["socialpub_profiles", ("provider", "x"), ("status", "reauthRequired")] == 1
+
+
+def test_how_long_the_oldest_due_delivery_has_waited_is_told(
+    client: Client, rt: Runtime, profile: str, clock: HandClock
+) -> None:
+    accept(rt, profile, body="Tomorrow", at=rt.now() + timedelta(days=1))
+    found = scrape(client, clock)
+    assert found["socialpub_deliveries_waiting", ("provider", "x")] == 1
+    assert found["socialpub_deliveries_due", ("provider", "x")] == found["socialpub_oldest_due_seconds",] == 0
+    accept(rt, profile)
+    found = scrape(client, clock)
+    assert found["socialpub_deliveries_due", ("provider", "x")] == 1
+    assert found["socialpub_oldest_due_seconds",] == 60
+    assert found["socialpub_deliveries_overdue",] == found["socialpub_unready", ("code", "overdue")] == 0
+    found = scrape(client, clock)
+    clock.forward(1)
+    found = scrape(client, clock)
+    assert found["socialpub_oldest_due_seconds",] == 181
+    assert found["socialpub_deliveries_overdue",] == found["socialpub_unready", ("code", "overdue")] == 1
+    rt.write(deliveries.pause)
+    assert scrape(client, clock)["socialpub_oldest_due_seconds",] == 0
+
+
+def test_accounts_that_end_soon_are_counted_before_they_do(client: Client, rt: Runtime, clock: HandClock) -> None:
+    add_profile(rt, account_id="soon", expires_at=stamp(clock.now() + timedelta(days=6)))
+    add_profile(rt, account_id="later", expires_at=stamp(clock.now() + timedelta(days=9)))
+    add_profile(rt, account_id="gone", status="reauthRequired", expires_at=stamp(clock.now()))
+    assert scrape(client)["socialpub_profiles_lapsing", ("provider", "x")] == 1
+
+
+def test_room_copies_and_processes_are_told(client: Client, rt: Runtime, clock: HandClock) -> None:
+    found = scrape(client)
+    assert ("socialpub_last_copy_timestamp_seconds",) not in found
+    assert ("socialpub_process_threads", ("process", "worker")) not in found, "it has never run"
+    rt.write(last_copy.note_made, rt.stamp(), posts=0, media_files=0, holds_secret=False)
+    made_at = rt.now().timestamp()
+    beat(rt)
+    found = scrape(client, clock)
+    assert found["socialpub_last_copy_timestamp_seconds",] == made_at
+    assert found["socialpub_last_copy_failure_timestamp_seconds",] == 0
+    for name in ("resident_memory_bytes", "threads", "open_fds", "max_fds", "cpu_seconds_total"):
+        for process in ("web", "worker"):
+            assert found[f"socialpub_process_{name}", ("process", process)] > 0
+    for name in ("disk_free", "disk_floor", "database", "database_wal"):
+        assert found[f"socialpub_{name}_bytes",] > 0
+    rt.write(last_copy.note_failed, "The disk is full.")
+    found = scrape(client, clock)
+    assert found["socialpub_last_copy_failure_timestamp_seconds",] == made_at + 60
+    assert found["socialpub_last_copy_timestamp_seconds",] == made_at
+
+
+def test_every_reason_against_readiness_is_a_number(client: Client, rt: Runtime, clock: HandClock) -> None:
+    found = scrape(client)
+    assert found["socialpub_unready", ("code", "workerNeverRan")] == 1
+    assert found["socialpub_unready", ("code", "diskFull")] == 0
+    beat(rt)
+    moved = rt.files.root.rename(rt.files.root.with_name("elsewhere"))
+    found = scrape(client, clock)
+    assert found["socialpub_unready", ("code", "mediaUnwritable")] == 1
+    assert ("socialpub_disk_free_bytes",) not in found
+    moved.rename(rt.files.root)
+
+
+_NAME = re.compile(r"socialpub_[a-z]+(_[a-z]+)*")
+_UNITS = ("seconds", "bytes")
+
+
+def test_names_are_as_prometheus_wants_them(client: Client, rt: Runtime, clock: HandClock) -> None:
+    """The rules of `promtool check metrics`: units of the base, at the end; a counter ends with _total and nothing else
+    does; every family has its help and no label that the store itself sets."""
+    beat(rt)
+    rt.write(last_copy.note_made, rt.stamp(), posts=0, media_files=0, holds_secret=False)
+    clock.jump(3600)
+    text = client.send("GET", "/metrics", key=None).body.decode()
+    families = list(text_string_to_metric_families(text))
+    assert len({family.name for family in families}) == len(families) > 30
+    for family in families:
+        assert _NAME.fullmatch(family.name), family.name
+        assert family.documentation, f"{family.name} says nothing of itself"
+        assert family.type in ("counter", "gauge", "histogram"), family.name
+        assert (f"# TYPE {family.name}_total counter" in text) == (family.type == "counter"), family.name
+        words = family.name.split("_")
+        assert not {"milliseconds", "ms", "minutes", "kb", "mb", "percent", "count", "info"} & {*words[:-1]}, (
+            family.name
+        )
+        for unit in _UNITS:
+            assert unit not in words[:-1], f"{family.name}: the unit stands at the end"
+        for sample in family.samples:
+            own = {*sample.labels} - ({"le"} if family.type == "histogram" else set())
+            assert not {"le", "quantile", "job", "instance"} & own, family.name
+            for label, value in sample.labels.items():
+                assert re.fullmatch(r"[a-z]+(_[a-z]+)*", label), label
+                assert value, f"{family.name} has an empty {label}"
+
+
+def test_numbers_that_come_from_rows_are_those_of_another_process_too(
+    client: Client, rt: Runtime, profile: str, clock: HandClock, three_networks: dict[str, ScriptedNetwork]
+) -> None:
+    three_networks["x"].results["create_post"] = [Published("1", None)]
+    accept(rt, profile)
+    drain(rt)
+    renewal.renew(rt, profile)
+    before = {sample: count for sample, count in scrape(client, clock).items() if str(sample[0]).endswith("_total")}
+    again = open_appliance(rt.settings.data_dir.parent, clock, providers=three_networks)
+    with Client(create_app(again), "none") as other:
+        after = scrape(other)
+    again.close()
+    kept = ("socialpub_attempts_total", "socialpub_token_refreshes_total", "socialpub_deliveries_total")
+    assert sum(count for sample, count in before.items() if sample[0] in kept) >= 3
+    for sample, count in before.items():
+        if sample[0] in kept:
+            assert after[sample] == count

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from socialpub.core import logging
@@ -36,8 +36,11 @@ class DatedCopy:
     """When all of its media were last read, rather than known from the copy before."""
 
 
-def name_of(copied_at: datetime) -> str:
-    return copied_at.strftime(_NAME)
+def free_place(folder: Path, copied_at: datetime) -> Path:
+    """Where a copy of this instant goes. Two of one second, or a clock that was set back, meet no name twice."""
+    while (place := folder / copied_at.strftime(_NAME)).exists():
+        copied_at += timedelta(seconds=1)
+    return place
 
 
 def list_all(folder: Path, check_value: str) -> list[DatedCopy]:

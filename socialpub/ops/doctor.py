@@ -135,7 +135,9 @@ def _check_worker(rt: Runtime, known: list[Finding]) -> Iterator[Finding]:
 def _check_copy(rt: Runtime, known: list[Finding]) -> Iterator[Finding]:
     yield from known
     if not known:
-        yield ok("copy", f"The last copy is of {last_copy.read(rt.reader).made_at}.")
+        copy = last_copy.read(rt.reader)
+        where = f" {copy.scheduled.sentence}" if copy.scheduled else ""
+        yield ok("copy", f"The last copy is of {copy.made_at}.{where}")
 
 
 def _check_configuration_in_use(rt: Runtime) -> Iterator[Finding]:

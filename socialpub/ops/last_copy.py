@@ -5,12 +5,16 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
 from socialpub.accounts.remedies import Door
+from socialpub.core import sizes
 from socialpub.core.clock import parse
 from socialpub.core.redaction import redact
 from socialpub.db import appliance_state, trail
 from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Reader, Tx
 from socialpub.runtime import Runtime
+
+RETRY_AFTER = timedelta(hours=1)
+"""A scheduled copy that failed is tried again after so long, if not before."""
 
 _MOST_REASON = 1000
 """Characters of the reason why a copy failed."""
@@ -33,6 +37,11 @@ class ScheduledCopy:
     """Everything in it."""
     new_bytes: int
     """What of it takes room that the data and the copy before did not take already."""
+
+    @property
+    def sentence(self) -> str:
+        size, new = (sizes.write(one).partition(" (")[0] for one in (self.size_bytes, self.new_bytes))
+        return f"The last scheduled one, of {self.made_at}, lies in {self.folder}: {size}, of which {new} are new."
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +80,18 @@ def read(reader: Reader) -> LastCopy:
         appliance_state.get(reader, appliance_state.COPY_FAILURE),
         None if scheduled is None else ScheduledCopy(**json.loads(scheduled)),
     )
+
+
+def next_at(copy: LastCopy, every: timedelta, now: datetime) -> datetime:
+    """When the next scheduled one is due, a failed one before long; it may lie in the past."""
+    made_at = copy.scheduled.made_at if copy.scheduled else None
+    if copy.failed_at is not None and (made_at is None or copy.failed_at > made_at):
+        due = parse(copy.failed_at) + min(every, RETRY_AFTER)
+    elif made_at is None:
+        due = now
+    else:
+        due = parse(made_at) + every
+    return due if due - now <= every else now  # else the clock was set back since
 
 
 def note_made(

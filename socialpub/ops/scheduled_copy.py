@@ -77,9 +77,7 @@ def _alone(rt: Runtime, folder: Path) -> Iterator[None]:
 
 def _write(rt: Runtime, folder: Path, with_secret: bool) -> tuple[Path, BackupSummary, LinkedMedia, int]:
     now = rt.now()  # before the instant of the database: what is read back after a restore begins there
-    target = folder / dated_copies.name_of(now)
-    if target.exists():
-        raise FileExistsError(target)
+    target = dated_copies.free_place(folder, now)
     before = _before(rt, folder)
     # Read again from time to time, and whenever the clock has gone back since.
     read_at = before.media_read_at if before else None

@@ -25,6 +25,8 @@ from socialpub.media import decoder_client
 from socialpub.ops import copy_download, worker_report
 from socialpub.publishing import backfill, cleanup, engine, holds, idempotency, renditions, retention, thumbnails
 from socialpub.runtime import Runtime
+from socialpub.worker import scheduled_copies
+from socialpub.worker.scheduled_copies import ScheduledCopies
 
 LOOK_SECONDS = 1.0
 
@@ -43,6 +45,7 @@ class PeriodicTask:
 class Housekeeping:
     def __init__(self, rt: Runtime) -> None:
         self.rt = rt
+        self.copies = ScheduledCopies()
         self.tasks = [
             PeriodicTask("revocation", 10.0, revocation.start),
             PeriodicTask("renewal of idle tokens", 60.0, renew_idle_tokens),
@@ -54,6 +57,7 @@ class Housekeeping:
             PeriodicTask("cleanup", 3600.0, cleanup.clean),
             PeriodicTask("renditions", 3600.0, renditions.clean),
             PeriodicTask("thumbnails", 3600.0, thumbnails.clean),
+            PeriodicTask("scheduled copies", scheduled_copies.LOOK_SECONDS, self.copies.look),
             PeriodicTask("copies that nobody took", 3600.0, copy_download.clean),
             PeriodicTask("idempotency keys", 3600.0, in_steps(idempotency.clean)),
             PeriodicTask("consents", 3600.0, in_steps(consents.clean)),
@@ -73,6 +77,7 @@ class Housekeeping:
         self._thread.start()
 
     def join(self) -> None:
+        self.copies.stop()
         self._thread.join(timeout=5)
         with contextlib.suppress(SocialpubError):  # worth a number on a page, but no failure
             usage.write_calls(self.rt)

@@ -41,5 +41,5 @@ class BackupSection(Section):
     after: Annotated[tuple[str, ...], BeforeValidator(read_list), AfterValidator(_check_command)] = Field(
         default=(), description='a program and its arguments as a list, such as ["restic", "backup", "{copy}"]'
     )
-    after_timeout: Duration = Field(default=timedelta(hours=12), description=A_DURATION)
+    after_timeout: Duration = Field(default=timedelta(hours=6), description=A_DURATION)
     max_age: Duration = Field(default=timedelta(days=7), description=A_DURATION)

@@ -7,7 +7,9 @@ from importlib import metadata
 
 from socialpub.accounts import api_keys, browser_sessions, password, usage
 from socialpub.accounts.remedies import Door
-from socialpub.ops import overview, resume_sentences, storage_use
+from socialpub.core.clock import stamp
+from socialpub.ops import last_copy, overview, resume_sentences, storage_use
+from socialpub.ops.last_copy import LastCopy
 from socialpub.providers.registry import LABELS
 from socialpub.publishing import audiences, resume
 from socialpub.runtime import Runtime
@@ -32,6 +34,7 @@ async def render(rt: Runtime, visit: Visit, errors: dict[str, str] | None = None
         "system.html",
         http_status=400 if errors else 200,
         needs=needs,
+        next_copy_at=_next_copy_at(rt, needs.copy),
         labels=LABELS,
         outlook=outlook,
         too_late=resume_sentences.too_late(outlook.too_late, rt.settings) if outlook else None,
@@ -48,3 +51,9 @@ async def render(rt: Runtime, visit: Visit, errors: dict[str, str] | None = None
         has_password=password.is_set(rt.reader),
         errors=errors or {},
     )
+
+
+def _next_copy_at(rt: Runtime, copy: LastCopy) -> str | None:
+    """When the worker makes the next one; None when that is left to a timer."""
+    every, now = rt.settings.backup.every, rt.now()
+    return None if every is None else stamp(max(now, last_copy.next_at(copy, every, now)))

@@ -375,6 +375,13 @@ def test_what_a_killed_run_left_is_removed_by_the_next(rt: Runtime, picture: Pat
     assert names(rt) == [next_one.path.name]
 
 
+def test_two_within_a_second_have_two_names(rt: Runtime) -> None:
+    configured(rt, keep_days=0, keep_weeks=0, keep_months=0)
+    first, second = scheduled_copy.make(rt), scheduled_copy.make(rt)
+    assert first.path != second.path
+    assert names(rt) == [second.path.name]
+
+
 def test_two_at_once_are_one(rt: Runtime) -> None:
     with (
         FileLock(rt.settings.run_dir / "scheduled-copy.lock"),

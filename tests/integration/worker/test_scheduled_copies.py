@@ -1,0 +1,130 @@
+"""Without a timer the worker has copies made: when they are due, one at a time, and in a process of their own."""
+
+import subprocess
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from socialpub.core.errors import OperatorError
+from socialpub.ops import scheduled_copy
+from socialpub.runtime import Runtime
+from socialpub.worker import scheduled_copies
+from socialpub.worker.scheduled_copies import REST_SECONDS, ScheduledCopies
+from tests.support.hand_clock import HandClock
+
+HOUR = 3600
+
+
+class CopyCommand:
+    """Stands in for the process; runs when the story says so."""
+
+    def __init__(self, arguments: list[str], **_: Any) -> None:
+        self.arguments = arguments
+        self.pid = 0
+        self.returncode: int | None = None
+        self.ended_by_us = False
+
+    def poll(self) -> int | None:
+        return self.returncode
+
+    def terminate(self) -> None:
+        self.ended_by_us, self.returncode = True, -15
+
+    def wait(self, _: float) -> None:
+        """It ends at once."""
+
+
+@pytest.fixture
+def started(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> list[CopyCommand]:
+    found: list[CopyCommand] = []
+
+    def start(arguments: list[str], **options: Any) -> CopyCommand:
+        found.append(CopyCommand(arguments, **options))
+        return found[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    monkeypatch.setattr(scheduled_copies.os, "setpriority", lambda *_: None)
+    backup = rt.settings.backup.model_copy(update={"every": timedelta(hours=24)})
+    rt.settings = rt.settings.model_copy(update={"backup": backup})
+    return found
+
+
+def run(rt: Runtime, command: CopyCommand) -> None:
+    try:
+        scheduled_copy.make(rt)
+    except OperatorError:
+        command.returncode = 1
+    else:
+        command.returncode = 0
+
+
+def test_a_copy_is_made_every_day_and_one_at_a_time(rt: Runtime, clock: HandClock, started: list[CopyCommand]) -> None:
+    copies = ScheduledCopies()
+    copies.look(rt)
+    copies.look(rt)
+    assert [command.arguments[-1] for command in started] == ["backup"]
+    run(rt, started[0])
+    for _ in range(23):
+        clock.forward(HOUR)
+        copies.look(rt)
+    assert len(started) == 1
+    clock.forward(HOUR)
+    copies.look(rt)
+    assert len(started) == 2
+
+
+def test_one_that_failed_is_tried_again_after_an_hour(
+    rt: Runtime, clock: HandClock, started: list[CopyCommand]
+) -> None:
+    (rt.settings.data_dir / "backups").write_text("in the way")
+    copies = ScheduledCopies()
+    copies.look(rt)
+    run(rt, started[0])
+    assert started[0].returncode == 1
+    clock.forward(HOUR - 1)
+    copies.look(rt)
+    assert len(started) == 1
+    (rt.settings.data_dir / "backups").unlink()
+    clock.forward(REST_SECONDS)
+    copies.look(rt)
+    assert len(started) == 2
+
+
+def test_a_clock_that_is_set_back_keeps_no_copy_waiting_for_years(
+    rt: Runtime, clock: HandClock, started: list[CopyCommand]
+) -> None:
+    clock.jump(3000 * 24 * HOUR)
+    scheduled_copy.make(rt)
+    clock.jump(-3000 * 24 * HOUR)
+    copies = ScheduledCopies()
+    copies.look(rt)
+    assert len(started) == 1
+
+
+def test_a_process_that_can_note_nothing_is_not_started_over_and_over(
+    rt: Runtime, clock: HandClock, started: list[CopyCommand]
+) -> None:
+    copies = ScheduledCopies()
+    copies.look(rt)
+    started[0].returncode = 1
+    copies.look(rt)
+    assert len(started) == 1
+    clock.forward(REST_SECONDS)
+    copies.look(rt)
+    assert len(started) == 2
+
+
+def test_a_stop_ends_it(rt: Runtime, started: list[CopyCommand]) -> None:
+    copies = ScheduledCopies()
+    copies.look(rt)
+    copies.stop()
+    assert started[0].ended_by_us
+
+
+def test_off_means_never(rt: Runtime, clock: HandClock, started: list[CopyCommand]) -> None:
+    rt.settings = rt.settings.model_copy(update={"backup": rt.settings.backup.model_copy(update={"every": None})})
+    copies = ScheduledCopies()
+    clock.forward(100 * 24 * HOUR)
+    copies.look(rt)
+    assert started == []

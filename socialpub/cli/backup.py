@@ -12,7 +12,8 @@ from socialpub.core import crypto, sizes
 from socialpub.core.actor import COMMAND, SYSTEM, acting
 from socialpub.core.crypto import Secrets
 from socialpub.core.errors import OperatorError
-from socialpub.ops import backup, backup_verification, restore, scheduled_copy
+from socialpub.core.settings.loader import Settings
+from socialpub.ops import backup, backup_verification, restore, rollback, scheduled_copy
 from socialpub.ops.backup import BackupSummary, Seal
 from socialpub.ops.scheduled_copy import CopyInProgress
 from socialpub.runtime import Runtime
@@ -89,9 +90,15 @@ def restore_backup(context: CommandContext, copy: Path, unsealed: bool) -> None:
 
     With your secret.key in place before, a copy that somebody changed without that key is refused. It starts paused:
     what was due since the copy was made may have been sent by the original.
+
+    A copy from data_dir/upgrades, made before an upgrade, takes the place of the database instead: that is going back.
+    Media stay, and the present database is put aside first.
     """
     settings = context.settings()
     file_owner.refuse_root(settings)
+    if rollback.is_upgrade_copy(copy):
+        _roll_back(context, settings, copy, unsealed)
+        return
     with progress_bar("Restoring"), acting(COMMAND):
         summary = restore.restore(copy, settings, context.clock(), unsealed=unsealed)
     print_line(str(settings.data_dir))
@@ -104,6 +111,28 @@ def restore_backup(context: CommandContext, copy: Path, unsealed: bool) -> None:
     print_note("3. socialpub admin resume")
     print_note("   It looks up what was due since the copy was made, and never sends any of it again. Only if you know")
     print_note("   that the original sent none of it, run: socialpub admin resume --nothing-was-sent")
+
+
+def _roll_back(context: CommandContext, settings: Settings, copy: Path, unsealed: bool) -> None:
+    with progress_bar("Restoring"), acting(COMMAND):
+        done = rollback.roll_back(copy, settings, context.clock(), unsealed=unsealed)
+    print_line(str(settings.database_file))
+    print_note(f"As of {format_time(done.copied_at)}: {'1 post' if done.posts == 1 else f'{done.posts} posts'}.")
+    if done.media_missing:
+        files = "1 media file of it was" if done.media_missing == 1 else f"{done.media_missing} media files of it were"
+        print_note(f"{files} removed since.")
+    if done.put_aside:
+        print_note(f"The database that was in use lies in {done.put_aside}: what was accepted since is there alone.")
+        print_note(f"To go forward again: socialpub restore {done.put_aside}")
+    print_note("Restored, and paused: the API can be used, and nothing is published.")
+    if done.updates:
+        print_note("1. Install the former version now: any command of this one brings the database up to date again.")
+    else:
+        print_note("1. Start socialpub.")
+    print_note("2. Reconnect the accounts whose tokens were renewed since then:")
+    print_note("   socialpub admin list-profiles, then socialpub admin connect-profile")
+    print_note("3. socialpub admin resume")
+    print_note("   It looks up what was due since then, and never sends any of it again.")
 
 
 SEALS = {

@@ -8,7 +8,6 @@ no other. What lies under a finished name is whole.
 
 import shutil
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
@@ -67,16 +66,11 @@ def free_bytes(database: Path) -> int:
 
 
 def make(
-    connection: sqlite3.Connection,
-    database: Path,
-    schema: str,
-    now: datetime,
-    on_progress: Callable[[], object] = lambda: None,
+    connection: sqlite3.Connection, database: Path, schema: str, now: datetime, spare: Path | None = None
 ) -> UpgradeCopy:
-    """Copy the database, which is at `schema`, and forget older copies. Inside `migrate.exclusive`.
+    """Copy the database, which is at `schema`, and forget older copies but `spare`. Inside `migrate.exclusive`.
 
-    `on_progress` is called now and then, so that whoever waits for the start is told that it goes on. Raises
-    OperatorError, and then nothing was changed.
+    Raises OperatorError, and then nothing was changed.
     """
     _check_room(connection, database)
     folder = folder_of(database)
@@ -86,7 +80,7 @@ def make(
         folder.mkdir(mode=0o700, exist_ok=True)
         _remove_unfinished(folder)
         with durable_files.create(unfinished) as file:  # SQLite takes an empty file for a new database, mode and all
-            _copy(connection, unfinished, stamp(now), on_progress)
+            _copy(connection, unfinished, stamp(now))
             durable_files.flush(file)
         unfinished.replace(target)
         durable_files.flush_folder(folder)
@@ -98,7 +92,7 @@ def make(
             f"Before it is brought up to date, the database is copied to {folder}, and that failed: {reason}.",
             "Nothing was changed. Check the disk and the folder's permissions, and start again.",
         ) from error
-    _forget_older(database, target, schema)
+    _forget_older(database, schema, {target, spare})
     log.info("copied the database before the upgrade", copy=str(target), size_bytes=target.stat().st_size)
     return UpgradeCopy(target, schema, stamp(now), target.stat().st_size)
 
@@ -114,12 +108,11 @@ def _check_room(connection: sqlite3.Connection, database: Path) -> None:
         )
 
 
-def _copy(connection: sqlite3.Connection, target: Path, at: str, on_progress: Callable[[], object]) -> None:
+def _copy(connection: sqlite3.Connection, target: Path, at: str) -> None:
     told = 0
 
     def tell(_: int, remaining: int, total: int) -> None:
         nonlocal told
-        on_progress()
         done = 10 * (total - remaining) // max(total, 1)
         if done > told:
             told = done
@@ -142,10 +135,10 @@ def _remove_unfinished(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _forget_older(database: Path, newest: Path, schema: str) -> None:
+def _forget_older(database: Path, schema: str, spared: set[Path | None]) -> None:
     kept = 1
     for copy in list_all(database):
-        if copy.path == newest:
+        if copy.path in spared:
             continue
         kept += copy.schema != schema
         if copy.schema == schema or kept > KEPT:

@@ -103,7 +103,7 @@ def unpack(copy: OpenedCopy, scratch: Path, *, media: bool) -> BackupSummary:
                 _unpack(member, scratch / name)
         if expected:
             raise _foreign(source, f"it lacks {', '.join(sorted(expected))}")
-        _check_database(source, database, info)
+        check_database(source, database, info)
         if info.holds_secret:
             seal = _check_secret(copy, scratch / SECRET)
         summary = replace(_summarize(source, names, database, info), seal=seal)
@@ -148,7 +148,9 @@ def _unpack(member: Member, target: Path) -> None:
             copy_progress.advance(len(chunk))
 
 
-def _check_database(source: Path, database: Path, info: BackupInfo) -> None:
+def check_database(source: Path, database: Path, info: BackupInfo) -> None:
+    """Raises OperatorError when the database of a copy is not sound, is a newer version's, or could lead out of
+    `data_dir`."""
     try:
         with closing(sqlite3.connect(database)) as connection:
             result = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]

@@ -25,6 +25,7 @@ from socialpub.ops import (
     offline_checks,
     overview,
     storage_checks,
+    upgrade_checks,
     web_address,
 )
 from socialpub.ops.finding import Finding, Level, note, ok, problem
@@ -84,6 +85,7 @@ def check(rt: Runtime, door: Door = Door.SHELL) -> Iterator[Finding]:
     yield from known[CauseKind.PAUSED]
     yield from _check_worker(rt, known[CauseKind.WORKER])
     yield from _check_copy(rt, known[CauseKind.COPY])
+    yield from upgrade_checks.after(rt.settings)
     yield from _check_configuration_in_use(rt)
     yield from known[CauseKind.NETWORK]
     yield from _check_profiles(rt, connected, known[CauseKind.ACCOUNT], {one.id for one in needs.profiles})

@@ -6,17 +6,16 @@ again.
 
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 
 from socialpub.core import actor, crypto, durable_files
 from socialpub.core.clock import Clock
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import profile_rows, secret_binding, trail
-from socialpub.db.locks import FileLock, ProcessLock
 from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Tx
+from socialpub.ops import alone
 
 REASON = "Its tokens were sealed with a secret.key that is lost."
 
@@ -36,7 +35,9 @@ def make(settings: Settings, clock: Clock) -> list[tuple[str, str]]:
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         if settings.database_file.exists():
-            with _alone(settings):
+            with alone.held(
+                settings, "still has the old key in its memory", f"{alone.STOP}, if the key is lost for good."
+            ):
                 lost = _part_from_old_key(settings, clock)
         with durable_files.create(key_file) as file:
             file.write(crypto.new_key())
@@ -46,23 +47,6 @@ def make(settings: Settings, clock: Clock) -> list[tuple[str, str]]:
         message = f"{error.filename or key_file} cannot be written: {error.strerror}."
         raise OperatorError(message, "Check the disk and who owns the folder.") from error
     return lost
-
-
-@contextmanager
-def _alone(settings: Settings) -> Iterator[None]:
-    """No process of this installation may run: it would go on with the old key."""
-    settings.run_dir.mkdir(exist_ok=True, mode=0o700)
-    web, ours = FileLock(settings.run_dir / "web.lock"), ProcessLock(settings.run_dir / "owners", f"init-{os.getpid()}")
-    try:
-        if not web.try_acquire() or any(ours.is_alive(name) for name in ours.others()):
-            raise OperatorError(
-                f"socialpub runs with {settings.data_dir}, and still has the old key in its memory.",
-                "Stop it first, if the key is lost for good.",
-            )
-        yield
-    finally:
-        web.release()
-        ours.close()
 
 
 def _part_from_old_key(settings: Settings, clock: Clock) -> list[tuple[str, str]]:

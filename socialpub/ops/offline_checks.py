@@ -18,7 +18,7 @@ from socialpub.db import appliance_state, damage, migrate
 from socialpub.db.secret_binding import IF_LOST
 from socialpub.db.transaction import Reader
 from socialpub.media import inspect
-from socialpub.ops import file_owners, web_address
+from socialpub.ops import file_owners, upgrade_checks, web_address
 from socialpub.ops.finding import Finding, note, ok, problem
 
 
@@ -128,6 +128,8 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
             result = database.execute("PRAGMA quick_check(1)").fetchone()[0]
             applied = migrate.applied(database)
             belongs_to = appliance_state.get(Reader(database), appliance_state.SECRET_KEY)
+            missing = migrate.missing(applied)
+            upgrade = list(upgrade_checks.before(settings, database, missing)) if missing else []
     except (sqlite3.Error, UnicodeDecodeError) as error:
         yield _unreadable(path, error)
         return
@@ -141,9 +143,8 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
         yield problem(
             "secret.key", message, f"Put the original back: no stored token can be read without it. {IF_LOST}"
         )
-    elif missing := migrate.missing(applied):
-        message = f"{path} was made by an older socialpub; the next start updates it ({', '.join(missing)})."
-        yield note("database", message, f"To be able to go back, stop socialpub and copy {settings.data_dir} first.")
+    else:
+        yield from upgrade
 
 
 def _is_key(settings: Settings, check_value: str) -> bool:

@@ -37,7 +37,7 @@ def restore(source: Path, settings: Settings, clock: Clock, *, unsealed: bool = 
         try:
             with _scratch_folder(settings.data_dir) as scratch:
                 summary = backup_verification.unpack(copy, scratch, media=True)
-                _pause(scratch / DATABASE, info.copied_at, clock)
+                pause(scratch / DATABASE, info.copied_at, clock)
                 _move_into_place(settings, scratch)
         except FileExistsError as error:
             raise _exists(Path(error.filename2 or error.filename)) from error
@@ -120,7 +120,8 @@ def _remove_empty(folder: Path) -> None:
     folder.rmdir()
 
 
-def _pause(database: Path, copied_at: str, clock: Clock) -> None:
+def pause(database: Path, copied_at: str, clock: Clock) -> None:
+    """Have a database of former times publish nothing until its owner says so."""
     with closing(sqlite3.connect(database)) as connection, connection:
         tx = Tx(connection, clock.now(), actor.current())
         if trail.is_kept(tx):  # else the migration that brings it notes this

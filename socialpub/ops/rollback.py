@@ -1,0 +1,127 @@
+"""An upgrade undone: the rows as they were before it come back, paused, and the media stay where they are.
+
+What was accepted since is in no copy of before: the present database is put aside first, among the copies of
+upgrades, so that the very same command leads forward again. The rows change places in one step.
+"""
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from socialpub.core import crypto, durable_files
+from socialpub.core.clock import Clock
+from socialpub.core.errors import OperatorError
+from socialpub.core.settings.loader import Settings
+from socialpub.db import appliance_state, artifact_rows, migrate, post_rows, upgrade_copies
+from socialpub.db.transaction import Reader
+from socialpub.ops import alone, backup_verification, restore
+from socialpub.ops.backup import BackupInfo
+
+UNFINISHED = ".rollback.db"
+_SQLITE = b"SQLite format 3\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    copied_at: str
+    posts: int
+    media_missing: int
+    """Files that the rows name and that were removed since."""
+    put_aside: Path | None
+    """The copy of the database that was in use; None when there was none."""
+    updates: list[str]
+    """The migrations that this version applies to it at the next start."""
+
+
+def is_upgrade_copy(source: Path) -> bool:
+    """Whether this is a database, not an archive of everything."""
+    with suppress(OSError), source.open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
+    return False
+
+
+def roll_back(source: Path, settings: Settings, clock: Clock, *, unsealed: bool = False) -> Rollback:
+    """Put a copy from before an upgrade in the place of the database. Raises OperatorError, and then nothing changed.
+
+    Such a copy has no seal; one that lies among the copies of upgrades is trusted as the database beside it is.
+    """
+    if not unsealed and source.resolve().parent != upgrade_copies.folder_of(settings.database_file).resolve():
+        raise OperatorError(
+            f"{source} is a database without a seal: somebody may have changed it on purpose.",
+            "If you know where it has been since it was made, accept it once with --unsealed.",
+        )
+    database, unfinished = settings.database_file, settings.data_dir / UNFINISHED
+    with alone.held(settings, "works with the present database", f"{alone.STOP}, then put the copy back."):
+        try:
+            unfinished.unlink(missing_ok=True)
+            _unpack(source, unfinished)
+            copied_at = _check(source, unfinished, settings)
+            put_aside = _put_aside(database, clock, spare=source) if database.exists() else None
+            restore.pause(unfinished, copied_at, clock)
+            with closing(sqlite3.connect(unfinished)) as rows:
+                posts, updates = post_rows.count(Reader(rows)), migrate.missing(migrate.applied(rows))
+                keys = artifact_rows.storage_keys(Reader(rows))
+                missing = sum(not (settings.media_dir / key).exists() for key in keys)
+            _replace(database, unfinished)
+        except (OSError, sqlite3.Error) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise OperatorError(
+                f"{source} could not be put into {settings.data_dir}: {reason}.",
+                "Nothing was changed. Check the disk and who owns the folder, and try again.",
+            ) from error
+        finally:
+            unfinished.unlink(missing_ok=True)
+    return Rollback(copied_at, posts, missing, put_aside, updates)
+
+
+def _unpack(source: Path, target: Path) -> None:
+    with source.open("rb") as content, durable_files.create(target) as file:
+        shutil.copyfileobj(content, file, 1 << 20)
+        durable_files.flush(file)
+
+
+def _check(source: Path, copied: Path, settings: Settings) -> str:
+    """The instant that it is of, which the row is rid of then."""
+    ours = crypto.load(settings.secret_key_file)
+    with closing(sqlite3.connect(copied)) as rows, rows:
+        try:
+            copied_at = appliance_state.get(Reader(rows), appliance_state.UPGRADE_COPY_OF)
+            belongs_to = appliance_state.get(Reader(rows), appliance_state.SECRET_KEY)
+        except sqlite3.Error:
+            copied_at = belongs_to = None
+        if copied_at is None:
+            raise OperatorError(
+                f"{source} is no copy that socialpub made before an upgrade.",
+                f"Name a file of {upgrade_copies.folder_of(settings.database_file)}, or one that `socialpub backup` "
+                "wrote.",
+            )
+        if belongs_to != ours.check_value:
+            raise OperatorError(
+                f"{source} belongs to another secret.key than {settings.secret_key_file}.",
+                "Put the secret.key of that time in its place first, and keep the present one.",
+            )
+        appliance_state.remove(rows, appliance_state.UPGRADE_COPY_OF)
+    backup_verification.check_database(source, copied, BackupInfo(copied_at, ours.check_value, holds_secret=False))
+    return copied_at
+
+
+def _put_aside(database: Path, clock: Clock, spare: Path) -> Path:
+    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+        schema = max(migrate.applied(connection), default="0000_empty")
+        copy = upgrade_copies.make(connection, database, schema, clock.now(), spare=spare)
+        # What is left in the journal would be taken for the other database's.
+        connection.execute("PRAGMA journal_mode = delete")
+    for end in ("-wal", "-journal"):
+        if os.path.lexists(database.with_name(database.name + end)):
+            raise OperatorError(f"Another program works with {database}.", f"Find out which one: fuser {database}")
+    return copy.path
+
+
+def _replace(database: Path, unfinished: Path) -> None:
+    with unfinished.open("rb") as file:
+        os.fsync(file.fileno())
+    unfinished.replace(database)
+    durable_files.flush_folder(database.parent)

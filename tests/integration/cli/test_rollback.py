@@ -1,0 +1,143 @@
+"""An upgrade from the owner's chair: told before, noted after, and undone when it was a mistake."""
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from socialpub.db import migrate, upgrade_copies
+from tests.integration.cli.conftest import Terminal
+from tests.support.appliance import accept, state_of
+from tests.support.copies import resumed
+from tests.support.drain import drain
+
+NEXT = """
+def up(_migrator, db):
+    db.execute_sql("CREATE TABLE extra (n INTEGER)")
+"""
+
+
+@pytest.fixture
+def profile(terminal: Terminal) -> str:
+    return terminal.connect("ada")
+
+
+@pytest.fixture
+def next_version(terminal: Terminal, profile: str, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """The next version is installed; `undo` brings the present one back."""
+    migrations = terminal.folder / "migrations"
+    shutil.copytree(migrate.MIGRATIONS, migrations, ignore=shutil.ignore_patterns("__pycache__"))
+    (migrations / "9001_next.py").write_text(NEXT)
+    monkeypatch.setattr(migrate, "MIGRATIONS", migrations)
+    return monkeypatch
+
+
+def copy_in(terminal: Terminal) -> Path:
+    return upgrade_copies.list_all(database_of(terminal))[0].path
+
+
+def database_of(terminal: Terminal) -> Path:
+    return terminal.folder / "data" / "socialpub.db"
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_the_doctor_says_beforehand_what_will_be_done_and_does_nothing(
+    terminal: Terminal, next_version: pytest.MonkeyPatch
+) -> None:
+    told = words(terminal("doctor").stdout)
+    assert "the next start updates it (9001_next). Before that it copies it to" in told
+    assert "of room are needed at most, and" in told
+    assert not (terminal.folder / "data" / "upgrades").exists()
+    next_version.setattr(upgrade_copies, "free_bytes", lambda _: 5)
+    refused = terminal("doctor")
+    assert "✗ disk: The upgrade lacks" in words(refused.stdout)
+    assert refused.exit_code == 1
+
+
+def test_the_doctor_names_what_of_the_former_version_still_runs(
+    terminal: Terminal, profile: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    with terminal.open("worker"):
+        request.getfixturevalue("next_version")
+        assert "✗ worker: Processes of the former version still run: worker-" in words(terminal("doctor").stdout)
+        assert "A process of a former version still runs" in words(terminal("admin", "list-keys").stderr)
+
+
+def test_afterwards_it_names_the_copy(terminal: Terminal, next_version: pytest.MonkeyPatch) -> None:
+    assert terminal("admin", "list-keys").exit_code == 0
+    assert f"lies in {copy_in(terminal)}" in words(terminal("doctor").stdout)
+
+
+def test_going_back_finds_what_went_out_meanwhile_and_sends_none_of_it_again(
+    terminal: Terminal, profile: str, next_version: pytest.MonkeyPatch
+) -> None:
+    with next_version.context() as former:
+        former.setattr(migrate, "MIGRATIONS", Path(migrate.__file__).parent / "migrations")
+        with terminal.open() as rt:
+            due = accept(rt, profile, body="Due at the upgrade")
+    with terminal.open() as rt:
+        drain(rt, terminal.clock, within=60)
+        since = accept(rt, profile, body="Accepted since")
+        drain(rt, terminal.clock, within=60)
+    assert [post.text for post in terminal.world.x.posts] == ["Due at the upgrade", "Accepted since"]
+    before = copy_in(terminal)
+    terminal.clock.forward(60)
+    back = terminal("restore", str(before))
+    assert back.exit_code == 0, back.output
+    assert "Install the former version now" in back.stderr
+    with closing(sqlite3.connect(database_of(terminal))) as rows:
+        assert "9001_next" not in migrate.applied(rows)
+    next_version.undo()  # the former version is installed again
+    with terminal.open() as rt:
+        assert rt.reader.value("SELECT count(*) FROM post WHERE id = ?", (since,)) == 0
+        resumed(rt, terminal.clock)
+        assert state_of(rt, due) == "published"
+    assert len(terminal.world.x.posts) == 2, "it was found, and not sent again"
+    aside = copy_in(terminal)
+    assert aside.name.startswith("9001_next@"), "what was accepted since is not lost"
+    assert before.exists()
+    refused = terminal("restore", str(aside))
+    assert "was made by a newer socialpub" in words(refused.stderr)
+
+
+def test_it_is_refused_while_something_runs(terminal: Terminal, next_version: pytest.MonkeyPatch) -> None:
+    with terminal.open("worker"):
+        refused = terminal("restore", str(copy_in(terminal)))
+    assert refused.exit_code == 1
+    assert "socialpub runs with" in refused.stderr
+
+
+def test_a_database_from_elsewhere_has_no_seal_and_another_one_is_none_of_ours(
+    terminal: Terminal, next_version: pytest.MonkeyPatch
+) -> None:
+    assert terminal("admin", "list-keys").exit_code == 0
+    elsewhere = terminal.folder / "from-elsewhere.db"
+    shutil.copy(copy_in(terminal), elsewhere)
+    assert "without a seal" in words(terminal("restore", str(elsewhere)).stderr)
+    assert terminal("restore", "--unsealed", str(elsewhere)).exit_code == 0
+    foreign = terminal.folder / "foreign.db"
+    with closing(sqlite3.connect(foreign)) as rows:
+        rows.execute("CREATE TABLE notes (text TEXT)")
+    assert "is no copy that socialpub made" in words(terminal("restore", "--unsealed", str(foreign)).stderr)
+    assert terminal("admin", "list-profiles").exit_code == 0
+
+
+def test_what_fails_on_the_way_has_changed_nothing(
+    terminal: Terminal, profile: str, next_version: pytest.MonkeyPatch
+) -> None:
+    assert terminal("admin", "list-keys").exit_code == 0
+    with next_version.context() as patch:
+
+        def full(*_: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        patch.setattr("socialpub.ops.rollback._replace", full)
+        assert "No space left" in terminal("restore", str(copy_in(terminal))).stderr
+    assert "paused" not in terminal("doctor").stdout
+    assert not list((terminal.folder / "data").glob(".rollback*"))
+    assert profile in terminal("admin", "list-profiles").stdout

@@ -7,6 +7,7 @@ the disk.
 import sqlite3
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,13 +15,22 @@ from peewee import SqliteDatabase
 
 from socialpub.core.clock import Clock
 from socialpub.core.crypto import Secrets
-from socialpub.db import migrate, secret_binding
+from socialpub.db import free_pages, migrate, secret_binding
 from socialpub.db.locks import Turnstile
 from socialpub.db.transaction import Reader, Tx
 from socialpub.db.writer import Writer
 
 T = TypeVar("T")
-_PRAGMAS = {"journal_mode": "wal", "synchronous": "full", "foreign_keys": 0, "cache_size": -4000}
+_JOURNAL_BYTES = 64 * 1024 * 1024
+"""However long the journal became, so much of its file stays once it has been taken over."""
+_PRAGMAS = {
+    "auto_vacuum": "incremental",  # takes effect in a new database only, and there before anything else is written
+    "journal_mode": "wal",
+    "journal_size_limit": _JOURNAL_BYTES,
+    "synchronous": "full",
+    "foreign_keys": 0,
+    "cache_size": -4000,
+}
 
 
 class Database:
@@ -108,6 +118,12 @@ class Database:
     def write_soon(self, fn: Callable[..., T], *args: Any) -> Awaitable[T]:
         """The same for the event loop: an awaitable."""
         return self._writer.write_soon(fn, *args)
+
+    def compact(self) -> None:
+        """Write the whole file anew, without the pages that nothing lies in. Only while no other process works: its
+        writes would wait all that time."""
+        with closing(sqlite3.connect(self.path, timeout=self.busy_seconds, isolation_level=None)) as connection:
+            free_pages.compact(connection, self.path.parent)
 
     def look_at_clock(self) -> None:
         """Move what waits when the wall clock was set. Every write does so; whoever only reads for long asks for it."""

@@ -20,6 +20,7 @@ from socialpub.db.transaction import Row, Tx
 from socialpub.ops import (
     causes,
     configuration_in_use,
+    database_file,
     health,
     last_copy,
     offline_checks,
@@ -78,6 +79,7 @@ def check(rt: Runtime, door: Door = Door.SHELL) -> Iterator[Finding]:
         level = Level.PROBLEM if cause.must_be_fixed else Level.NOTE
         known[cause.kind].append(Finding(level, SUBJECTS[cause.kind], cause.sentence, cause.remedy))
     yield _check_database(rt)
+    yield from database_file.check(rt)
     yield from _check_disk(rt, known[CauseKind.DISK])
     yield from storage_checks.check(rt)
     yield from _check_clock(rt, known[CauseKind.CLOCK])

@@ -24,6 +24,7 @@ COMMANDS = {
     "stop-post": ("socialpub.cli.admin.posts:stop_post", "Send nothing more of a post."),
     "retry-post": ("socialpub.cli.admin.posts:retry_post", "Publish a post again where it failed."),
     "set-password": ("socialpub.cli.admin.password:set_password", "Set the dashboard's password."),
+    "compact": ("socialpub.cli.admin.compact:compact", "Write the database anew, as small as its rows are."),
     "pause": ("socialpub.cli.admin.queue:pause", "Start no delivery until `resume`."),
     "resume": ("socialpub.cli.admin.queue:resume_publishing", "Let deliveries start again; says what is too late."),
 }

@@ -1,0 +1,97 @@
+"""What was removed is given back to the disk: in small steps, or all at once when the owner says so."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from socialpub.core.errors import OperatorError
+from socialpub.db import free_pages
+from socialpub.db.locks import ProcessLock
+from socialpub.ops import database_file
+from socialpub.runtime import Runtime
+from tests.support.appliance import accept, open_appliance, status_of
+from tests.support.hand_clock import HandClock
+
+
+def fill_and_empty(rt: Runtime, megabytes: int = 8) -> None:
+    """Much was stored, and removed."""
+    into = "INSERT INTO trail (at, actor, action, detail) VALUES (?, 'command', 'copy.made', ?)"
+    rt.db.write(lambda tx: tx.many(into, [(tx.stamp, "x" * 10_000)] * (100 * megabytes)))
+    rt.db.write(lambda tx: tx.execute("DELETE FROM trail"))
+
+
+@pytest.fixture(autouse=True)
+def _little_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(free_pages, "MUCH_BYTES", 1 << 20)
+
+
+def test_a_new_database_shrinks_in_small_steps(rt: Runtime) -> None:
+    before = free_pages.read(rt.reader)
+    fill_and_empty(rt)
+    filled = free_pages.read(rt.reader)
+    assert filled.in_steps
+    assert filled.many_free
+    steps = -(-(filled.free_bytes - (1 << 20)) // (free_pages.STEP_PAGES * 4096))
+    assert database_file.give_back(rt) in (steps, steps + 1)
+    after = free_pages.read(rt.reader)
+    assert not after.many_free
+    assert after.size_bytes <= before.size_bytes + (1 << 20)
+    assert database_file.give_back(rt) == 0
+
+
+def test_little_that_is_free_stays_for_what_comes_next(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(free_pages, "MUCH_BYTES", 1 << 30)
+    fill_and_empty(rt, 2)
+    assert database_file.give_back(rt) == 0
+
+
+@pytest.fixture
+def old_database(tmp_path: Path, clock: HandClock) -> Runtime:
+    """Made by a version that did not know of it."""
+    (tmp_path / "old").mkdir()
+    rt = open_appliance(tmp_path / "old", clock)
+    rt.close()
+    with closing(sqlite3.connect(rt.settings.database_file, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = delete")
+        connection.execute("PRAGMA auto_vacuum = none")
+        connection.execute("VACUUM")
+    return open_appliance(tmp_path / "old", clock)
+
+
+def test_an_old_one_is_written_anew_once_and_shrinks_by_itself_then(old_database: Runtime) -> None:
+    rt = old_database
+    from tests.support.appliance import add_profile
+
+    post = accept(rt, add_profile(rt))
+    fill_and_empty(rt)
+    assert not free_pages.read(rt.reader).in_steps
+    assert database_file.give_back(rt) == 0
+    (found,) = database_file.check(rt)
+    assert "socialpub admin compact" in str(found.remedy)
+    done = database_file.compact(rt)
+    assert done.before_bytes > 8_000_000 > done.after_bytes
+    assert rt.settings.database_file.stat().st_size == done.after_bytes
+    assert list(database_file.check(rt)) == []
+    assert free_pages.read(rt.reader).in_steps
+    assert status_of(rt, post) == "pending"
+    assert rt.reader.value("PRAGMA integrity_check") == "ok"
+    fill_and_empty(rt)
+    assert database_file.give_back(rt) > 0
+    rt.close()
+
+
+def test_nothing_is_written_anew_under_a_process_that_works(rt: Runtime) -> None:
+    other = ProcessLock(rt.settings.run_dir / "owners", "worker-1")
+    with pytest.raises(OperatorError) as refused:
+        database_file.compact(rt)
+    assert "worker-1" in refused.value.message
+    assert "systemctl stop" in str(refused.value.hint)
+    other.close()
+
+
+def test_nothing_is_written_anew_without_room_for_it(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(rt.files), "free_bytes", lambda _: int(rt.settings.health.disk_floor_bytes) + 1000)
+    with pytest.raises(OperatorError, match="beside what is kept free"):
+        database_file.compact(rt)

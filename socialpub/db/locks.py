@@ -139,6 +139,11 @@ class ProcessLock:
         """The names of all other processes that have not ended in order, whether or not they live."""
         return [path.stem for path in sorted(self.folder.glob("*.lock")) if path.stem != self.name]
 
+    def forget_dead(self) -> None:
+        """Remove the lock files of those that live no more; what is to be known of their deaths stays."""
+        for name in self.others():
+            self.is_alive(name)
+
     def descriptions(self) -> dict[str, str]:
         """What the processes that live have said of themselves, by name; those that are stopping count no more."""
         found = {}

@@ -22,6 +22,10 @@ from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Tx
 from socialpub.ops import backup_verification
 from socialpub.ops.backup import DATABASE, SECRET, BackupInfo, BackupSummary
+from socialpub.runtime import Runtime
+
+SCRATCH = ".restore-"
+"""How the name of the folder begins in which it works."""
 
 
 def restore(source: Path, settings: Settings, clock: Clock, *, unsealed: bool = False) -> BackupSummary:
@@ -45,6 +49,13 @@ def restore(source: Path, settings: Settings, clock: Clock, *, unsealed: bool = 
             message = f"The copy could not be put into {settings.data_dir}: {error.strerror}."
             raise OperatorError(message, "Check the disk and who owns the folder, and try again.") from error
     return summary
+
+
+def clean(rt: Runtime) -> None:
+    """Remove what a restore that was killed has left: it may hold a secret.key. None can be under way where an
+    appliance works."""
+    for scratch in rt.settings.data_dir.glob(f"{SCRATCH}*"):
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _exists(path: Path) -> OperatorError:
@@ -87,7 +98,7 @@ def _scratch_folder(data_dir: Path) -> Iterator[Path]:
         for path in reversed([path for path in (data_dir, *data_dir.parents) if not path.exists()]):
             path.mkdir(mode=0o700 if path == data_dir else 0o777)
             undo.callback(_remove_if_empty, path)
-        scratch = Path(tempfile.mkdtemp(dir=data_dir, prefix=".restore-"))
+        scratch = Path(tempfile.mkdtemp(dir=data_dir, prefix=SCRATCH))
         undo.callback(shutil.rmtree, scratch, ignore_errors=True)
         yield scratch
         undo.pop_all()

@@ -29,7 +29,9 @@ def marked(rt: Runtime, delivery_id: str) -> Iterator[None]:
     if not rt.process.follows_a_death or ids.parse(delivery_id) is None:
         yield
         return
-    mark = _folder(rt) / delivery_id
+    folder = _folder(rt)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    mark = folder / delivery_id
     begun = mark.stat().st_size if mark.exists() else 0
     if begun >= MOST_MARKS:
         mark.unlink(missing_ok=True)
@@ -46,12 +48,11 @@ def marked(rt: Runtime, delivery_id: str) -> Iterator[None]:
 
 def clean(rt: Runtime) -> None:
     """Remove the marks of deliveries that ended otherwise."""
-    for mark in _folder(rt).iterdir():
+    folder = _folder(rt)
+    for mark in folder.iterdir() if folder.is_dir() else ():
         if not delivery_rows.is_open(rt.reader, mark.name):
             mark.unlink(missing_ok=True)
 
 
 def _folder(rt: Runtime) -> Path:
-    folder = rt.settings.run_dir / "examined"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return folder
+    return rt.settings.run_dir / "examined"

@@ -22,7 +22,7 @@ from socialpub.core import logging
 from socialpub.core.errors import SocialpubError
 from socialpub.db.transaction import AT_ONCE, Tx
 from socialpub.media import decoder_client
-from socialpub.ops import copy_download, worker_report
+from socialpub.ops import copy_download, database_file, restore, worker_report
 from socialpub.publishing import backfill, cleanup, engine, holds, idempotency, renditions, retention, thumbnails
 from socialpub.runtime import Runtime
 from socialpub.worker import scheduled_copies
@@ -59,12 +59,15 @@ class Housekeeping:
             PeriodicTask("thumbnails", 3600.0, thumbnails.clean),
             PeriodicTask("scheduled copies", scheduled_copies.LOOK_SECONDS, self.copies.look),
             PeriodicTask("copies that nobody took", 3600.0, copy_download.clean),
+            PeriodicTask("restores that were killed", 3600.0, restore.clean),
+            PeriodicTask("processes that died", 3600.0, lambda rt: rt.process.forget_dead()),
             PeriodicTask("idempotency keys", 3600.0, in_steps(idempotency.clean)),
             PeriodicTask("consents", 3600.0, in_steps(consents.clean)),
             PeriodicTask("sessions", 3600.0, in_steps(browser_sessions.clean)),
             PeriodicTask("sign-in links", 3600.0, in_steps(sign_in_links.clean)),
             PeriodicTask("waits that are over", 3600.0, in_steps(cooldowns.clean)),
             PeriodicTask("retention", 5.0, retention.remove),
+            PeriodicTask("free pages", 60.0, database_file.give_back),
             PeriodicTask("usage", 60.0, usage.write_calls),
             PeriodicTask("decoder that could not start", 60.0, lambda _: decoder_client.try_again()),
             PeriodicTask("decoder", 3600.0, lambda _: decoder_client.try_starting(), rt.clock.monotonic() + 60.0),

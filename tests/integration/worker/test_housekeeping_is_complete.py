@@ -1,0 +1,188 @@
+"""Every table and every folder has somebody who removes what is over, or a reason why it grows for ever.
+
+Whoever adds one writes its line here first.
+"""
+
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+from socialpub.accounts import api_keys, browser_sessions, cooldowns, renewal, sign_in_links
+from socialpub.accounts.sign_in_links import Purpose
+from socialpub.cli import web_lock
+from socialpub.core import ids
+from socialpub.ops import copy_download, scheduled_copy
+from socialpub.publishing import idempotency, thumbnails
+from socialpub.publishing.drafts import DraftMedia
+from socialpub.publishing.idempotency import Ticket
+from socialpub.runtime import Runtime
+from socialpub.web.app import create_app
+from socialpub.worker.housekeeping import Housekeeping, PeriodicTask
+from socialpub.worker.wakeup import HueyWakeup
+from tests.integration.uploads.caller import Caller
+from tests.samples import media
+from tests.support.appliance import accept, add_profile
+from tests.support.hand_clock import HandClock
+
+STAYS = "stays: "
+
+TABLES = {
+    "api_key": STAYS + "revoked keys too, since the trail and usage name them; made by hand, so few",
+    "appliance": STAYS + "one row for each name in db/appliance_state.py",
+    "artifact": "cleanup: reservations, rejected and unused ones; of settled posts with retention",
+    "attempt": "retention: retention.attempts, and with its post",
+    "audience": "retention: when no post has it any more",
+    "audience_count": "retention: counted down with each post, and removed at 0",
+    "audience_member": "retention: with its audience",
+    "consent": "consents: after a day",
+    "delivery": "retention: with its post",
+    "delivery_count": STAYS + "one row for each network and outcome",
+    "event_count": STAYS + "one row for each network, event and outcome",
+    "hold": "holds: when nothing waits for it any more",
+    "idempotency": "idempotency keys: after a day",
+    "log_entry": "retention: retention.log, and with its post",
+    "media": "retention: with its post",
+    "not_before": "waits that are over: an hour after they are, at most",
+    "post": "retention: retention.posts",
+    "post_count": STAYS + "one row for each status",
+    "profile": STAYS + "disconnected ones too, since posts name them; their tokens are removed at once",
+    "schema_migration": STAYS + "one row for each migration",
+    "sending_delay": STAYS + "one row for each network and bucket",
+    "session": "sessions: when nobody used it for dashboard.session_lifetime",
+    "sign_in_link": "sign-in links: after a day",
+    "sqlite_sequence": STAYS + "SQLite's own",
+    "stored_media": STAYS + "one row",
+    "trail": "retention: retention.trail",
+    "usage": "old usage: retention.usage",
+}
+"""By table: the periodic task that removes its rows, and when; or why they stay."""
+
+FOLDERS = {
+    "secret.key": STAYS + "the key",
+    "socialpub.db*": "free pages: given back when there are many; the journal has a limit",
+    "queue.db*": STAYS + "a row goes when its wake-up is answered; while no worker runs, one waits for each post",
+    "upgrades/*": STAYS + "the last few, older ones go when another is made",
+    "media/incoming/*": "cleanup: what nobody holds",
+    "media/??/*": "cleanup: what no row names",
+    "media/fitted/*/*": "renditions: when the delivery has ended",
+    "media/thumbnails/*/*": "thumbnails: when the file is gone",
+    "avatars/*": "pictures of accounts: of profiles that are not connected, and former ones",
+    "copies/lock": STAYS + "one",
+    "copies/*": "copies that nobody took: what a process that died has left",
+    "backups/*": STAYS + "backup.keep_daily and its like say how many; pruned by the next copy",
+    ".restore-*/*": "restores that were killed: within an hour",
+    "run/turnstile.*": STAYS + "two",
+    "run/wakeup.sock": STAYS + "one",
+    "run/decoders/*": STAYS + "one for each 256 MiB of memory",
+    "run/profiles/*": STAYS + "one empty file for each profile",
+    "run/examined/*": "memories: when the delivery has ended",
+    "run/owners/*": "processes that died: within an hour; of their deaths a hundred are remembered",
+    "run/*.lock": STAYS + "one for each kind of work",
+}
+"""The same by file, as a pattern below `data_dir`; the first that fits counts."""
+
+
+@pytest.fixture
+def caller(rt: Runtime) -> Iterator[Caller]:
+    with Caller(create_app(rt), rt.write(api_keys.create, "test")) as caller:
+        yield caller
+
+
+@pytest.fixture
+def tasks(rt: Runtime) -> dict[str, PeriodicTask]:
+    return {task.name: task for task in Housekeeping(rt).tasks}
+
+
+def files_below(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+
+
+def line_of(file: str) -> str | None:
+    return next((line for pattern, line in FOLDERS.items() if fnmatch(file, pattern)), None)
+
+
+def test_every_table_has_its_line(rt: Runtime) -> None:
+    there = {row[0] for row in rt.reader.all("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert there - TABLES.keys() == set(), "say who removes its rows, and when"
+
+
+def test_every_line_names_a_task_that_runs_or_argues(tasks: dict[str, PeriodicTask]) -> None:
+    for name, line in {**TABLES, **FOLDERS}.items():
+        assert line.startswith(STAYS) or line.partition(":")[0] in tasks, name
+
+
+def test_every_file_that_use_leaves_has_its_line(rt: Runtime, caller: Caller, clock: HandClock, tmp_path: Path) -> None:
+    wakeup = HueyWakeup(rt.settings.queue_file, rt.settings.run_dir)
+    png = media.png(tmp_path / "a.png", 64, 48).read_bytes()
+    caller.reserve(png)
+    artifact_id = caller.upload(png)["artifactId"]
+    caller.run(thumbnails.read(rt, artifact_id))
+    profile = add_profile(rt)
+    with renewal.lock(rt, profile), web_lock.held(rt.settings):
+        wakeup.ring(accept(rt, profile, media=(DraftMedia(artifact_id),)))
+    copy_download.make(rt).__exit__(None, None, None)
+    scheduled_copy.make(rt)
+    wakeup.close()
+    found = files_below(rt.settings.data_dir)
+    assert {file for file in found if line_of(file) is None} == set(), "say who removes it, and when"
+    assert len({line_of(file) for file in found}) >= 10, "the story leaves most kinds of files"
+
+
+def test_what_processes_that_died_left_is_gone_within_the_hour(rt: Runtime, tasks: dict[str, PeriodicTask]) -> None:
+    data, unknown = rt.settings.data_dir, ids.new(1)
+    left = [
+        data / "media/incoming" / f"{unknown}.abc.part",
+        data / "media/incoming" / "abc.promised",
+        data / "media" / f"ab/{unknown}-{'0' * 16}.png",
+        data / "media/fitted" / unknown / ("0" * 24),
+        data / "media/thumbnails" / f"ab/{unknown}-{'0' * 16}.png.jpg",
+        data / "avatars" / f"{unknown}.0.fetched",
+        data / "copies" / "tmpabc" / "socialpub.db",
+        data / ".restore-abc" / "secret.key",
+        data / "run/examined" / unknown,
+        data / "run/owners" / "worker-dead.lock",
+    ]
+    for path in left:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x")
+        line = line_of(path.relative_to(data).as_posix())
+        assert line is not None
+        tasks[line.partition(":")[0]].run(rt)
+        assert not path.exists(), f"{path.name}: {line}"
+
+
+def test_rows_whose_time_is_over_are_gone_within_the_hour(
+    rt: Runtime, clock: HandClock, tasks: dict[str, PeriodicTask]
+) -> None:
+    rt.write(browser_sessions.begin, "203.0.113.1", "a browser")
+    rt.write(sign_in_links.make, Purpose.SIGN_IN)
+    profile = add_profile(rt)
+    rt.write(cooldowns.begin_for, profile, "create", 3600.0, "too many")
+    for key in range(1200):
+        rt.write(idempotency.begin, Ticket("k", str(key), "f"))
+    some = ("session", "sign_in_link", "not_before", "idempotency")
+
+    def counts() -> list[int]:
+        return [int(rt.reader.value(f"SELECT count(*) FROM {table}")) for table in some]
+
+    def keep_house() -> list[int]:
+        for table in some:
+            tasks[TABLES[table].partition(":")[0]].run(rt)
+        return counts()
+
+    assert keep_house() == [1, 1, 1, 1200]
+    clock.forward(3601)
+    assert keep_house() == [1, 1, 0, 1200]
+    clock.forward(86400)
+    assert keep_house() == [1, 0, 0, 0]
+    clock.forward(30 * 86400)
+    assert keep_house() == [0, 0, 0, 0]
+
+
+def test_a_clean_house_is_not_furnished_by_housekeeping(rt: Runtime, tasks: dict[str, PeriodicTask]) -> None:
+    before = set(rt.settings.data_dir.rglob("*"))
+    for name in ("cleanup", "memories", "renditions", "thumbnails", "copies that nobody took", "retention"):
+        tasks[name].run(rt)
+    assert set(rt.settings.data_dir.rglob("*")) == before

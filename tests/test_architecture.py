@@ -138,6 +138,8 @@ HOMES = {
     "log_entry": "publishing.log_entries",
     "media": "db.post_rows",
     "not_before": "accounts.cooldowns",
+    "notification": "db.notifications",
+    "notification_service": "db.notifications",
     "post": "db.post_rows",
     "post_count": "publishing.audiences",
     "profile": "db.profile_rows",
@@ -146,6 +148,7 @@ HOMES = {
     "session": "accounts.browser_sessions",
     "sign_in_link": "accounts.sign_in_links",
     "stored_media": "db.artifact_rows",
+    "told_cause": "db.told_causes",
     "trail": "db.trail",
     "usage": "accounts.usage",
 }

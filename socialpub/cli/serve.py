@@ -11,6 +11,7 @@ from socialpub.cli.child_process import end_with_parent, end_with_parent_option
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import print_note
 from socialpub.cli.worker_supervisor import WorkerSupervisor
+from socialpub.ops.notify import notifier
 from socialpub.runtime import Runtime
 from socialpub.web import listeners, server
 
@@ -22,6 +23,7 @@ def serve(context: CommandContext, stop_seconds: float | None) -> None:
     """Run the appliance: web and worker together, until Ctrl-C or SIGTERM."""
     end_with_parent(stop_seconds)
     with context.start("web") as rt:
+        notifier.refuse_wrong_addresses(rt.settings)
         supervisor = WorkerSupervisor(rt.settings.config_file)
         # Both stop at the same moment; the web server sets `stopping` when it is asked to stop.
         threading.Thread(target=_stop_together, args=(rt.stopping, supervisor), daemon=True).start()

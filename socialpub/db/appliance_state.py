@@ -34,6 +34,15 @@ WORKER = "worker"
 CLOCK = "clock"
 """What is known of the wall clock (JSON, `db/clock_jumps.py`)."""
 
+FAILURES_TOLD = "failures_told"
+"""The entry of the log up to which the owner was told of failed deliveries."""
+
+WORKER_AWAY = "worker_away"
+"""When a worker came back that had been away for long, and since when (JSON, `ops/notify/absence.py`)."""
+
+WORKER_ENDED_AT = "worker_ended_at"
+"""When the last worker ended because it was told to. Absent while one runs."""
+
 READINESS = "readiness"
 """When readiness last tried a write."""
 

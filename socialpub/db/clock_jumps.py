@@ -26,6 +26,8 @@ WAITS = {
     "idempotency": ("created_at",),
     "profile": ("disconnected_at", "renewed_at", "warned_at"),
     "consent": ("expires_at", "taken_at"),
+    "told_cause": ("since", "told_at", "ended_at"),
+    "notification_service": ("failing_since", "next_at"),
 }
 """Columns that hold a wait or an age of ours, beside those of `delivery`."""
 

@@ -32,6 +32,8 @@ class FailedDeliveries:
     """Both counts together go up to `MOST_COUNTED`: beyond that they are the newest ones."""
 
 
+_COLUMNS = f"""d.id, d.post_id, d.profile_id, d.provider, d.profile_name, d.failed_at, d.state, d.error_message,
+    (SELECT substr(body, 1, {LONGEST_TEXT}) FROM post WHERE id = d.post_id)"""
 _FOUND = """
     FROM delivery d INDEXED BY delivery_failed WHERE d.failed_at IS NOT NULL AND d.failed_at >= ?
         AND NOT EXISTS (SELECT 1 FROM delivery r WHERE r.retry_of = ifnull(d.retry_of, d.id) AND r.id > d.id)
@@ -44,14 +46,38 @@ def lately(reader: Reader, since: str, most: int) -> FailedDeliveries:
     counted = reader.all(
         f"SELECT state, count(*) FROM (SELECT d.state {_FOUND} LIMIT {MOST_COUNTED}) GROUP BY state", (since,)
     )
-    counts = {row[0]: row[1] for row in counted}
-    rows = reader.all(
-        f"""SELECT d.id, d.post_id, d.profile_id, d.provider, d.profile_name, d.failed_at, d.state, d.error_message,
-            (SELECT substr(body, 1, {LONGEST_TEXT}) FROM post WHERE id = d.post_id) {_FOUND} LIMIT ?""",
-        (since, most),
+    return _found(reader.all(f"SELECT {_COLUMNS} {_FOUND} LIMIT ?", (since, most)), counted)
+
+
+_LOGGED = """
+    FROM log_entry e INDEXED BY log_entry_rare CROSS JOIN delivery d ON d.id = e.delivery_id
+    WHERE e.type IN ('failed', 'canceled') AND e.type = 'failed' AND e.n > ?
+        AND d.failed_at >= ? AND d.error_message IS NOT ?
+        AND NOT EXISTS (SELECT 1 FROM delivery r WHERE r.retry_of = ifnull(d.retry_of, d.id) AND r.id > d.id)
+    ORDER BY e.n DESC"""
+
+
+def newest_entry(reader: Reader) -> int:
+    """The number of the last entry in the log that tells of a failed delivery; 0 where there is none."""
+    rare = "type IN ('failed', 'canceled') AND type = 'failed'"  # as the index has it
+    return int(reader.value(f"SELECT ifnull(max(n), 0) FROM log_entry INDEXED BY log_entry_rare WHERE {rare}"))
+
+
+def logged_after(reader: Reader, entry: int, since: str, meant: str, most: int) -> FailedDeliveries:
+    """What the log tells after this entry: failed since, was not tried again, and does not say `meant`."""
+    params = (entry, since, meant)
+    counted = reader.all(
+        f"SELECT state, count(*) FROM (SELECT d.state {_LOGGED} LIMIT {MOST_COUNTED}) GROUP BY state", params
     )
-    newest = [_shown(row) for row in rows]
-    return FailedDeliveries(newest, counts.get(State.FAILED, 0), counts.get(State.UNCONFIRMED, 0))
+    rows = reader.all(f"SELECT {_COLUMNS} {_LOGGED} LIMIT ?", (*params, most))
+    return _found(rows, counted)
+
+
+def _found(rows: list[Row], counted: list[Row]) -> FailedDeliveries:
+    counts = {row[0]: row[1] for row in counted}
+    return FailedDeliveries(
+        [_shown(row) for row in rows], counts.get(State.FAILED, 0), counts.get(State.UNCONFIRMED, 0)
+    )
 
 
 def _shown(row: Row) -> FailedDelivery:

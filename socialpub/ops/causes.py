@@ -36,6 +36,8 @@ class Cause:
     """Whether the owner is told who does not look; otherwise it is only shown."""
     passes: bool = False
     """It has happened and is told once: there is no end of it to tell."""
+    details: tuple[str, ...] = ()
+    """Single cases, one a line."""
 
     @property
     def subject(self) -> str:

@@ -43,8 +43,8 @@ def _check_configuration(settings: Settings) -> Iterator[Finding]:
 
 
 def _holds_a_secret(values: dict[str, Any]) -> bool:
-    sections = [*values.get("providers", {}).values(), values.get("metrics", {})]
-    return any(section.get("client_secret") or section.get("token") for section in sections)
+    sections = [*values.get("providers", {}).values(), values.get("metrics", {}), values.get("notify", {})]
+    return any(section.get(key) for section in sections for key in ("client_secret", "token", "urls"))
 
 
 def _check_credentials(settings: Settings) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ from typing import cast
 import uvicorn
 
 from socialpub.core import logging
+from socialpub.ops.notify.notifier import Notifier
 from socialpub.runtime import Runtime
 from socialpub.web import listeners
 from socialpub.web.answer import CLOSE
@@ -41,7 +42,10 @@ def run(rt: Runtime, sockets: list[socket.socket]) -> int:
     descriptors = raise_descriptors()
     server = Server(app, ConnectionLimits(connections=connections_within(descriptors)))
     log.info("listening", address=listeners.addresses(sockets), base_url=rt.settings.base_url)
+    notifier = Notifier(rt, stands_in=True)
+    notifier.start()
     server.run(sockets=sockets)
+    notifier.join()
     log.info("stopped")
     return 0
 

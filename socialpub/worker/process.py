@@ -1,5 +1,6 @@
 """The worker process: Huey's consumer answers wake-ups, and the reconciler runs beside it."""
 
+import contextlib
 import signal
 import time
 from types import FrameType
@@ -7,8 +8,10 @@ from types import FrameType
 from huey.consumer import Consumer
 
 from socialpub.core import logging
-from socialpub.core.errors import Unavailable
+from socialpub.core.errors import SocialpubError, Unavailable
 from socialpub.db import delivery_rows
+from socialpub.ops.notify import absence
+from socialpub.ops.notify.notifier import Notifier
 from socialpub.publishing import engine, holds
 from socialpub.runtime import Runtime
 from socialpub.worker.housekeeping import Housekeeping
@@ -65,7 +68,8 @@ class _Consumer(Consumer):  # type: ignore[misc]
 def run(rt: Runtime) -> int:
     """Deliver until told to stop (SIGTERM, SIGINT, SIGHUP); the exit code. Wants the main thread."""
     assert isinstance(rt.wakeup, HueyWakeup)
-    reconciler, housekeeping = Reconciler(rt), Housekeeping(rt)
+    reconciler, housekeeping, notifier = Reconciler(rt), Housekeeping(rt), Notifier(rt)
+    rt.write(absence.note_start)
     rt.write(lambda _, tx: holds.probe_all(tx))  # the configuration may have been mended
 
     def work(delivery_id: str) -> None:
@@ -88,6 +92,7 @@ def run(rt: Runtime) -> int:
     rt.wakeup.socket.listen()
     reconciler.start()
     housekeeping.start()
+    notifier.start()
     _Consumer(rt, rt.wakeup).run()
     rt.stopping.set()
     for own in threads.values():
@@ -97,5 +102,8 @@ def run(rt: Runtime) -> int:
         own.join(until)
     reconciler.join()
     housekeeping.join()
+    notifier.join()
+    with contextlib.suppress(SocialpubError):  # the next one says that this one was away
+        rt.write(absence.note_end)
     log.info("the worker has ended")
     return 0

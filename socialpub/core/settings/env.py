@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from socialpub.core.settings.messages import Key
+from socialpub.core.settings.values import is_secret
 from socialpub.core.spelling import nearest, unknown
 
 PREFIX = "SOCIALPUB_"
@@ -57,8 +59,20 @@ def _typed(text: str, annotation: Any) -> Any:
     if annotation is int:
         return int(text) if re.fullmatch(r"[+-]?[0-9]{1,18}", text) else text
     if getattr(annotation, "__origin__", None) is tuple:
-        return [part.strip() for part in text.split(",") if part.strip()]
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        return _whole_addresses(parts) if is_secret(annotation) else parts
     return text
+
+
+def _whole_addresses(parts: list[str]) -> list[str]:
+    """Addresses hold commas of their own, such as several receivers: one begins where there is `://`."""
+    found: list[str] = []
+    for part in parts:
+        if "://" in part or not found:
+            found.append(part)
+        else:
+            found[-1] += f",{part}"
+    return found
 
 
 def read_secret_files(
@@ -82,10 +96,18 @@ def read_secret_files(
             mistakes.append(f"{'.'.join(target)} and {'.'.join(key)} are both set: keep one of them")
             continue
         try:
-            section[target[-1]] = _read_secret([place / name.strip() for place in folders])
+            secret = _read_secret([place / name.strip() for place in folders])
+            is_list = keys[target].annotation is not SecretStr
+            section[target[-1]] = _lines(secret) if is_list else secret
         except ValueError as error:
             mistakes.append(f"{'.'.join(key)} = {name!r}: {error}")
     return mistakes
+
+
+def _lines(text: str) -> list[str]:
+    """Those that are neither empty nor a comment."""
+    lines = (line.strip() for line in text.splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
 
 
 def _read_secret(candidates: Iterable[Path]) -> str:

@@ -8,9 +8,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pydantic import SecretStr
-
 from socialpub.core.settings.loader import KEYS, Settings
+from socialpub.core.settings.values import plain
 
 _LENGTH = 16
 """Characters of a fingerprint: enough to notice a change."""
@@ -43,4 +42,4 @@ def _text(settings: Settings, key: tuple[str, ...]) -> str:
     value: Any = settings
     for part in key:
         value = getattr(value, part)
-    return json.dumps(value.get_secret_value() if isinstance(value, SecretStr) else value, default=str)
+    return json.dumps(plain(value), default=str)

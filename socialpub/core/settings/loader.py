@@ -13,12 +13,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, SecretStr, ValidationError, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo
 
 from socialpub.core import durations
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings import env, messages, toml_errors
 from socialpub.core.settings.backup_section import BackupSection
+from socialpub.core.settings.notify import NotifySection
 from socialpub.core.settings.proxies import ProxiesSection
 from socialpub.core.settings.sections import (
     DashboardSection,
@@ -34,7 +35,7 @@ from socialpub.core.settings.sections import (
     StorageSection,
     UploadsSection,
 )
-from socialpub.core.settings.values import BaseUrl, Section
+from socialpub.core.settings.values import BaseUrl, Section, is_secret, plain
 from socialpub.core.validation import list_mistakes
 
 USUAL_FILES = (Path("config.toml"), Path("/etc/socialpub/config.toml"))
@@ -88,6 +89,7 @@ class Settings(Section):
     rate_limit: RateLimitSection = RateLimitSection()
     proxies: ProxiesSection = ProxiesSection()
     dashboard: DashboardSection = DashboardSection()
+    notify: NotifySection = NotifySection()
     metrics: MetricsSection = MetricsSection()
     health: HealthSection = HealthSection()
     logging: LoggingSection = LoggingSection()
@@ -143,13 +145,14 @@ class Settings(Section):
 
     def secret_values(self) -> list[str]:
         """Every configured secret that is not empty."""
-        found = []
+        found: list[str] = []
         for key, field in KEYS.items():
-            if field.annotation is SecretStr:
+            if is_secret(field.annotation):
                 value: Any = self
                 for name in key:
                     value = getattr(value, name)
-                found.append(value.get_secret_value())
+                written = plain(value)
+                found += written if isinstance(written, list) else [written]
         return list(filter(None, found))
 
     def notes(self) -> list[str]:

@@ -16,6 +16,7 @@ from socialpub.core import durations, validation
 from socialpub.core.errors import FieldError
 from socialpub.core.held_secrets import MASK
 from socialpub.core.redaction import redact
+from socialpub.core.settings.values import is_secret
 from socialpub.core.spelling import nearest, unknown
 
 Key = tuple[str, ...]
@@ -45,7 +46,7 @@ def explain(detail: ErrorDetails, keys: Mapping[Key, FieldInfo], variables: Mapp
         return f"{'.'.join(place)} must be a section: write [{'.'.join(place)}] and its keys on the lines below"
     field = keys[key]
     origin = f" (from {variables[key]})" if key in variables else ""
-    shown = MASK if field.annotation is SecretStr else _show(detail["input"])
+    shown = MASK if is_secret(field.annotation) else _show(detail["input"])
     # Our own messages may quote what they were given, such as an address with a password in it.
     reason = redact(validation.message(detail))
     return f"{'.'.join(key)}{origin} = {shown}: {reason}. Accepted: {field.description}{_default(field)}."

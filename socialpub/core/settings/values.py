@@ -4,7 +4,7 @@ Values are strict (`"5"` is not 5); whatever is refused is refused with a senten
 """
 
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, SecretStr
@@ -79,6 +79,22 @@ def _trim(value: Any) -> Any:
     return value.strip() if isinstance(value, str) else value
 
 
+def _trim_each(value: Any) -> Any:
+    return tuple(_trim(one) for one in value) if isinstance(value, list) else value
+
+
+def is_secret(annotation: Any) -> bool:
+    """Whether a key of this type holds a secret, or a list of them."""
+    return annotation is SecretStr or get_args(annotation) == (SecretStr, Ellipsis)
+
+
+def plain(value: Any) -> Any:
+    """A value as it was written, secrets included."""
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    return [plain(one) for one in value] if isinstance(value, tuple) else value
+
+
 def check_url(value: str) -> str:
     """An absolute http(s) URL without user, query and fragment, as it was written. Raises `ValueError`."""
     if not value.isascii() or any(char <= " " or char in "\"'<>\\\x7f" for char in value):
@@ -107,6 +123,7 @@ Kept = Annotated[DurationOrForever, AfterValidator(_check_kept)]
 SizeOrUnlimited = Annotated[ByteSize | None, BeforeValidator(_read_size_or_unlimited)]
 IntervalOrOff = Annotated[timedelta | None, BeforeValidator(_read_interval_or_off)]
 Secret = Annotated[SecretStr, BeforeValidator(_trim)]
+SecretList = Annotated[tuple[SecretStr, ...], BeforeValidator(_trim_each)]
 Trimmed = Annotated[str, BeforeValidator(_trim)]
 Url = Annotated[str, AfterValidator(check_url)]
 BaseUrl = Annotated[str, AfterValidator(check_url), AfterValidator(lambda url: url.rstrip("/"))]

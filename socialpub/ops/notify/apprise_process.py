@@ -1,0 +1,159 @@
+"""Sends one message through Apprise, or looks at addresses: `python -m socialpub.ops.notify.apprise_process`.
+
+A process of its own for each: Apprise and its hundred services take memory, some can hang for ever, and whatever they
+do ends with the process. The request comes as one line of JSON on standard input, addresses included, since arguments
+are seen by all; the answer, one line too, says in a word why something failed and quotes nothing. When standard input
+ends, so does this process: nobody waits for it any more.
+"""
+
+import json
+import logging
+import os
+import smtplib
+import socket
+import ssl
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+CONNECT_SECONDS = 10.0
+READ_SECONDS = 15.0
+"""Apprise waits 4 seconds by default: too short for a mail server that looks callers up."""
+
+
+class _Circumstances(logging.Handler):
+    """What services met while they sent: they log it and return no more than that they failed."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.errors: list[BaseException] = []
+        self.statuses: list[int] = []
+
+    def emit(self, record: logging.LogRecord) -> None:  # noqa: ARG002  its text may quote secrets
+        error = sys.exc_info()[1]
+        if error is not None:
+            self.errors.append(error)
+
+    def why(self) -> dict[str, Any]:
+        """The reason in a word, and a number where there is one."""
+        found = [cause for error in self.errors for cause in _causes(error)]
+        for word, kinds in _WORDS.items():
+            if any(_is(error, kind) for error in found for kind in kinds):
+                return {"why": word}
+        for error in found:
+            if isinstance(error, smtplib.SMTPResponseException):
+                return {"why": "status", "status": error.smtp_code}
+        if self.statuses:
+            return {"why": "status", "status": self.statuses[-1]}
+        return {"why": "unknown"}
+
+
+_WORDS: dict[str, tuple[type[BaseException] | str, ...]] = {
+    "login": (smtplib.SMTPAuthenticationError,),
+    "receiver": (smtplib.SMTPRecipientsRefused,),
+    "sender": (smtplib.SMTPSenderRefused,),
+    "certificate": (ssl.SSLCertVerificationError,),
+    "tls": (ssl.SSLError,),
+    "name": (socket.gaierror, "NameResolutionError", "LocationParseError"),
+    "refused": (ConnectionRefusedError,),
+    "timeout": (TimeoutError, "ConnectTimeoutError", "ReadTimeoutError"),
+    "cut": (smtplib.SMTPServerDisconnected, ConnectionResetError, "ProtocolError"),
+}
+"""The first that fits is the reason. Errors of the libraries that Apprise brings stand there by their names."""
+
+
+def _is(error: BaseException, kind: type[BaseException] | str) -> bool:
+    return type(error).__name__ == kind if isinstance(kind, str) else isinstance(error, kind)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error, and all that it came from."""
+    seen: set[int] = set()
+    waiting: list[object] = [error]
+    while waiting:
+        one = waiting.pop()
+        if not isinstance(one, BaseException) or id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        waiting += [one.__cause__, one.__context__, getattr(one, "reason", None), *one.args]
+
+
+def main() -> None:
+    request = json.loads(sys.stdin.readline())
+    threading.Thread(target=_end_with_standard_input, daemon=True).start()
+    answer = _check(request["urls"]) if "urls" in request else _send(request)
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+    os._exit(0)  # threads of a service may go on for ever
+
+
+def _end_with_standard_input() -> None:
+    while sys.stdin.readline():
+        pass
+    os._exit(1)
+
+
+def _check(urls: list[str]) -> dict[str, Any]:
+    """Of each address None, or what is wrong with it."""
+    _be_quiet()
+    import apprise
+
+    found: list[str | None] = []
+    for url in urls:
+        if _service(url) is not None:
+            found.append(None)
+        else:
+            known = url.partition("://")[0].lower() in apprise.manager_plugins.NotificationManager()
+            found.append("incomplete" if known else "unknown")
+    return {"wrong": found}
+
+
+def _send(request: dict[str, str]) -> dict[str, Any]:
+    met = _be_quiet()
+    import apprise
+    import requests
+
+    apprise.URLBase.socket_connect_timeout = CONNECT_SECONDS
+    apprise.URLBase.socket_read_timeout = READ_SECONDS
+    send = requests.Session.send
+
+    def send_and_look(*arguments: Any, **more: Any) -> Any:
+        answer = send(*arguments, **more)
+        if answer.status_code >= 400:
+            met.statuses.append(answer.status_code)
+        return answer
+
+    requests.Session.send = send_and_look
+    service = _service(request["url"])
+    if service is None:
+        return {"why": "address"}
+    # Plain text, where the address does not ask for another form.
+    sent = apprise.Apprise(service, asset=service.asset).notify(
+        title=request["title"], body=request["body"], body_format=apprise.NotifyFormat.TEXT
+    )
+    return {"sent": True} if sent else met.why()
+
+
+def _service(url: str) -> Any:
+    import apprise
+
+    # It keeps nothing on the disk, and makes no keys.
+    asset = apprise.AppriseAsset(
+        app_id="socialpub", app_desc="", app_url="", storage_mode="memory", pgp_autogen=False, pem_autogen=False
+    )
+    return apprise.Apprise.instantiate(url, asset=asset)
+
+
+def _be_quiet() -> _Circumstances:
+    met = _Circumstances()
+    logging.getLogger().handlers = [logging.NullHandler()]
+    apprise_log = logging.getLogger("apprise")
+    apprise_log.handlers, apprise_log.propagate = [met], False
+    apprise_log.setLevel(logging.DEBUG)
+    return met
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""Sends what is written down: to each service for itself, at most once more than needed.
+
+A service that fails is tried again ever more rarely; what it missed by then goes out as one message. What it took is
+noted at once: a process that dies in between sends that one message again.
+"""
+
+from socialpub.core import logging
+from socialpub.core.clock import after
+from socialpub.db import notifications
+from socialpub.db.notifications import ServiceState
+from socialpub.db.transaction import Tx
+from socialpub.ops.notify import apprise_client, messages, rounds, services
+from socialpub.ops.notify.services import Service
+from socialpub.runtime import Runtime
+
+BACK_OFF_SECONDS = (60.0, 300.0, 900.0, 3600.0)
+
+log = logging.get_logger("socialpub.notify")
+
+
+def send_waiting(rt: Runtime) -> int:
+    """Send each service what it was not sent; returns how many messages were taken. Blocks, at most a minute for each.
+
+    Raises `SendingStopped` when this process stops meanwhile.
+    """
+    states = {state.id: state for state in notifications.services(rt.reader)}
+    taken = 0
+    # Whoever keeps us waiting comes last.
+    ready = [one for one in services.configured(rt.settings, rt.secrets) if _is_ready(rt, states.get(one.id))]
+    for service in sorted(ready, key=lambda one: states[one.id].tries):
+        taken += _send(rt, service, states[service.id])
+    return taken
+
+
+def test(rt: Runtime) -> list[tuple[Service, str | None]]:
+    """Send a test message to every service now; what became of each: None, or why it failed. Blocks."""
+    title, body = messages.test_message(rounds.sender(rt), rt.now())
+    found = []
+    for service in services.configured(rt.settings, rt.secrets):
+        failure = apprise_client.send(service.url, title, body, stopping=rt.stopping)
+        if failure is None:
+            rt.write(_note_reached, service.id)
+        found.append((service, failure))
+    return found
+
+
+def _note_reached(rt: Runtime, tx: Tx, service: str) -> None:
+    notifications.note_reached(tx, service)
+
+
+def _is_ready(rt: Runtime, state: ServiceState | None) -> bool:
+    return state is not None and state.waiting > 0 and (state.next_at is None or state.next_at <= rt.stamp())
+
+
+def _send(rt: Runtime, service: Service, state: ServiceState) -> int:
+    waiting = notifications.waiting(rt.reader, state.sent_through)
+    failure = apprise_client.send(service.url, *messages.together(waiting), stopping=rt.stopping)
+    if failure is None:
+        rt.write(lambda _, tx: notifications.note_sent(tx, service.id, waiting[-1].id, len(waiting)))
+        log.info("the owner was told", service=service.name, messages=len(waiting))
+        return len(waiting)
+    rt.write(_note_failed, service.id, failure, state.tries)
+    log.warning("the owner could not be told", service=service.name, reason=failure, waiting=len(waiting))
+    return 0
+
+
+def _note_failed(rt: Runtime, tx: Tx, service: str, failure: str, tries: int) -> None:
+    pause = BACK_OFF_SECONDS[min(tries, len(BACK_OFF_SECONDS) - 1)]
+    notifications.note_failed(tx, service, failure, after(tx.stamp, pause))

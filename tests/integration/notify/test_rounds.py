@@ -1,0 +1,291 @@
+"""What the owner is told, and when: one message per cause, and one when it is well again."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from socialpub.core.clock import stamp
+from socialpub.db import appliance_state, notifications
+from socialpub.ops.notify.notifier import Notifier
+from socialpub.providers.outcomes import Refused
+from socialpub.publishing import deliveries, holds
+from socialpub.runtime import Runtime
+from tests.integration.notify.conftest import Postbox
+from tests.support.appliance import accept, add_profile
+from tests.support.copies import become_restored
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import ScriptedNetwork
+
+Minutes = Callable[..., None]
+
+
+def hold(rt: Runtime, provider: str = "x") -> None:
+    rt.db.write(lambda tx: holds.begin(tx, provider, holds.PUBLISHING, "No credits are left.", "402"))
+
+
+def release(rt: Runtime, provider: str = "x") -> None:
+    rt.db.write(lambda tx: holds.release(tx, provider, holds.PUBLISHING))
+
+
+def test_nothing_is_told_while_all_is_well(minutes: Minutes, postbox: Postbox) -> None:
+    minutes(90)
+    assert postbox.received == []
+
+
+def test_a_held_network_is_told_once_and_once_more_when_it_is_well_again(
+    rt: Runtime, minutes: Minutes, postbox: Postbox
+) -> None:
+    minutes(1)
+    hold(rt)
+    minutes(120)
+    assert len(postbox.received) == 1
+    assert "X has refused this app" in postbox.titles[0]
+    assert "No credits are left" in postbox.last
+    assert "Resolve this with X" in postbox.last
+    assert "https://social.example.com/system" in postbox.last
+    release(rt)
+    minutes(120)
+    assert len(postbox.received) == 2
+    assert "well again" in postbox.titles[1]
+    assert "No longer: X has refused this app" in postbox.last
+
+
+def test_what_is_found_within_a_minute_is_one_message(rt: Runtime, minutes: Minutes, postbox: Postbox) -> None:
+    for number in range(3):
+        add_profile(rt, account_id=f"account-{number}", status="reauthRequired", reason="The grant was revoked.")
+    hold(rt)
+    minutes(5)
+    assert len(postbox.received) == 1
+    assert "4 things need you" in postbox.titles[0]
+    assert postbox.last.count("must be connected again") == 3
+
+
+def test_what_is_over_within_the_minute_is_not_told(
+    rt: Runtime, clock: HandClock, minutes: Minutes, postbox: Postbox
+) -> None:
+    minutes(1)
+    hold(rt)
+    Notifier(rt).once()
+    clock.forward(30)
+    release(rt)
+    minutes(60)
+    assert postbox.received == []
+
+
+def test_fifty_failed_deliveries_are_one_message_that_names_a_few(
+    rt: Runtime, clock: HandClock, network: ScriptedNetwork, profile: str, minutes: Minutes, postbox: Postbox
+) -> None:
+    minutes(1)
+    network.results["create_post"] = [Refused("The post is not allowed.") for _ in range(50)]
+    for number in range(50):
+        accept(rt, profile, body=f"Post {number} " + "with many words " * 20)
+    drain(rt, clock)
+    minutes(2)
+    assert len(postbox.received) == 1
+    assert "50 deliveries failed" in postbox.titles[0]
+    assert postbox.last.count("The post is not allowed") == 5
+    assert "and 45 more" in postbox.last
+    assert "with many words " * 5 not in postbox.last, "only the beginning of a post is told"
+    minutes(60)
+    assert len(postbox.received) == 1, "what failed is told once"
+
+
+def test_what_failed_before_there_was_anybody_to_tell_is_not_told(
+    rt: Runtime, clock: HandClock, network: ScriptedNetwork, profile: str, minutes: Minutes, postbox: Postbox
+) -> None:
+    network.results["create_post"] = [Refused("The post is not allowed.")]
+    accept(rt, profile)
+    drain(rt, clock)
+    minutes(30)
+    assert postbox.received == []
+
+
+def test_a_lasting_cause_is_told_again_after_a_week(rt: Runtime, minutes: Minutes, postbox: Postbox) -> None:
+    add_profile(rt, status="reauthRequired", reason="The grant was revoked.")
+    minutes(7 * 1440 - 30)
+    rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.COPIED_AT, tx.stamp))
+    assert len(postbox.received) == 1
+    minutes(240)
+    assert len(postbox.received) == 2
+    assert "Still needs you" in postbox.last
+
+
+def test_a_flapping_network_does_not_flood_the_owner(rt: Runtime, minutes: Minutes, postbox: Postbox) -> None:
+    for _ in range(20):
+        hold(rt)
+        minutes(10)
+        release(rt)
+        minutes(10)
+    assert 4 <= len(postbox.received) <= 8, "it came and went twenty times in less than seven hours"
+
+
+@pytest.mark.parametrize("notify", [{"daily_limit": 2}])
+def test_the_daily_limit_says_so_and_the_next_day_sums_up(
+    rt: Runtime, minutes: Minutes, postbox: Postbox, notify: dict[str, Any]
+) -> None:
+    minutes(1)
+    hold(rt)
+    minutes(10)
+    add_profile(rt, account_id="one", name="First", status="reauthRequired")
+    minutes(10)
+    assert len(postbox.received) == 2
+    assert "last message of today" not in postbox.received[0][2]
+    assert "last message of today" in postbox.last
+    hold(rt, "tiktok")
+    minutes(10)
+    release(rt, "tiktok")
+    add_profile(rt, account_id="two", name="Second", status="reauthRequired")
+    minutes(60)
+    assert len(postbox.received) == 2
+    minutes(15 * 60)
+    assert len(postbox.received) == 3
+    assert "Second" in postbox.last
+    assert "First" not in postbox.last
+    assert "came up and went" in postbox.last.lower()
+    assert "2 of these were kept back" in postbox.last
+
+
+def test_a_clock_that_was_set_is_told_once(rt: Runtime, clock: HandClock, minutes: Minutes, postbox: Postbox) -> None:
+    minutes(1)
+    clock.jump(7200)
+    minutes(60)
+    assert len(postbox.received) == 1
+    assert "The clock was set forward by 2.0 hours" in postbox.last
+
+
+def test_an_account_that_lapses_is_told_a_week_before_and_when_it_has(
+    rt: Runtime, clock: HandClock, minutes: Minutes, postbox: Postbox
+) -> None:
+    ends = rt.now() + timedelta(days=6)
+    profile = add_profile(rt, tokens=("access", None), expires_at=stamp(ends))
+    minutes(10)
+    assert len(postbox.received) == 1
+    assert "can publish only until" in postbox.last
+    assert f"/profiles/{profile}" in postbox.last
+    rt.db.write(lambda tx: tx.update("profile", profile, status="reauthRequired", reason="The token was refused."))
+    minutes(10)
+    assert len(postbox.received) == 2, "nothing is well again in between"
+    assert "must be connected again" in postbox.last
+
+
+def test_a_pause_is_told_after_a_day(rt: Runtime, minutes: Minutes, postbox: Postbox) -> None:
+    rt.write(deliveries.pause)
+    minutes(23 * 60)
+    assert postbox.received == []
+    minutes(2 * 60)
+    assert len(postbox.received) == 1
+    assert "paused since" in postbox.last
+
+
+@pytest.mark.parametrize("notify", [{"causes": ["disk"]}])
+def test_what_the_owner_does_not_want_to_know_is_not_told(
+    rt: Runtime, minutes: Minutes, postbox: Postbox, notify: dict[str, Any]
+) -> None:
+    hold(rt)
+    minutes(10)
+    assert postbox.received == []
+
+
+def test_a_restored_copy_speaks_of_nothing_but_itself(
+    rt: Runtime, clock: HandClock, minutes: Minutes, postbox: Postbox
+) -> None:
+    postbox.failing["json"] = "it does not answer in time"
+    hold(rt)
+    minutes(10)
+    postbox.failing.clear()
+    clock.forward(3600)
+    become_restored(rt)
+    release(rt)
+    clock.forward(3600)
+    again = Notifier(rt)
+    again.once()
+    minutes(60)
+    assert postbox.received == [], "neither what waited nor that it is well again: both are the original's to tell"
+    minutes(26 * 60)
+    assert len(postbox.received) == 1
+    assert "a restored copy" in postbox.titles[0]
+    assert "still paused" in postbox.last
+
+
+# --- processes die ---------------------------------------------------------------------------------------------------
+
+
+def test_a_process_that_dies_while_it_sends_repeats_that_message_alone(
+    rt: Runtime, minutes: Minutes, postbox: Postbox
+) -> None:
+    minutes(1)
+    hold(rt)
+    postbox.dies = True
+    with pytest.raises(KeyboardInterrupt):
+        minutes(5)
+    Notifier(rt).once()
+    Notifier(rt).once()
+    assert len(postbox.received) == 2
+    assert postbox.received[0] == postbox.received[1]
+
+
+def test_a_restart_repeats_nothing(
+    rt: Runtime, clock: HandClock, minutes: Minutes, well: Callable[[], None], postbox: Postbox
+) -> None:
+    hold(rt)
+    minutes(5)
+    for _ in range(3):
+        clock.forward(60)
+        well()
+        Notifier(rt).once()
+    assert len(postbox.received) == 1
+
+
+# --- services --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("notify", [{"urls": ["ntfy://127.0.0.1/topic", "gotify://127.0.0.1/token-of-gotify"]}])
+def test_a_service_that_fails_is_tried_again_for_itself(
+    rt: Runtime, minutes: Minutes, postbox: Postbox, notify: dict[str, Any]
+) -> None:
+    postbox.failing["gotify"] = "nothing listens at its address"
+    minutes(1)
+    hold(rt)
+    minutes(30)
+    add_profile(rt, status="reauthRequired", reason="The grant was revoked.")
+    minutes(30)
+    assert [service for service, _, _ in postbox.received] == ["ntfy", "ntfy"]
+    (gotify,) = [one for one in notifications.services(rt.reader) if one.name == "2 gotify"]
+    assert (gotify.waiting, gotify.failure, gotify.sent) == (2, "nothing listens at its address", 0)
+    assert 3 <= gotify.failed <= 6, "it is tried ever more rarely"
+    postbox.failing.clear()
+    minutes(60)
+    (late,) = [one for one in postbox.received if one[0] == "gotify"]
+    assert "2 messages" in late[1]
+    assert "No credits are left" in late[2]
+    assert "must be connected again" in late[2]
+
+
+def test_no_row_holds_an_address(rt: Runtime, minutes: Minutes) -> None:
+    minutes(1)
+    rows = rt.reader.all("SELECT * FROM notification_service")
+    assert len(rows) == 1
+    assert "127.0.0.1" not in json.dumps([list(row) for row in rows])
+
+
+# --- the worker ------------------------------------------------------------------------------------------------------
+
+
+def test_a_worker_that_is_gone_is_told_by_the_web_server(
+    rt: Runtime, clock: HandClock, minutes: Minutes, postbox: Postbox
+) -> None:
+    minutes(1)
+    stands_in = Notifier(rt, stands_in=True)
+    for _ in range(8):
+        clock.forward(60)
+        stands_in.once()
+    assert len(postbox.received) == 1
+    assert "The worker has not reported" in postbox.titles[0]
+    minutes(10)
+    assert len(postbox.received) == 2
+    assert "well again" in postbox.titles[1]
+    assert rt.reader.value("SELECT value FROM appliance WHERE name = ?", (appliance_state.HEARTBEAT,)) is not None

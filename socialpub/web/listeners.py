@@ -23,8 +23,14 @@ def open_for(rt: Runtime) -> list[socket.socket]:
     if not descriptors:
         return bind(rt.settings)
     sockets = [socket.socket(fileno=descriptor) for descriptor in descriptors]
+    if not all(map(_listens_for_tcp, sockets)):
+        for listener in sockets:
+            listener.close()
+        raise OperatorError(
+            "The socket that systemd handed over is none that listens for TCP connections.",
+            "Set ListenStream= in socialpub-web.socket to an address and port, such as 127.0.0.1:8000; no Accept=yes.",
+        )
     for listener in sockets:
-        _check_handed_over(listener)
         listener.setblocking(False)
     shown = addresses(sockets)
     if shown != rt.settings.listen:
@@ -41,16 +47,11 @@ def addresses(sockets: list[socket.socket]) -> str:
     return ", ".join(found)
 
 
-def _check_handed_over(listener: socket.socket) -> None:
-    if (
+def _listens_for_tcp(listener: socket.socket) -> bool:
+    return (
         listener.family in (socket.AF_INET, socket.AF_INET6)
         and listener.type == socket.SOCK_STREAM
-        and listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
-    ):
-        return
-    raise OperatorError(
-        "The socket that systemd handed over is none that listens for TCP connections.",
-        "In socialpub-web.socket set ListenStream= to an address and port, such as 127.0.0.1:8000, without Accept=yes.",
+        and bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
     )
 
 

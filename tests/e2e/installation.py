@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import httpx2
 
@@ -183,9 +184,12 @@ class Installation:
         self.wait_until_up(process, role)
         return process
 
-    def begin(self, role: str, within: Sequence[str] = (), terminal: int | None = None) -> Process:
-        """The same without waiting for it. `within` is a command that becomes the process."""
-        return self._begin(role, "--config", str(self.config), role, within=within, terminal=terminal)
+    def begin(
+        self, role: str, within: Sequence[str] = (), terminal: int | None = None, handed: Sequence[int] = ()
+    ) -> Process:
+        """The same without waiting for it. `within` is a command that becomes the process, `handed` are descriptors."""
+        config = ("--config", str(self.config))
+        return self._begin(role, *config, role, within=within, terminal=terminal, handed=handed)
 
     def wait_until_up(self, process: Process, role: str) -> None:
         if role in ("web", "serve"):
@@ -229,9 +233,9 @@ class Installation:
         for control in (self.x, self.tiktok, self.pinterest):
             control.close()
 
-    def _begin(self, name: str, *arguments: str, within: Sequence[str] = (), terminal: int | None = None) -> Process:
+    def _begin(self, name: str, *arguments: str, **how: Any) -> Process:
         log = self.folder / f"{name}.log"
-        process = Process(*arguments, log=log, env=self.env, within=within, terminal=terminal)
+        process = Process(*arguments, log=log, env=self.env, **how)
         self._processes.append(process)
         return process
 

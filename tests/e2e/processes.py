@@ -23,6 +23,7 @@ class Process:
     """`socialpub ARGUMENTS`, in a session of its own. What it says goes to `log`.
 
     `within` is a command that becomes it; `program` is another installation's. With `terminal`, it is run in that one.
+    `handed` are descriptors that it gets under the numbers that they have here.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Process:
         program: Sequence[str] = PROGRAM,
         cwd: Path | None = None,
         terminal: int | None = None,
+        handed: Sequence[int] = (),
     ) -> None:
         self.log = log
         self._begins_at = log.stat().st_size if log.exists() else 0
@@ -46,6 +48,7 @@ class Process:
                 env=dict(env),
                 cwd=cwd,
                 start_new_session=True,
+                pass_fds=handed,
             )
 
     @property

@@ -6,7 +6,6 @@ import os
 import pty
 import signal
 import sys
-import threading
 from collections import Counter
 from contextlib import closing
 from urllib.parse import urlsplit
@@ -16,51 +15,11 @@ import pytest
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import MakeInstallation
 from tests.e2e.installation import Installation
+from tests.e2e.load import Load
 from tests.e2e.processes import lives, until
 
 CONNECTIONS = 12
 WARM = 600
-
-
-class Load(threading.Thread):
-    """One keep-alive connection that sends request after request, and begins a new one when it is told to."""
-
-    def __init__(self, installation: Installation, number: int, requests: list[tuple[str, str, bytes | None]]) -> None:
-        super().__init__(daemon=True)
-        self.answered: Counter[int] = Counter()
-        self.broken: list[str] = []
-        """Requests over a connection that had been kept alive, which got no whole answer."""
-        self.refused = 0
-        self.enough = threading.Event()
-        self._address = urlsplit(installation.url).netloc
-        self._headers = {"authorization": f"Bearer {installation.key}", "content-type": "application/json"}
-        self._requests = requests
-        self._number = number
-
-    def run(self) -> None:
-        turn, kept = self._number, False
-        connection = http.client.HTTPConnection(self._address, timeout=120)
-        while not self.enough.is_set():
-            method, path, body = self._requests[turn % len(self._requests)]
-            turn += 1
-            try:
-                connection.request(method, path, body, self._headers)
-                answer = connection.getresponse()
-                answer.read()
-            except (OSError, http.client.HTTPException) as error:
-                connection.close()
-                if kept:
-                    self.broken.append(f"{method} {path}: {error!r}")
-                else:
-                    self.refused += 1
-                    self.enough.wait(0.05)
-                kept = False
-            else:
-                self.answered[answer.status] += 1
-                kept = not answer.will_close
-                if not kept:
-                    connection.close()  # the next request opens it anew
-        connection.close()
 
 
 def test_a_restart_under_load_breaks_no_kept_connection(make_installation: MakeInstallation) -> None:
@@ -79,7 +38,7 @@ def test_a_restart_under_load_breaks_no_kept_connection(make_installation: MakeI
         ("POST", "/api/v1/uploads", reserve),
         ("GET", "/api/v1/nowhere", None),
     ]
-    load = [Load(installation, number, requests) for number in range(CONNECTIONS)]
+    load = [Load(installation.url, installation.key, number, requests) for number in range(CONNECTIONS)]
     for one in load:
         one.start()
 

@@ -1,0 +1,187 @@
+"""The units under systemd itself: confined, watched, started again, and without a refused request."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.load import Load
+from tests.e2e.processes import until
+from tests.endurance.units import installation, machine
+from tests.endurance.units.installation import CONFIG, URL, InstalledUnits
+from tests.endurance.units.machine import Machine
+from tests.samples import media
+
+LACKING = machine.lacking() or installation.lacking()
+pytestmark = [pytest.mark.endurance, pytest.mark.skipif(LACKING is not None, reason=str(LACKING))]
+
+RESTARTS = 10
+CONNECTIONS = 6
+DROP_IN = "/etc/systemd/system/{unit}.d/test.conf"
+
+
+@pytest.fixture(scope="module")
+def units(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InstalledUnits]:
+    with machine.own_network():
+        box = Machine(tmp_path_factory.mktemp("machine"), installation.BINDS)
+        try:
+            installation.lay_out(box)
+            box.boot()
+            with closing(InstalledUnits(box)) as installed:
+                installed.start_sandbox()
+                installed.install()
+                installed.connect()
+                yield installed
+        finally:
+            box.close()
+
+
+def test_media_of_every_kind_are_examined_fitted_and_published(units: InstalledUnits, tmp_path: Path) -> None:
+    """Each of their decoders is a child process that the confinement must let work: PyAV, Pillow, libmagic."""
+    with closing(units.caller()) as caller:
+        large = media.png(
+            tmp_path / "large.png", 1600, 1200, noise=True
+        ).read_bytes()  # more than X takes: it is fitted
+        assert len(large) > 5 * 1024**2
+        photo = caller.upload(large, "large.png", "image/png")
+        film = caller.upload(media.video_mp4(tmp_path / "film.mp4", 2.0).read_bytes(), "film.mp4", "video/mp4")
+        for text, artifact in (("With a photo", photo), ("With a film", film)):
+            delivery = caller.delivery(caller.publish(text, units.profile, media=(artifact,)))
+            assert delivery["status"] == "published", delivery
+    assert units.x.texts() == ["With a photo", "With a film"]
+    for name in ("web", "worker"):
+        assert "ERROR" not in units.machine.journal(f"socialpub-{name}")
+        assert "WARNING" not in units.machine.journal(f"socialpub-{name}")
+
+
+def test_a_service_sees_and_writes_nothing_but_its_own(units: InstalledUnits) -> None:
+    for unit in ("socialpub-web", "socialpub-worker"):
+        pid = units.machine.show(unit, "MainPID")
+        status = dict(line.split(":\t") for line in units.machine.run("cat", f"/proc/{pid}/status").stdout.splitlines())
+        assert status["Seccomp"] == "2"
+        assert status["NoNewPrivs"] == "1"
+        assert {status[name] for name in ("CapEff", "CapPrm", "CapBnd", "CapInh", "CapAmb")} == {"0" * 16}
+        within = ("nsenter", f"--target={pid}", "--mount", "--")
+        for path in ("/etc/written", "/usr/written", "/opt/socialpub/written", "/var/lib/written"):
+            assert "Read-only" in units.machine.run(*within, "touch", path, code=1).stderr
+        assert units.machine.run(*within, "ls", "/root", "/home", code=None).stdout.split() == ["/home:", "/root:"]
+        units.machine.run(*within, "touch", "/var/lib/socialpub/run/written")
+        units.machine.run(*within, "install", "-m", "755", "/bin/true", "/var/lib/socialpub/run/program")
+        assert "denied" in units.machine.run(*within, "/var/lib/socialpub/run/program", code=None).stderr
+
+
+def test_ten_restarts_of_the_web_server_under_load_refuse_nobody(units: InstalledUnits) -> None:
+    reserve = json.dumps({"fileName": "a.png", "mimeType": "image/png", "fileSize": 1}).encode()
+    later = {"post": {"body": "Later", "scheduledAt": "2999-01-01T00:00:00Z"}, "profiles": [units.profile]}
+    requests: list[tuple[str, str, bytes | None]] = [
+        ("GET", "/api/v1/posts", None),
+        ("POST", "/api/v1/posts", json.dumps(later).encode()),
+        ("POST", "/api/v1/uploads", reserve),
+        ("GET", "/healthz", None),
+    ]
+    load = [Load(URL, units.key, number, requests) for number in range(CONNECTIONS)]
+    for one in load:
+        one.start()
+
+    def answers() -> int:
+        return sum(one.answered.total() for one in load)
+
+    for _ in range(RESTARTS):
+        before = answers()
+        until(lambda before=before: answers() > before + 100, "the load runs")  # type: ignore[misc]
+        units.machine.run("systemctl", "restart", "socialpub-web")
+    until(lambda: answers() > before + 200, "the load runs again")
+    for one in load:
+        one.enough.set()
+    for one in load:
+        one.join(120)
+    assert [said for one in load for said in one.broken] == []
+    assert sum(one.refused for one in load) == 0
+    statuses = sum((one.answered for one in load), Counter[int]())
+    assert set(statuses) == {200, 201}
+    print(f"{RESTARTS} restarts of web: {statuses.total()} requests answered, none refused")
+
+
+def test_who_connects_while_the_web_server_is_stopped_has_it_started(units: InstalledUnits) -> None:
+    units.machine.run("systemctl", "stop", "socialpub-web")
+    with closing(units.caller()) as caller:
+        assert caller.ask("GET", "/healthz").status_code == 200
+    assert units.machine.show("socialpub-web", "ActiveState") == "active"
+
+
+@pytest.mark.parametrize("unit", ["socialpub-web", "socialpub-worker"])
+def test_a_service_that_was_killed_is_started_again_and_goes_on(units: InstalledUnits, unit: str) -> None:
+    before = units.machine.show(unit, "MainPID")
+    units.machine.run("kill", "-KILL", before)
+    _started_anew(units, unit, before)
+    _publish(units, f"After the end of {unit}")
+
+
+@pytest.mark.parametrize("unit", ["socialpub-web", "socialpub-worker"])
+def test_a_service_that_hangs_is_ended_by_the_watchdog(units: InstalledUnits, unit: str) -> None:
+    _drop_in(units, unit, "[Service]\nWatchdogSec=10\n")
+    units.machine.run("systemctl", "restart", unit)
+    before = units.machine.show(unit, "MainPID")
+    units.machine.run("kill", "-STOP", before)
+    _started_anew(units, unit, before)
+    journal = units.machine.journal(unit)
+    assert "Watchdog timeout" in journal
+    assert "Fatal Python error: Aborted" in journal and "most recent call first" in journal, "it shows where it hung"
+    _publish(units, f"After {unit} hung")
+    _drop_in(units, unit, "")
+    units.machine.run("systemctl", "restart", unit)
+
+
+def test_a_configuration_with_a_mistake_is_tried_again_until_it_is_mended(units: InstalledUnits) -> None:
+    """Longer than systemd's usual patience of five starts."""
+    units.configure("[publishing]\nworkers = 0")
+    units.machine.run("systemctl", "restart", "socialpub-worker", code=1)
+    until(lambda: int(units.machine.show("socialpub-worker", "NRestarts")) > 6, "it is tried again and again")
+    assert "publishing.workers" in units.machine.journal("socialpub-worker")
+    units.configure()
+    until(lambda: units.machine.show("socialpub-worker", "ActiveState") == "active", "it works")
+    _publish(units, "Mended")
+
+
+def test_secrets_come_as_credentials(units: InstalledUnits) -> None:
+    units.machine.run("install", "-m", "600", "/dev/stdin", "/etc/socialpub/metrics.token", stdin="of-the-metrics\n")
+    _drop_in(units, "socialpub-web", "[Service]\nLoadCredential=metrics.token:/etc/socialpub/metrics.token\n")
+    units.configure('[metrics]\ntoken_file = "metrics.token"')
+    units.machine.run("systemctl", "restart", "socialpub-web")
+    with closing(units.caller()) as caller:
+        assert caller.ask("GET", "/metrics").status_code == 401
+        told = {"authorization": "Bearer of-the-metrics"}
+        assert caller.ask("GET", "/metrics", headers=told).status_code == 200
+    units.configure()
+    _drop_in(units, "socialpub-web", "")
+    units.machine.run("systemctl", "restart", "socialpub-web")
+
+
+def _publish(units: InstalledUnits, text: str) -> None:
+    with closing(units.caller()) as caller:
+        delivery = caller.delivery(caller.publish(text, units.profile))
+    assert delivery["status"] == "published", delivery
+    assert units.x.texts().count(text) == 1
+
+
+def _started_anew(units: InstalledUnits, unit: str, before: str) -> None:
+    until(
+        lambda: (
+            units.machine.show(unit, "ActiveState") == "active"
+            and units.machine.show(unit, "MainPID") not in ("0", before)
+        ),
+        f"{unit} is started again",
+    )
+
+
+def _drop_in(units: InstalledUnits, unit: str, text: str) -> None:
+    path = DROP_IN.format(unit=f"{unit}.service")
+    units.machine.run("install", "-D", "-m", "644", "/dev/stdin", path, stdin=text)
+    units.machine.run("systemctl", "daemon-reload")
+
+
+def test_the_configuration_is_the_one_that_was_installed(units: InstalledUnits) -> None:
+    assert units.command("config") == CONFIG

@@ -1,0 +1,1 @@
+"""The units of systemd/, started by systemd itself."""

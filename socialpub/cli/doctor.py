@@ -1,10 +1,11 @@
 """`socialpub doctor`: what is wrong with this installation, and what to do about it."""
 
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import click
 
+from socialpub.cli.command_lines import typed_here
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.errors import as_command_error
 from socialpub.cli.file_owner import WrongUser
@@ -26,7 +27,7 @@ def run_doctor(context: CommandContext, problems: bool, as_json: bool) -> None:
     Also whether base_url leads to this appliance, and whether what runs has the configuration that lies there now.
     Ends with 1 when something must be fixed.
     """
-    found = _examine(context)
+    found = [replace(one, remedy=one.remedy and typed_here(one.remedy)) for one in _examine(context)]
     shown = [finding for finding in found if not problems or finding.level == Level.PROBLEM]
     if as_json:
         print_json([{name: value for name, value in asdict(finding).items() if value} for finding in shown])

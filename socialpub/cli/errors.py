@@ -6,6 +6,7 @@ from typing import IO, Any
 
 import click
 
+from socialpub.cli.command_lines import typed_here
 from socialpub.cli.output import error_text, print_error
 from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.db import damage
@@ -15,8 +16,9 @@ class CommandError(click.ClickException):
     exit_code = 1
 
     def __init__(self, message: str, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.hint = hint
+        # It is shown when the command, and what it was given, are gone.
+        super().__init__(typed_here(message))
+        self.hint = hint and typed_here(hint)
 
     def show(self, file: IO[Any] | None = None) -> None:
         print_error(self.message, self.hint, file)

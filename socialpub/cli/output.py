@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from socialpub.cli.command_lines import typed_here
 from socialpub.core.redaction import redact
 from socialpub.core.visible_text import visible, visible_json
 
@@ -38,7 +39,7 @@ def print_line(text: str = "") -> None:
 
 def print_note(text: str = "") -> None:
     """One line that the person should know; never a result."""
-    click.echo(visible(text), err=True)
+    click.echo(visible(typed_here(text)), err=True)
 
 
 def ask_hidden(label: str) -> str:

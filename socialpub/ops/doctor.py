@@ -23,6 +23,7 @@ from socialpub.ops import (
     database_file,
     health,
     last_copy,
+    machine_checks,
     offline_checks,
     overview,
     storage_checks,
@@ -63,9 +64,10 @@ def check_offline(settings: Settings) -> tuple[list[Finding], bool]:
     unopened = any(finding.level == "note" and finding.subject == "database" for finding in found)
     if blocked or unopened:
         until = "until that is fixed" if blocked else "before the first start"
+        then = "Mend what stands above, then run `socialpub doctor` again." if blocked else web_address.START
         if (differ := web_address.ports_differ(settings)) is not None:
             found.append(differ)
-        found.append(note("the rest", f"Worker, profiles and networks cannot be checked {until}."))
+        found.append(note("the rest", f"Worker, profiles and networks cannot be checked {until}.", then))
     return found, not (blocked or unopened)
 
 
@@ -82,6 +84,7 @@ def check(rt: Runtime, door: Door = Door.SHELL) -> Iterator[Finding]:
     yield from database_file.check(rt)
     yield from _check_disk(rt, known[CauseKind.DISK])
     yield from storage_checks.check(rt)
+    yield from machine_checks.check(rt)
     yield from _check_clock(rt, known[CauseKind.CLOCK])
     yield web_address.check(rt)
     yield from known[CauseKind.PAUSED]
@@ -183,12 +186,19 @@ def _check_connection(rt: Runtime, label: str, api_url: str, used: bool) -> Iter
         answer = rt.http.call("GET", api_url, deadline_seconds=CALL_SECONDS)
     except NotSent as error:
         finding = problem if used else note
-        yield finding("network", f"{label}: {error.message}", "Check this machine's network and DNS, and api_url.")
+        yield finding("network", f"{label}: {error.message}", _unreachable(api_url))
     except ProviderError as error:
         yield note("network", f"{label} gave no usable answer: {error.message}", "Try again in a while.")
     else:
         yield ok("network", f"{label} answers.")
         yield from _compare_clocks(rt, label, answer)
+
+
+def _unreachable(api_url: str) -> str:
+    """What to do about an api_url at which nothing answers."""
+    if web_address.is_of_this_machine(api_url):
+        return f"Nothing answers at {api_url}. If that is the sandbox, start it: socialpub sandbox"
+    return "Check this machine's network and DNS, and api_url."
 
 
 def _compare_clocks(rt: Runtime, label: str, answer: HttpResponse) -> Iterator[Finding]:

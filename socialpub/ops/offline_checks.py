@@ -37,7 +37,7 @@ def _check_configuration(settings: Settings) -> Iterator[Finding]:
     file = settings.config_file
     yield ok("configuration", f"{file or 'The configuration'} has no mistakes.")
     for sentence in settings.notes():
-        yield note("configuration", sentence)
+        yield note("configuration", sentence, "If that is not meant, change it and restart socialpub.")
     if file is not None and file.stat().st_mode & 0o007 and _holds_a_secret(tomllib.loads(file.read_text("utf-8-sig"))):
         yield problem("permissions", f"{file} holds a secret, and every user can read it.", f"chmod 600 {file}")
 

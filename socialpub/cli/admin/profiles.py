@@ -7,6 +7,7 @@ import click
 
 from socialpub.accounts import connect, credentials, idle_tokens, profile_options, profiles
 from socialpub.cli.admin.arguments import ID, known_provider
+from socialpub.cli.command_lines import typed_here
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.errors import CommandError
 from socialpub.cli.output import format_time, print_json, print_line, print_note, print_table, spinner
@@ -62,7 +63,7 @@ def print_connected(rt: Runtime, outcome: profiles.Connected) -> None:
 def list_profiles(context: CommandContext, as_json: bool) -> None:
     """Show the connected accounts."""
     with context.open() as rt:
-        found = [(profile, idle_tokens.warning(profile, rt.now())) for profile in profiles.list_all(rt.reader)]
+        found = [(row, _here(idle_tokens.warning(row, rt.now()))) for row in profiles.list_all(rt.reader)]
     if as_json:
         print_json([_shape(profile, warning) for profile, warning in found])
         return
@@ -139,6 +140,10 @@ _SHAPE = (
     ("updatedAt", "updated_at"),
     ("reason", "reason"),
 )
+
+
+def _here(warning: str | None) -> str | None:
+    return warning and typed_here(warning)
 
 
 def _shape(profile: Row, warning: str | None) -> dict[str, object]:

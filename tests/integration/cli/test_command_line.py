@@ -51,7 +51,7 @@ def test_a_damaged_database_is_no_stack_trace(terminal: Terminal) -> None:
     done = terminal("admin", "list-keys")
     assert done.exit_code == 1
     assert "Error: The database is damaged: file is not a database." in done.stderr
-    assert "socialpub restore FILE" in done.stderr
+    assert " restore FILE" in done.stderr
     assert "secret.key into an empty data_dir" in done.stderr, "without it no copy can be restored"
 
 

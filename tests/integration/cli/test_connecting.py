@@ -298,10 +298,10 @@ def test_a_refresh_that_is_refused_says_how_to_connect_again(terminal: Terminal)
         terminal.world.x.tokens.end_family(token.family)
     done = terminal("admin", "refresh-profile", profile)
     assert done.exit_code == 1
-    assert "socialpub admin connect-profile x" in done.stderr
+    assert " admin connect-profile x" in done.stderr
     (shown,) = profiles_of(terminal)
     assert shown["status"] == "reauthRequired"
-    assert shown["warning"].endswith("Run: socialpub admin connect-profile x")
+    assert shown["warning"].endswith(f"Run: socialpub --config {terminal.config} admin connect-profile x")
     assert "connect-profile x" in terminal("admin", "list-profiles").stdout
 
 
@@ -323,7 +323,7 @@ def test_what_cannot_be_refreshed_says_why(terminal: Terminal) -> None:
     terminal("admin", "pause")
     paused = terminal("admin", "refresh-profile", profile)
     assert paused.exit_code == 1
-    assert "socialpub admin resume" in paused.stderr
+    assert " admin resume" in paused.stderr
     terminal("admin", "disconnect-profile", profile)
     gone = terminal("admin", "refresh-profile", profile)
     assert gone.exit_code == 1

@@ -54,7 +54,7 @@ def test_what_must_be_fixed_ends_with_1_and_says_how(terminal: Terminal) -> None
     terminal.connect()
     shown = terminal("doctor")
     assert shown.exit_code == 1
-    assert "✗ worker: The worker has never run.\n    Start it: `socialpub serve`" in shown.stdout
+    assert "✗ worker: The worker has never run.\n    Start it: `socialpub " in shown.stdout
     assert "1 problem must be fixed." in shown.stderr
     short = terminal("doctor", "--problems")
     assert short.exit_code == 1
@@ -99,3 +99,21 @@ def test_a_missing_secret_key_is_a_finding_and_stops_the_rest(terminal: Terminal
     assert shown.exit_code == 1
     assert "✗ secret.key: " in shown.stdout
     assert "cannot be checked until that is fixed" in shown.stdout
+
+
+def test_the_next_command_is_told_with_the_configuration_of_this_one(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Typed without it, it would look for another configuration, and find none, or that of another installation."""
+    terminal.connect()
+    config = f"--config {terminal.config}"
+    shown = terminal("doctor")
+    assert f"`socialpub {config} serve` runs the web server and the worker, `socialpub {config} worker`" in shown.stdout
+    (remedy,) = [one["remedy"] for one in json.loads(terminal("doctor", "--problems", "--json").stdout)]
+    assert f"socialpub {config} serve" in remedy
+    assert f"run: socialpub {config} admin resume" in terminal("admin", "pause").stderr
+    (terminal.folder / "data" / "secret.key").rename(terminal.folder / "kept.key")
+    assert f"socialpub {config} init --new-secret" in " ".join(terminal("admin", "list-keys").stderr.split())
+    (terminal.folder / "kept.key").rename(terminal.folder / "data" / "secret.key")
+    monkeypatch.setenv("SOCIALPUB_CONFIG", str(terminal.config))
+    assert "`socialpub serve` runs" in terminal("doctor").stdout, "here it is found without being named"

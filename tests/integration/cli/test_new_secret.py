@@ -23,7 +23,7 @@ def test_a_missing_key_is_to_be_brought_back_first(terminal: Terminal, profile: 
     refused = terminal(*command)
     assert refused.exit_code == 1
     words = " ".join(refused.output.split())
-    assert words.index("Bring the original back first") < words.index("socialpub init --new-secret")
+    assert words.index("Bring the original back first") < words.index("init --new-secret")
 
 
 def test_a_new_key_costs_the_tokens_and_nothing_else(terminal: Terminal, profile: str) -> None:
@@ -67,7 +67,7 @@ def test_it_is_not_made_while_socialpub_runs(terminal: Terminal, profile: str) -
 
 def test_a_configuration_that_was_written_by_hand_gets_its_first_key_so(terminal: Terminal) -> None:
     terminal.config.write_text('data_dir = "elsewhere"\n')
-    assert "socialpub init --new-secret" in terminal("admin", "list-keys").stderr
+    assert " init --new-secret" in terminal("admin", "list-keys").stderr
     assert terminal("init", "--new-secret").exit_code == 0
     assert terminal("admin", "list-keys").exit_code == 0
 

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+from collections.abc import Iterable
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -14,8 +15,9 @@ from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.loader import load as load_settings
 from socialpub.core.settings.networks import PinterestSection, TikTokSection, XSection
 from socialpub.core.settings.sections import ProvidersSection
-from socialpub.ops import configuration_in_use, doctor
+from socialpub.ops import configuration_in_use, doctor, machine_checks, process_figures, worker_report
 from socialpub.ops.finding import Finding, Level
+from socialpub.ops.process_figures import ProcessFigures
 from socialpub.providers.errors import NoAnswer, NotSent
 from socialpub.providers.http import Http
 from socialpub.providers.responses import HttpResponse
@@ -65,8 +67,9 @@ def shows(instance_id: str) -> HttpResponse:
 
 
 @pytest.fixture
-def rt(rt: Runtime, http: AnsweringHttp) -> Runtime:
-    """With a web server that answers and a worker that has shown itself."""
+def rt(rt: Runtime, http: AnsweringHttp, monkeypatch: pytest.MonkeyPatch) -> Runtime:
+    """With a web server that answers and a worker that has shown itself, on a machine whose clock is kept."""
+    monkeypatch.setattr(machine_checks, "clock_is_kept", lambda: True)
     http.answers[f"{HERE}/healthz"] = shows(rt.instance_id)
     rt.db.write(lambda tx: tx.execute("INSERT INTO appliance VALUES ('heartbeat', ?)", (tx.stamp,)).rowcount)
     return rt
@@ -83,12 +86,19 @@ def problems(found: list[Finding]) -> list[str]:
     return [finding.subject for finding in found if finding.level is Level.PROBLEM]
 
 
+def with_remedies(found: Iterable[Finding]) -> list[Finding]:
+    """Whatever is no good news says what to do."""
+    seen = list(found)
+    assert [finding for finding in seen if not finding.remedy and finding.level is not Level.OK] == []
+    return seen
+
+
 def inside(rt: Runtime) -> list[Finding]:
-    return list(doctor.check(rt))
+    return with_remedies(doctor.check(rt))
 
 
 def outside(settings: Settings) -> list[Finding]:
-    return doctor.check_offline(settings)[0]
+    return with_remedies(doctor.check_offline(settings)[0])
 
 
 def goes_on(settings: Settings) -> bool:
@@ -441,6 +451,66 @@ def test_a_network_that_cannot_be_reached_is_told(rt: Runtime, http: AnsweringHt
     found = inside(rt)
     assert "could not be reached" in the(found, "network").message
     assert "no usable answer" in the(found, "network", Level.NOTE).message
+
+
+def test_a_sandbox_that_was_forgotten_is_told_how_it_starts(rt: Runtime, http: AnsweringHttp) -> None:
+    x = XSection.model_validate({"client_id": "app", "api_url": "http://127.0.0.1:8100/x"})
+    rt.settings = rt.settings.model_copy(update={"providers": NETWORKS.model_copy(update={"x": x})})
+    http.answers["http://127.0.0.1:8100/x"] = NotSent("127.0.0.1:8100 could not be reached.")
+    add_profile(rt)
+    assert str(the(inside(rt), "network").remedy).endswith("start it: socialpub sandbox")
+
+
+# --- the machine -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kept", "told"), [(False, True), (True, False), (None, False)])
+def test_a_clock_that_nothing_keeps_set_is_a_note(
+    rt: Runtime, monkeypatch: pytest.MonkeyPatch, kept: bool | None, told: bool
+) -> None:
+    monkeypatch.setattr(machine_checks, "clock_is_kept", lambda: kept)
+    assert ("time sync" in {finding.subject for finding in inside(rt)}) is told
+    assert problems(inside(rt)) == []
+
+
+def test_a_journal_that_was_never_taken_over_is_a_note(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_checks, "MOST_WAL_BYTES", 1)
+    assert "socialpub.db-wal has grown" in the(inside(rt), "database", Level.NOTE).message
+
+
+def test_a_worker_that_runs_out_of_files_is_told(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    for open_files in (819, 820):
+        monkeypatch.setattr(process_figures, "read", lambda used=open_files: ProcessFigures(0, 0, 1, used, 1024))
+        rt.write(worker_report.beat)
+        assert (problems(inside(rt)) == ["worker"]) is (open_files == 820)
+    assert "820 files open" in the(inside(rt), "worker").message
+
+
+@pytest.mark.parametrize(
+    ("state", "level", "words", "remedy"),
+    [
+        ({"ActiveState": "active"}, Level.OK, "is active", None),
+        ({"ActiveState": "failed", "Result": "watchdog"}, Level.PROBLEM, "failed (watchdog)", "systemctl restart"),
+        ({"ActiveState": "inactive", "Result": "success"}, Level.PROBLEM, "is inactive.", "systemctl restart"),
+        ({"ActiveState": "active", "NRestarts": "7"}, Level.NOTE, "again 7 times", "journalctl -u"),
+        ({"ActiveState": "active", "UnitFileState": "disabled"}, Level.NOTE, "with the machine", "systemctl enable"),
+        ({"ActiveState": "active", "WatchdogUSec": "0"}, Level.NOTE, "no watchdog", "units of this version"),
+    ],
+)
+def test_what_systemd_says_of_the_services_is_told(
+    rt: Runtime, monkeypatch: pytest.MonkeyPatch, state: dict[str, str], level: Level, words: str, remedy: str | None
+) -> None:
+    file = rt.settings.data_dir.parent / "config.toml"
+    rt.settings._file = file
+    runs = {"LoadState": "loaded", "ExecStart": f"{{ path=/opt/socialpub --config {file} worker ; }}"}
+    asked = {"socialpub-worker.service": runs | state}
+    monkeypatch.setattr(machine_checks, "ask_systemd", lambda service: asked.get(service, {}))
+    found = [finding for finding in inside(rt) if finding.subject == "service" and finding.level is level]
+    assert len(found) == 1
+    assert words in found[0].message
+    assert (remedy or "") in (found[0].remedy or "")
+    asked["socialpub-worker.service"]["ExecStart"] = "{ path=/opt/socialpub --config /other/config.toml worker ; }"
+    assert "service" not in {finding.subject for finding in inside(rt)}, "it runs another installation"
 
 
 # --- the way to the web server ---------------------------------------------------------------------------------------

@@ -1,0 +1,122 @@
+"""What the doctor looks at on the machine around socialpub: the clock's upkeep, systemd's services, what the processes
+hold open. What a machine cannot tell is left out.
+"""
+
+import ctypes
+import subprocess
+from collections.abc import Iterator
+
+from socialpub.core import sizes
+from socialpub.ops import storage_use, worker_report
+from socialpub.ops.finding import Finding, note, ok, problem
+from socialpub.runtime import Runtime
+
+MOST_WAL_BYTES = 256_000_000
+"""The journal is taken over every few megabytes; it grows as long as something keeps reading."""
+MOST_FILES_USED = 0.8
+SERVICES = ("socialpub-web.service", "socialpub-worker.service")
+MANY_RESTARTS = 5
+ASK_SECONDS = 5.0
+
+_TIME_ERROR = 5
+_TIMEX_BYTES = 1024
+"""More than `struct timex` takes anywhere."""
+
+
+def check(rt: Runtime) -> Iterator[Finding]:
+    """Every finding."""
+    yield from _check_time_sync()
+    yield from _check_journal(rt)
+    yield from _check_worker_files(rt)
+    yield from _check_services(rt)
+
+
+def _check_time_sync() -> Iterator[Finding]:
+    if clock_is_kept() is False:
+        message = "Nothing keeps this machine's clock set: it drifts, and signed addresses and posts' times with it."
+        yield note("time sync", message, "Switch NTP on: sudo timedatectl set-ntp true (in a virtual machine: chrony).")
+
+
+def clock_is_kept() -> bool | None:
+    """Whether something keeps the clock set, as the kernel was told; None when it does not say."""
+    try:
+        # Asked for nothing to change: any user may.
+        state = ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(_TIMEX_BYTES))
+    except (AttributeError, OSError):
+        return None
+    return None if state < 0 else bool(state != _TIME_ERROR)
+
+
+def _check_journal(rt: Runtime) -> Iterator[Finding]:
+    journal = rt.settings.database_file.with_name(rt.settings.database_file.name + "-wal")
+    size = storage_use.size_of(journal)
+    if size > MOST_WAL_BYTES:
+        message = f"{journal} has grown to {sizes.write(size)}: something has been reading for long, or does not end."
+        yield note("database", message, f"See what holds it open (fuser -v {journal}), and restart socialpub.")
+
+
+def _check_worker_files(rt: Runtime) -> Iterator[Finding]:
+    report = worker_report.read(rt.reader)
+    if report is None or not report.figures.most_files:
+        return
+    used, most = report.figures.open_files, report.figures.most_files
+    if used >= MOST_FILES_USED * most:
+        message = f"The worker has {used} files open, and may have {most}: soon it can call no network."
+        yield problem("worker", message, "Raise LimitNOFILE in its unit (or ulimit -n), and restart it.")
+
+
+# --- systemd ---------------------------------------------------------------------------------------------------------
+
+
+def _check_services(rt: Runtime) -> Iterator[Finding]:
+    """The services that run with this very configuration, where systemd has them."""
+    if rt.settings.config_file is None:
+        return
+    for service in SERVICES:
+        state = ask_systemd(service)
+        if state.get("LoadState") == "loaded" and f" {rt.settings.config_file} " in state.get("ExecStart", ""):
+            yield from _judge(service, state)
+
+
+def _judge(service: str, state: dict[str, str]) -> Iterator[Finding]:
+    look = f"Look at its log (journalctl -u {service} -n 50)"
+    active = state.get("ActiveState", "")
+    if active not in ("active", "activating", "reloading"):
+        message = f"{service} is {active}{_why(state)}."
+        yield problem("service", message, f"{look}, then: sudo systemctl restart {service}")
+    elif _number(state, "NRestarts") >= MANY_RESTARTS:
+        message = f"{service} was started again {state['NRestarts']} times since it was last started by hand."
+        yield note("service", message, f"{look}: it says why it ended.")
+    else:
+        yield ok("service", f"{service} is {active}.")
+    if state.get("UnitFileState") == "disabled":
+        message = f"{service} does not start with the machine."
+        yield note("service", message, f"sudo systemctl enable {service}")
+    if state.get("WatchdogUSec") in ("0", "infinity"):
+        message = f"{service} has no watchdog: one that hangs is not started again."
+        yield note("service", message, "Install the units of this version: they set WatchdogSec.")
+
+
+def _why(state: dict[str, str]) -> str:
+    why = state.get("Result", "")
+    return f" ({why})" if why not in ("", "success") else ""
+
+
+def _number(state: dict[str, str], name: str) -> int:
+    text = state.get(name, "")
+    return int(text) if text.isdigit() else 0
+
+
+def ask_systemd(service: str) -> dict[str, str]:
+    """What systemd knows of a service; nothing where there is no systemd."""
+    names = "LoadState,ActiveState,Result,NRestarts,UnitFileState,WatchdogUSec,ExecStart"
+    try:
+        done = subprocess.run(  # noqa: S603  # constants of ours
+            ["/usr/bin/systemctl", "show", f"--property={names}", service],
+            capture_output=True, text=True, timeout=ASK_SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    if done.returncode != 0:
+        return {}
+    return dict(line.partition("=")[::2] for line in done.stdout.splitlines() if "=" in line)

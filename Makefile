@@ -17,7 +17,7 @@ CLIENTS_LOCK := tests/clients/generator.lock
 CLIENTS := $(VENV)/clients
 AXE := $(VENV)/axe
 
-.PHONY: setup install uninstall dev run test test-fast endurance fuzz check clients bench screenshots chaos simulate format options-table vendored lock clean
+.PHONY: setup install uninstall image dev run test test-fast endurance fuzz check clients bench screenshots chaos simulate format options-table vendored lock clean
 
 # What running socialpub needs, and nothing else.
 setup: $(VENV)/.ready
@@ -46,6 +46,14 @@ install:
 uninstall:
 	@test -x $(BIN)/socialpub || $(MAKE) --no-print-directory --silent setup
 	@$(BIN)/socialpub uninstall-service $(PLACES)
+
+# The container, with what is installed here for that. BASE is another image with Python, IMAGE the name.
+BUILDER ?= $(firstword $(foreach name,podman docker buildah,$(shell command -v $(name))))
+IMAGE ?= socialpub
+
+image:
+	@test -n "$(BUILDER)" || { echo "podman, docker or buildah is needed" >&2; exit 1; }
+	$(BUILDER) build $(if $(filter-out %docker,$(BUILDER)),--format docker) --file systemd/container/Containerfile --tag $(IMAGE) $(if $(BASE),--build-arg BASE=$(BASE)) .
 
 # The tools of tests and checks besides; `make test`, `make check` and the others see to it themselves.
 dev: $(VENV)/.dev-ready $(if $(shell command -v npm),$(AXE)/.ready)

@@ -63,7 +63,7 @@ def test_the_first_lines_lead_to_a_service_that_can_start() -> None:
 def test_the_first_lines_enable_every_unit_that_is_to_be_enabled() -> None:
     lines = (FOLDER / "socialpub-web.service").read_text()
     (enabled,) = re.findall(r"^#   sudo systemctl enable --now (.*)", lines, re.MULTILINE)
-    wanted = {unit.name for unit in FOLDER.iterdir() if "[Install]" in unit.read_text()}
+    wanted = {unit.name for unit in FOLDER.glob("socialpub-*") if "[Install]" in unit.read_text()}
     assert {name if "." in name else f"{name}.service" for name in enabled.split()} == wanted
 
 
@@ -121,7 +121,7 @@ def test_a_unit_bounds_what_its_service_can_take_from_the_machine(unit: Path) ->
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 def test_systemd_has_nothing_to_say_about_the_units(tmp_path: Path) -> None:
-    units = sorted(FOLDER.iterdir())
+    units = sorted(FOLDER.glob("socialpub-*"))
     for unit in units:
         text = re.sub(r"(?<=^ExecStart=)\S+", sys.executable, unit.read_text(), flags=re.MULTILINE)
         (tmp_path / unit.name).write_text(text)

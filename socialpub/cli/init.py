@@ -1,5 +1,6 @@
 """`socialpub init`: the folder in which everything begins."""
 
+import os
 from pathlib import Path
 
 import click
@@ -8,7 +9,8 @@ from socialpub.cli import file_owner
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import print_line, print_note
 from socialpub.core.actor import COMMAND, acting
-from socialpub.core.settings import init_template
+from socialpub.core.errors import OperatorError
+from socialpub.core.settings import init_template, loader
 
 KEEP = "Keep secret.key safe: without it the stored tokens cannot be read."
 
@@ -36,6 +38,26 @@ def init(context: CommandContext, folder: Path | None, new_secret: bool) -> None
     print_note()
     print_note(f"Next: fill in [providers.x] in {config}, then start it with: socialpub{here} serve")
     print_note(KEEP)
+
+
+def create_if_missing(context: CommandContext) -> None:
+    """Write what `init` writes where the configuration is meant to lie, if there is none: a container's first start."""
+    file = loader.named_file(context.config) or loader.USUAL_FILES[0]
+    owner = f"Give {file.parent} (in a container: its volume) to user {os.getuid()}, or run it as who owns it."
+    try:
+        if file.exists():
+            return
+    except PermissionError as error:
+        raise OperatorError(f"{file} cannot be used: {error.strerror}.", owner) from error
+    if file.name != "config.toml":
+        raise OperatorError(f"There is no {file}, and init makes a config.toml.", "Name it so, or write it yourself.")
+    try:
+        init_template.create(file.parent)
+    except init_template.AlreadyThere:
+        raise
+    except OperatorError as error:
+        raise OperatorError(error.message, owner) from error
+    print_note(f"{file} is new. {KEEP}")
 
 
 def _make_new_secret(context: CommandContext) -> None:

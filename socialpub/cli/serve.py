@@ -9,6 +9,7 @@ from socialpub.accounts import password, sign_in_links
 from socialpub.accounts.sign_in_links import Purpose
 from socialpub.cli.child_process import end_with_parent, end_with_parent_option
 from socialpub.cli.context import CommandContext, pass_command_context
+from socialpub.cli.init import create_if_missing
 from socialpub.cli.output import print_note
 from socialpub.cli.worker_supervisor import WorkerSupervisor
 from socialpub.ops.notify import notifier
@@ -18,10 +19,13 @@ from socialpub.web import listeners, server
 
 @click.command()
 @end_with_parent_option
+@click.option("--init", "create", is_flag=True, help="First do what `init` does, where there is no configuration.")
 @pass_command_context
-def serve(context: CommandContext, stop_seconds: float | None) -> None:
+def serve(context: CommandContext, stop_seconds: float | None, create: bool) -> None:
     """Run the appliance: web and worker together, until Ctrl-C or SIGTERM."""
     end_with_parent(stop_seconds)
+    if create:
+        create_if_missing(context)
     with context.start("web") as rt:
         notifier.refuse_wrong_addresses(rt.settings)
         supervisor = WorkerSupervisor(rt.settings.config_file)

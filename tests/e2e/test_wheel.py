@@ -6,9 +6,7 @@ checkout is not seen, so a file that the wheel lacks fails here.
 
 import json
 import re
-import shutil
 import subprocess
-import sys
 import sysconfig
 import venv
 from collections.abc import Iterator
@@ -23,9 +21,9 @@ from socialpub.web import static_files
 from tests.e2e.caller import Caller, SandboxControl
 from tests.e2e.processes import Process, free_port, until
 from tests.samples import media
+from tests.support.wheel import build_wheel
 
 ROOT = Path(__file__).parents[2]
-OF_THE_WHEEL = ("pyproject.toml", "README.md", "LICENSE", "config.example.toml", "systemd", "socialpub")
 EDITABLE = re.compile(r"^__editable__[._].*(\.pth|_finder\.py)$|\.egg-link$")
 
 
@@ -84,23 +82,7 @@ def _dependencies(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    source = folder / "source"
-    source.mkdir()
-    for name in OF_THE_WHEEL:  # a build writes beside its source, and that shall not be the checkout
-        origin = ROOT / name
-        if origin.is_dir():
-            shutil.copytree(origin, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(origin, source / name)
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation",
-         "--wheel-dir", str(folder), str(source)],
-        cwd=folder, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    (built,) = folder.glob("*.whl")
-    return built
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture

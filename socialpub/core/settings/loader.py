@@ -207,8 +207,13 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> S
     return settings
 
 
+def named_file(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Path | None:
+    """The file that is asked for, whether it exists or not; None: one of `USUAL_FILES`."""
+    return path or (Path(environ[env.FILE_VARIABLE]) if environ.get(env.FILE_VARIABLE) else None)
+
+
 def _read_file(path: Path | None, environ: Mapping[str, str]) -> tuple[Path, str]:
-    named = path or (Path(environ[env.FILE_VARIABLE]) if environ.get(env.FILE_VARIABLE) else None)
+    named = named_file(path, environ)
     candidates = [named] if named else list(USUAL_FILES)
     for file in candidates:
         try:
@@ -219,7 +224,8 @@ def _read_file(path: Path | None, environ: Mapping[str, str]) -> tuple[Path, str
             raise SettingsError(f"{file} is not UTF-8 text.", "Save it as UTF-8.") from None
         except OSError as error:
             raise SettingsError(
-                f"{file} cannot be read: {error.strerror}.", "Give the user that runs socialpub the right to read it."
+                f"{file} cannot be read: {error.strerror}.",
+                "Run the command as the user that socialpub runs as, such as with sudo; or let this one read it.",
             ) from None
     looked = " or ".join(str(file) for file in candidates)
     raise SettingsError(f"There is no configuration file at {looked}.", "`socialpub init` makes one.")

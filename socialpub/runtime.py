@@ -133,6 +133,7 @@ def build(
         clock,
         secrets,
         busy_seconds=settings.database.busy_timeout.total_seconds(),
+        replicated=settings.database.replicated,
         reader_cache_kib=WORKER_CACHE_KIB if role == "worker" else WEB_CACHE_KIB,
         media_url=lambda storage_key: media_url(storage_key, int(clock.now().timestamp())),
     )

@@ -140,7 +140,8 @@ SEALS = {
     Seal.OWN: "Its seal fits the secret.key that it holds. Whoever has had it in hand could have changed it and sealed "
     "it anew; only your own secret.key, in place before, can tell.",
     Seal.UNCHECKED: "Its seal was not checked, as its secret.key is not here: somebody may have changed it on purpose.",
-    Seal.NONE: "It has no seal, as copies of former versions: somebody may have changed it on purpose.",
+    Seal.NONE: "It has no seal, as copies of former versions and databases alone: somebody may have changed it on "
+    "purpose.",
 }
 
 

@@ -8,7 +8,7 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state, artifact_rows, migrate, post_rows, row_names
 from socialpub.db.transaction import Reader
 from socialpub.media import storage_keys
-from socialpub.ops import archive, copy_folder, copy_progress
+from socialpub.ops import archive, copy_folder, copy_progress, replica
 from socialpub.ops.archive import CheckedArchive, InvalidArchive, Member
 from socialpub.ops.backup import DATABASE, FORMAT, MEDIA, SECRET, BackupInfo, BackupSummary, Seal
 
@@ -59,18 +59,26 @@ def opened(source: Path, ours: Secrets | None, *, unsealed: bool = False) -> Ite
 
     Raises OperatorError.
     """
-    with (copy_folder.checked if source.is_dir() else archive.checked)(source) as found:
+    with _checked(source) as found:
         walk = found.members()
         info = _read_info(source, next(walk).read(_MOST_INFO_BYTES))
         yield OpenedCopy(found, info, _check_seal(found, info, ours, unsealed))
+
+
+def _checked(source: Path) -> AbstractContextManager[CheckedArchive]:
+    if source.is_dir():
+        return copy_folder.checked(source)
+    return replica.checked(source) if replica.is_one(source) else archive.checked(source)
 
 
 def _check_seal(found: CheckedArchive, info: BackupInfo, ours: Secrets | None, unsealed: bool) -> Seal:
     is_ours = ours is not None and ours.check_value == info.secret_key
     if found.seal is None:
         if is_ours and not unsealed:
+            alone = replica.is_one(found.path)
+            why = "it is a database alone" if alone else "a former version wrote it, or somebody took the seal away"
             raise InvalidArchive(
-                f"{found.path} has no seal: a former version wrote it, or somebody took the seal away.",
+                f"{found.path} has no seal: {why}.",
                 "If you know where it has been since it was made, accept it once with --unsealed.",
             )
         return Seal.NONE

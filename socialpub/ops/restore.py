@@ -10,17 +10,19 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from socialpub.core import actor, crypto, durable_files
-from socialpub.core.clock import Clock
+from socialpub.core.clock import Clock, stamp
 from socialpub.core.crypto import Secrets
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
-from socialpub.db import appliance_state, trail
+from socialpub.db import appliance_state, artifact_rows, trail
 from socialpub.db.trail import TrailAction
-from socialpub.db.transaction import Tx
-from socialpub.ops import backup_verification
+from socialpub.db.transaction import Reader, Tx
+from socialpub.media import storage_keys
+from socialpub.ops import backup_verification, replica
 from socialpub.ops.backup import DATABASE, SECRET, BackupInfo, BackupSummary
 from socialpub.runtime import Runtime
 
@@ -31,9 +33,11 @@ SCRATCH = ".restore-"
 def restore(source: Path, settings: Settings, clock: Clock, *, unsealed: bool = False) -> BackupSummary:
     """Put a copy into the `data_dir` of these settings, paused. Raises OperatorError and leaves nothing half-made.
 
-    Where its `secret.key` lies there, its seal must fit it; `unsealed` accepts a copy that has none.
+    Where its `secret.key` lies there, its seal must fit it; `unsealed` accepts a copy that has none. A database alone
+    is put beside the media that lie there already, whoever has brought them back.
     """
-    _refuse_existing(settings)
+    alone = replica.is_one(source)
+    _refuse_existing(settings, media_may_be_there=alone)
     ours = crypto.load(settings.secret_key_file) if os.path.lexists(settings.secret_key_file) else None
     with backup_verification.opened(source, ours, unsealed=unsealed) as copy:
         info = copy.info
@@ -41,8 +45,10 @@ def restore(source: Path, settings: Settings, clock: Clock, *, unsealed: bool = 
         try:
             with _scratch_folder(settings.data_dir) as scratch:
                 summary = backup_verification.unpack(copy, scratch, media=True)
-                pause(scratch / DATABASE, info.copied_at, clock)
-                _move_into_place(settings, scratch)
+                pause(scratch / DATABASE, min(info.copied_at, stamp(clock.now())), clock)
+                if alone:
+                    summary = _with_media_found(summary, settings, scratch / DATABASE)
+                _move_into_place(settings, scratch, keep_media=alone)
         except FileExistsError as error:
             raise _exists(Path(error.filename2 or error.filename)) from error
         except OSError as error:
@@ -62,13 +68,15 @@ def _exists(path: Path) -> OperatorError:
     return OperatorError(f"{path} exists already, and nothing is overwritten.", "Restore into an empty data_dir.")
 
 
-def _refuse_existing(settings: Settings) -> None:
+def _refuse_existing(settings: Settings, *, media_may_be_there: bool) -> None:
     database = settings.database_file
     # SQLite would take what is left of another database's journal for the restored one's.
     for path in (database, *(database.with_name(database.name + end) for end in ("-wal", "-shm", "-journal"))):
         if os.path.lexists(path):
             raise _exists(path)
     media = settings.media_dir
+    if media_may_be_there:
+        return
     if os.path.lexists(media) and (not media.is_dir() or any(not path.is_dir() for path in media.rglob("*"))):
         raise _exists(media)
 
@@ -105,17 +113,28 @@ def _scratch_folder(data_dir: Path) -> Iterator[Path]:
     shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _move_into_place(settings: Settings, scratch: Path) -> None:
+def _with_media_found(summary: BackupSummary, settings: Settings, database: Path) -> BackupSummary:
+    """What lies in the media folder of all that the database names."""
+    found = lost = 0
+    with closing(sqlite3.connect(database)) as connection:
+        for key in artifact_rows.storage_keys(Reader(connection)):
+            there = storage_keys.path(settings.media_dir, key).is_file()
+            found, lost = found + there, lost + (not there)
+    return replace(summary, media_files=found, media_missing=lost)
+
+
+def _move_into_place(settings: Settings, scratch: Path, *, keep_media: bool) -> None:
     (scratch / "media").mkdir(exist_ok=True, mode=0o700)
     os.sync()  # the names may not reach the disk before what they name
     with ExitStack() as undo:
         if not os.path.lexists(settings.secret_key_file):
             durable_files.move(scratch / SECRET, settings.secret_key_file)
             undo.callback(settings.secret_key_file.unlink)
-        if settings.media_dir.exists():
-            _remove_empty(settings.media_dir)
-        (scratch / "media").rename(settings.media_dir)
-        undo.callback(shutil.rmtree, settings.media_dir, ignore_errors=True)
+        if not (keep_media and settings.media_dir.exists()):
+            if settings.media_dir.exists():
+                _remove_empty(settings.media_dir)
+            (scratch / "media").rename(settings.media_dir)
+            undo.callback(shutil.rmtree, settings.media_dir, ignore_errors=True)
         durable_files.move(scratch / DATABASE, settings.database_file)
         undo.pop_all()
 
@@ -143,5 +162,7 @@ def pause(database: Path, copied_at: str, clock: Clock) -> None:
         # No worker and no look at readiness have been here yet.
         appliance_state.remove(connection, appliance_state.HEARTBEAT)
         appliance_state.remove(connection, appliance_state.READINESS)
+        # It lies where the original is, perhaps on another machine.
+        appliance_state.remove(connection, appliance_state.SCHEDULED_COPY)
         # The original has it, and may still run.
         appliance_state.remove(connection, appliance_state.INSTANCE_ID)

@@ -1,0 +1,125 @@
+"""A database alone, as a replica brings it back, becomes an appliance that knows it is a copy."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from socialpub.core.errors import OperatorError
+from socialpub.core.settings.loader import Settings
+from socialpub.db import appliance_state
+from socialpub.ops import archive, backup, backup_verification, restore
+from socialpub.publishing import uploads
+from socialpub.publishing.drafts import DraftMedia
+from socialpub.runtime import Runtime, build
+from tests.samples import media
+from tests.support.appliance import accept, add_profile
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import artifact
+
+
+@pytest.fixture
+def appliance_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "original"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def stored(rt: Runtime, tmp_path: Path) -> Path:
+    artifact_id = artifact(rt, media.png(tmp_path / "a.png"), "image/png")
+    accept(rt, add_profile(rt), media=(DraftMedia(artifact_id),))
+    row = uploads.find(rt, artifact_id)
+    assert row is not None
+    return rt.files.path(row["storage_key"])
+
+
+@pytest.fixture
+def replica(rt: Runtime, stored: Path, tmp_path: Path, clock: HandClock) -> Path:
+    """The database as it was when the worker last reported, two hours before it is needed."""
+    rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.HEARTBEAT, tx.stamp))
+    target = tmp_path / "replica.db"
+    backup.copy_database(rt, target)
+    with closing(sqlite3.connect(target)) as connection:
+        connection.execute("PRAGMA journal_mode = wal")
+    clock.forward(7200)
+    return target
+
+
+@pytest.fixture
+def elsewhere(rt: Runtime, tmp_path: Path) -> Settings:
+    """Another machine, with secret.key in its place."""
+    settings = Settings(data_dir=tmp_path / "new")
+    settings.data_dir.mkdir()
+    settings.secret_key_file.write_bytes(rt.settings.secret_key_file.read_bytes())
+    return settings
+
+
+def test_it_is_put_beside_its_media_and_is_paused(
+    rt: Runtime, replica: Path, stored: Path, elsewhere: Settings, clock: HandClock
+) -> None:
+    reported_at = appliance_state.get(rt.reader, appliance_state.HEARTBEAT)
+    brought_back = elsewhere.media_dir / stored.parent.name / stored.name
+    brought_back.parent.mkdir(parents=True)
+    brought_back.write_bytes(stored.read_bytes())
+    told = restore.restore(replica, elsewhere, clock, unsealed=True)
+    assert (told.posts, told.media_files, told.media_missing) == (1, 1, 0)
+    other = build(elsewhere, clock=clock)
+    try:
+        assert appliance_state.paused_at(other.reader) == other.stamp()
+        assert appliance_state.restored_from(other.reader) == reported_at, "what came later may have been sent"
+        assert other.instance_id != rt.instance_id
+        assert brought_back.is_file()
+    finally:
+        other.close()
+
+
+def test_media_that_were_not_brought_back_are_told(replica: Path, elsewhere: Settings, clock: HandClock) -> None:
+    told = restore.restore(replica, elsewhere, clock, unsealed=True)
+    assert (told.media_files, told.media_missing) == (0, 1)
+    assert elsewhere.media_dir.is_dir()
+
+
+def test_it_has_no_seal_and_says_so(rt: Runtime, replica: Path, elsewhere: Settings, clock: HandClock) -> None:
+    with pytest.raises(archive.InvalidArchive, match="it is a database alone") as refused:
+        restore.restore(replica, elsewhere, clock)
+    assert "--unsealed" in (refused.value.hint or "")
+    found = backup_verification.verify(replica, rt.secrets, unsealed=True)
+    assert (found.seal, found.posts) == (backup.Seal.NONE, 1)
+
+
+def test_it_overwrites_no_database(replica: Path, elsewhere: Settings, clock: HandClock) -> None:
+    elsewhere.database_file.write_text("mine")
+    with pytest.raises(OperatorError, match="exists already"):
+        restore.restore(replica, elsewhere, clock, unsealed=True)
+
+
+def test_one_that_is_in_use_is_no_copy(rt: Runtime, elsewhere: Settings, clock: HandClock) -> None:
+    accept(rt, add_profile(rt))
+    with pytest.raises(OperatorError, match="has a journal beside it"):
+        restore.restore(rt.settings.database_file, elsewhere, clock, unsealed=True)
+
+
+def test_another_programs_database_is_refused(tmp_path: Path, elsewhere: Settings, clock: HandClock) -> None:
+    foreign = tmp_path / "foreign.db"
+    with closing(sqlite3.connect(foreign)) as connection, connection:
+        connection.execute("CREATE TABLE photo (id)")
+    with pytest.raises(OperatorError, match="cannot be read: no such table"):
+        restore.restore(foreign, elsewhere, clock, unsealed=True)
+    damaged = tmp_path / "damaged.db"
+    damaged.write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
+    with pytest.raises(OperatorError, match="cannot be read"):
+        restore.restore(damaged, elsewhere, clock, unsealed=True)
+
+
+def test_one_from_a_clock_that_was_ahead_is_of_now_at_the_latest(
+    rt: Runtime, replica: Path, elsewhere: Settings, clock: HandClock
+) -> None:
+    clock.jump(-86400)
+    restore.restore(replica, elsewhere, clock, unsealed=True)
+    other = build(elsewhere, clock=clock)
+    try:
+        assert appliance_state.restored_from(other.reader) == other.stamp()
+    finally:
+        other.close()

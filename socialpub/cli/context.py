@@ -59,9 +59,10 @@ class CommandContext:
         """The parts, for a process that stays (`web`, `worker`): with the wake-up, and the log as it is configured."""
 
         from socialpub import runtime
+        from socialpub.accounts.remedies import Door
         from socialpub.cli import file_owner, web_lock
         from socialpub.core import logging, service_manager
-        from socialpub.ops import configuration_in_use
+        from socialpub.ops import configuration_in_use, resume_sentences
         from socialpub.worker.wakeup import HueyWakeup
 
         manager = service_manager.take_over(os.environ)
@@ -79,6 +80,8 @@ class CommandContext:
             wakeup = rt.wakeup = HueyWakeup(settings.queue_file, settings.run_dir)
             opened.callback(wakeup.close)
             configuration_in_use.write_down(rt)
+            if role == "worker" and (told := resume_sentences.paused(rt.reader, Door.SHELL)) is not None:
+                logging.get_logger("socialpub.cli.appliance").warning(" ".join(told))
             yield rt
 
 

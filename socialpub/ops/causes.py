@@ -13,7 +13,7 @@ from socialpub.accounts.remedies import Door
 from socialpub.core.cause_kinds import CauseKind
 from socialpub.core.clock import parse
 from socialpub.db import clock_jumps, post_rows
-from socialpub.ops import health, last_copy, overview
+from socialpub.ops import health, last_copy, overview, resume_sentences
 from socialpub.ops.overview import Needs, ProfileInNeed
 from socialpub.publishing import holds
 from socialpub.runtime import Runtime
@@ -65,17 +65,10 @@ def of(rt: Runtime, needs: Needs, door: Door) -> Iterator[Cause]:
 
 
 def _paused(rt: Runtime, needs: Needs, door: Door) -> Iterator[Cause]:
-    if needs.paused_at is None:
+    told = resume_sentences.paused(rt.reader, door)
+    if told is None or needs.paused_at is None:
         return
-    if needs.restored_from:
-        sentence = (
-            f"This installation was restored from a copy of {needs.restored_from} and is still paused: nothing is "
-            "published."
-        )
-        remedy = f"Once the original is stopped for good: {remedies.resume(door)}"
-    else:
-        sentence = f"Publishing has been paused since {needs.paused_at}."
-        remedy = f"To continue: {remedies.resume(door)}"
+    sentence, remedy = told
     yield Cause(
         CauseKind.PAUSED,
         "paused:",

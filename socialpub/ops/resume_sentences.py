@@ -2,8 +2,12 @@
 
 from collections.abc import Iterator
 
+from socialpub.accounts import remedies
+from socialpub.accounts.remedies import Door
 from socialpub.core import durations
 from socialpub.core.settings.loader import Settings
+from socialpub.db import appliance_state
+from socialpub.db.transaction import Reader
 from socialpub.publishing.resume import Resumed
 
 CONTINUES = "Publishing continues: what is due is sent, oldest first."
@@ -11,6 +15,19 @@ STILL_SCHEDULED = (
     "Still scheduled, and sent at its time unless the account shows it by then. The original may have changed or "
     "canceled some of it since the copy: cancel here what should not go out."
 )
+
+
+def paused(reader: Reader, door: Door) -> tuple[str, str] | None:
+    """That nothing goes out, why, and how that ends; None when publishing goes on."""
+    restored_from, paused_at = appliance_state.restored_from(reader), appliance_state.paused_at(reader)
+    if paused_at is None:
+        return None
+    if restored_from is not None:
+        return (
+            f"This installation was restored from a copy of {restored_from} and is still paused: nothing is published.",
+            f"Once the original is stopped for good: {remedies.resume(door)}",
+        )
+    return f"Publishing has been paused since {paused_at}.", f"To continue: {remedies.resume(door)}"
 
 
 def results(resumed: Resumed) -> Iterator[str]:

@@ -8,6 +8,7 @@ import click
 
 from socialpub.accounts.api_keys import OWNER
 from socialpub.cli.admin.arguments import ID
+from socialpub.cli.admin.queue import note_paused
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.errors import CommandError
 from socialpub.cli.output import format_time, print_json, print_line, print_note, print_table
@@ -29,6 +30,7 @@ SIGNS = {"pending": "…", "published": "✓", "failed": "✗", "unknown": "?", 
 def show_post(context: CommandContext, post_id: str, as_json: bool) -> None:
     """Show what became of a post: plans, attempts, answers."""
     with context.open() as rt:
+        note_paused(rt)
         details = post_details.read(rt.reader, post_id, rt.stamp())
     if details is None:
         raise _no_post()
@@ -54,6 +56,7 @@ def list_posts(
 ) -> None:
     """Show posts, the newest first. A delivery that is `unknown` failed, and may be public all the same."""
     with context.open() as rt:
+        note_paused(rt)
         page = post_lists.read(rt.reader, PostFilter(status=status, outcome=delivery_status, per_page=limit))
         found = [json.loads(post) for post in page.shown] + [_find(rt, post_id) for post_id in page.rest]
     if as_json:
@@ -75,6 +78,7 @@ def retry_post(context: CommandContext, post_id: str, include_unknown: bool) -> 
     with context.open() as rt:
         new_id = rt.write(retries.retry, post_id, OWNER, include_unknown)
         new = _find(rt, new_id)
+        note_paused(rt)
     print_line(new_id)
     for delivery in new["deliveries"]:
         print_note(f"It goes to {delivery['provider']} “{delivery['profileName']}”.")

@@ -2,11 +2,13 @@
 
 import click
 
+from socialpub.accounts.remedies import Door
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import format_time, print_note, print_table
 from socialpub.db import appliance_state
 from socialpub.ops import resume_sentences
 from socialpub.publishing import deliveries, resume
+from socialpub.runtime import Runtime
 
 
 @click.command()
@@ -53,3 +55,10 @@ def resume_publishing(context: CommandContext, nothing_was_sent: bool) -> None:
     too_late = resume_sentences.too_late(resumed.too_late, rt.settings)
     if too_late:
         print_note(too_late)
+
+
+def note_paused(rt: Runtime) -> None:
+    """Tell whoever expects something to be published that nothing is."""
+    told = resume_sentences.paused(rt.reader, Door.SHELL)
+    if told is not None:
+        print_note(" ".join(told))

@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from socialpub.accounts.browser_sessions import BrowserSession
+from socialpub.db import appliance_state
 from socialpub.runtime import Runtime
 from socialpub.web import static_files
 from socialpub.web.answer import Answer, Header
@@ -55,6 +56,14 @@ class Visit:
         """The same with its query: what this very page is bookmarked as."""
         query = self.request.query_string.decode("latin-1")
         return f"{self.path}?{query}" if query else self.path
+
+    @property
+    def restored_from(self) -> str | None:
+        """The instant of the copy that this installation is, until it is resumed: whoever is signed in sees it on every
+        page, but for the two that begin with it."""
+        if self.session is None or self.path in ("/", "/system"):
+            return None
+        return appliance_state.restored_from(self.rt.reader)
 
     @property
     def is_fragment(self) -> bool:

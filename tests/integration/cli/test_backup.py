@@ -3,7 +3,11 @@
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
+from socialpub.cli import copy_progress_bar
 from socialpub.core.settings.loader import load as load_settings
+from socialpub.db.locks import FileLock
 from socialpub.publishing import looks
 from tests.integration.cli.conftest import Terminal
 from tests.support import copies
@@ -164,3 +168,62 @@ def test_what_is_known_of_a_copys_maker_is_said(terminal: Terminal) -> None:
         (terminal.folder / "data" / name).unlink(missing_ok=True)
     assert "has no seal" in terminal("restore", stripped).stderr
     assert terminal("restore", stripped, "--unsealed").exit_code == 0
+
+
+def test_without_a_file_copies_gather_in_a_folder_and_any_of_them_is_put_back(terminal: Terminal) -> None:
+    profile = terminal.connect()
+    with terminal.open() as rt:
+        accept(rt, profile)
+    made = terminal("backup", "--with-secret")
+    folder = terminal.folder / "data" / "backups" / "2026-10-12T09-00-00Z"
+    assert (made.exit_code, made.stdout) == (0, f"{folder}\n")
+    assert "1 post, 0 media files, secret.key." in made.stderr
+    assert "of them new" in made.stderr
+    terminal.clock.forward(3600)
+    assert "1 older copy was removed" in terminal("backup", "--with-secret").stderr
+    (copy,) = folder.parent.iterdir()
+    assert terminal("verify-backup", str(copy)).stdout == f"{copy} is whole.\n"
+    parent = terminal("verify-backup", str(copy.parent))
+    assert (parent.exit_code, str(copy) in parent.stderr) == (1, True)
+    other = elsewhere(terminal)
+    assert other("restore", str(copy)).exit_code == 0
+    assert "paused" in other("admin", "list-posts").stderr
+
+
+def test_whoever_is_second_is_told_so_and_has_not_failed(terminal: Terminal) -> None:
+    with terminal.open() as rt, FileLock(rt.settings.run_dir / "scheduled-copy.lock"):
+        second = terminal("backup")
+    assert (second.exit_code, second.stdout) == (0, "")
+    assert "is being made already" in second.stderr
+
+
+def test_a_copy_whose_command_fails_ends_with_1_and_the_doctor_knows(terminal: Terminal) -> None:
+    text = terminal.config.read_text()
+    terminal.config.write_text(f'{text}\n[backup]\nafter = ["/nowhere/restic", "backup", "{{copy}}"]\n')
+    failed = terminal("backup")
+    assert failed.exit_code == 1
+    assert "'/nowhere/restic' cannot be run: No such file or directory" in failed.stderr
+    found = terminal("doctor", "--problems").stdout
+    assert "copy: " in found
+    assert "'/nowhere/restic' cannot be run" in found
+
+
+def test_a_copy_that_takes_long_tells_the_log_how_far_it_is(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copy_progress_bar, "LINE_SECONDS", 0.0)
+    assert "Copying: 100 %, " in terminal("backup").stderr
+
+
+def test_who_expects_something_to_be_published_hears_that_it_is_not(terminal: Terminal) -> None:
+    profile = terminal.connect()
+    with terminal.open() as rt:
+        post = accept(rt, profile)
+    for arguments in (("list-posts",), ("show-post", post)):
+        assert "paused" not in terminal("admin", *arguments).stderr
+    with terminal.open() as rt:
+        copies.become_restored(rt)
+    for arguments in (("list-posts",), ("show-post", post)):
+        told = terminal("admin", *arguments).stderr
+        assert "was restored from a copy of" in told
+        assert "socialpub admin resume" in told

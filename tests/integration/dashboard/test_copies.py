@@ -1,6 +1,7 @@
 """A copy is taken away through the browser: whole, without the key, and nothing of it stays."""
 
 import fcntl
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -9,13 +10,15 @@ import pytest
 from socialpub.core.errors import OperatorError
 from socialpub.db import trail
 from socialpub.media.files import Files
-from socialpub.ops import backup, backup_verification, copy_download
+from socialpub.ops import backup, backup_verification, copy_download, scheduled_copy
+from socialpub.publishing import resume
 from socialpub.runtime import Runtime
 from tests.integration.uploads.caller import Reply
 from tests.samples import media
 from tests.support.appliance import accept, add_profile
-from tests.support.copies import members_of
+from tests.support.copies import become_restored, members_of
 from tests.support.dashboard_browser import DashboardBrowser
+from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
 
 
@@ -99,3 +102,36 @@ def test_a_copy_that_fails_is_told(owner: DashboardBrowser, monkeypatch: pytest.
     monkeypatch.setattr(backup, "write", fail)
     reply = download(owner)
     assert (reply.status, b"The copy could not be written. Check the disk." in reply.body) == (409, True)
+
+
+# --- where copies stand ----------------------------------------------------------------------------------------------
+
+
+def test_every_page_of_a_restored_copy_says_that_it_is_paused(owner: DashboardBrowser, rt: Runtime) -> None:
+    told = "This is a restored copy of"
+    pages = ("/posts", "/compose", "/calendar", "/profiles", "/keys", "/log", "/trail", "/system/findings")
+    assert not [path for path in pages if told in owner.open(path).text]
+    become_restored(rt)
+    assert [path for path in pages if told not in owner.open(path).text] == []
+    assert "This is a restored copy, and it is paused" in owner.open("/").text
+    assert "This installation was restored from a copy of" in owner.open("/system").text
+    rt.write(resume.resume)
+    assert not [path for path in ("/", *pages) if "restored copy" in owner.open(path).text]
+
+
+def test_the_system_page_tells_of_scheduled_copies(owner: DashboardBrowser, rt: Runtime, clock: HandClock) -> None:
+    assert "scheduled" not in owner.open("/system").text
+    made = scheduled_copy.make(rt)
+    page = owner.open("/system").text
+    assert str(made.path) in page
+    assert "of which" in page
+    assert "The next one" not in page, "a timer's time is not known here"
+    section = rt.settings.backup.model_copy(update={"every": timedelta(hours=24), "after": ("/nowhere/restic",)})
+    rt.settings = rt.settings.model_copy(update={"backup": section})
+    assert "The next one" in owner.open("/system").text
+    clock.forward(86400)
+    with pytest.raises(OperatorError):
+        scheduled_copy.make(rt)
+    page = owner.open("/system").text
+    assert "The last try failed" in page
+    assert "'/nowhere/restic' cannot be run" in page

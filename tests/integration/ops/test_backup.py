@@ -529,13 +529,13 @@ def test_an_appliance_that_appears_meanwhile_is_not_overwritten(
 ) -> None:
     copy = copy_of(rt, tmp_path)
     settings = Settings(data_dir=tmp_path / "new")
-    pause = restore._pause
+    pause = restore.pause
 
     def meanwhile(database: Path, copied_at: str, now: str) -> None:
         pause(database, copied_at, now)
         settings.database_file.write_text("mine")
 
-    monkeypatch.setattr(restore, "_pause", meanwhile)
+    monkeypatch.setattr(restore, "pause", meanwhile)
     with pytest.raises(OperatorError, match=r"socialpub\.db exists already"):
         restore.restore(copy, settings, clock)
     assert files_in(settings.data_dir) == ["socialpub.db"]

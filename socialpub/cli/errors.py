@@ -44,6 +44,8 @@ def as_command_error(error: Exception) -> CommandError | None:
             return CommandError("\n- ".join([error.detail, *fields]))
         case _ if (how := damage.of(error)) is not None:
             return CommandError(f"The database is damaged: {how}.", damage.REMEDY)
+        case _ if _is_full(error):
+            return CommandError("The disk is full: the database cannot be written.", "Free some space, and try again.")
         case _ if isinstance(error, sqlite3.DatabaseError) or isinstance(error.__context__, sqlite3.DatabaseError):
             # peewee raises classes of its own, in whose context stands SQLite's.
             return CommandError(
@@ -63,3 +65,12 @@ def as_command_error(error: Exception) -> CommandError | None:
             )
         case _:
             return None
+
+
+def _is_full(error: BaseException | None) -> bool:
+    """Whether a full disk began it: what SQLite and peewee say after that, in its context, tells nothing."""
+    while error is not None:
+        if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL:
+            return True
+        error = error.__context__
+    return False

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from socialpub.cli import main
+from socialpub.cli.errors import as_command_error
 from tests.integration.cli.conftest import Terminal
 
 
@@ -157,3 +158,19 @@ def test_a_sandbox_that_cannot_listen_says_so(terminal: Terminal) -> None:
     refused = terminal("sandbox", "--listen", "192.0.2.1:8100")
     assert refused.exit_code == 1
     assert "Hint:" in refused.stderr
+
+
+def test_a_full_disk_is_told_as_one_whatever_is_said_after_it() -> None:
+    """Such as of a ROLLBACK, which SQLite has done by itself then."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
+        database.execute("PRAGMA max_page_count = 1")
+        try:
+            try:
+                database.execute("CREATE TABLE more_than_one_page (id)")
+            finally:
+                database.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            shown = as_command_error(error)
+    assert shown is not None
+    assert shown.message == "The disk is full: the database cannot be written."
+    assert shown.hint is not None and "Free some space" in shown.hint

@@ -7,6 +7,7 @@ import pytest
 from socialpub.db.locks import FileLock
 from tests.e2e.caller import Caller
 from tests.e2e.installation import Installation
+from tests.e2e.small_disk import SmallDisk
 
 HERE = Path(__file__).parent
 
@@ -63,3 +64,17 @@ def installation(make_installation: MakeInstallation) -> Installation:
 @pytest.fixture
 def caller(installation: Installation) -> Caller:
     return installation.caller()
+
+
+@pytest.fixture
+def make_small_disk() -> Iterator[Callable[[Installation], SmallDisk]]:
+    """Puts an installation's data on a disk of a few megabytes, before anything of it runs."""
+    disks: list[SmallDisk] = []
+
+    def make(installation: Installation) -> SmallDisk:
+        disks.append(SmallDisk(installation))
+        return disks[-1]
+
+    yield make
+    for disk in disks:
+        disk.close()

@@ -9,7 +9,6 @@ import os
 import shutil
 import struct
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -21,7 +20,7 @@ import httpx2
 from socialpub.cli.sandbox import provider_lines
 from socialpub.core.settings import init_template
 from tests.e2e.caller import Caller, SandboxControl
-from tests.e2e.processes import Process, free_port, until
+from tests.e2e.processes import PROGRAM, Process, free_port, until
 
 FAST_CLOCK = Path(__file__).parent / "fast_clock"
 PACE = 20.0
@@ -57,6 +56,8 @@ class Installation:
         self.x, self.tiktok, self.pinterest = (
             SandboxControl(self.sandbox_url, name) for name in ("x", "tiktok", "pinterest")
         )
+        self.within: Sequence[str] = ()
+        """A command that becomes each of its processes, such as one that enters a namespace."""
         self.key = ""
         self.profiles: list[str] = []
         self.profile_on: dict[str, str] = {}
@@ -205,7 +206,7 @@ class Installation:
     def run(self, *arguments: str, stdin: str = "", code: int = 0) -> "subprocess.CompletedProcess[str]":
         """A command that ends; it must end with `code`."""
         done = subprocess.run(
-            [sys.executable, "-m", "socialpub", "--config", str(self.config), *arguments],
+            [*self.within, *PROGRAM, "--config", str(self.config), *arguments],
             input=stdin,
             env=self.env,
             cwd=self.folder,
@@ -235,7 +236,8 @@ class Installation:
 
     def _begin(self, name: str, *arguments: str, **how: Any) -> Process:
         log = self.folder / f"{name}.log"
-        process = Process(*arguments, log=log, env=self.env, **how)
+        within = (*self.within, *how.pop("within", ()))
+        process = Process(*arguments, log=log, env=self.env, within=within, **how)
         self._processes.append(process)
         return process
 

@@ -1,17 +1,15 @@
 """The disk, the lock, the network that never ends its answer: told as what they are, and over when they are over."""
 
-import os
 import sqlite3
-import subprocess
+from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 
 import httpx2
-import pytest
 
 from tests.e2e.conftest import MakeInstallation
 from tests.e2e.installation import Installation
 from tests.e2e.processes import until
+from tests.e2e.small_disk import SmallDisk
 from tests.samples import media
 
 
@@ -64,10 +62,11 @@ def test_a_network_that_trickles_its_answer_stops_neither_the_heart_nor_the_othe
 
 
 def test_a_full_disk_is_told_and_what_was_reserved_is_still_good_when_there_is_room(
-    make_installation: MakeInstallation,
+    make_installation: MakeInstallation, make_small_disk: Callable[[Installation], SmallDisk]
 ) -> None:
     installation = make_installation(settings='[health]\ndisk_floor_bytes = "1MB"')
-    disk = SmallDisk(installation)
+    disk = make_small_disk(installation)
+    installation.start("web")
     caller = installation.caller()
     content = media.png(installation.folder / "noise.png", 1200, 900, noise=True).read_bytes()
     reserved = caller.ask(
@@ -101,37 +100,6 @@ def assert_unavailable(answer: httpx2.Response) -> None:
     assert answer.json()["code"] == "unavailable"
     assert "disk" in answer.json()["detail"].lower()
     assert int(answer.headers["retry-after"]) > 0
-
-
-class SmallDisk:
-    """A web process whose data lie on a disk of a few megabytes, mounted where only it can see it."""
-
-    SIZE = 8 * 1024 * 1024
-    MOUNT = 'mount -t tmpfs -o size="$0" tmpfs "$1" && cp -a "$2"/. "$1" && shift 2 && exec "$@"'
-
-    def __init__(self, installation: Installation) -> None:
-        try:
-            subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"], check=True, capture_output=True)
-        except (OSError, subprocess.CalledProcessError):
-            pytest.skip("a small disk cannot be mounted here (unshare -rm mount)")
-        prepared_data = installation.data.rename(installation.folder / "prepared_data")
-        installation.data.mkdir()
-        web = installation.begin(
-            "web",
-            ["unshare", "-rm", "sh", "-c", self.MOUNT, str(self.SIZE), str(installation.data), str(prepared_data)],
-        )
-        installation.wait_until_up(web, "web")
-        self._filler = Path(f"/proc/{web.pid}/root{installation.data}/filler")
-
-    def fill(self, *, but: int) -> None:
-        """Leave so many bytes."""
-        self.empty()
-        with self._filler.open("wb", buffering=0) as file:
-            free = os.statvfs(file.fileno())
-            os.posix_fallocate(file.fileno(), 0, max(1, free.f_bavail * free.f_frsize - but))
-
-    def empty(self) -> None:
-        self._filler.unlink(missing_ok=True)
 
 
 def heartbeat(installation: Installation) -> str:

@@ -47,6 +47,11 @@ def try_held(door: Door = Door.SHELL) -> str:
     return "press “Try now” under System" if door is Door.DASHBOARD else "socialpub admin resume"
 
 
+def test_message(door: Door = Door.SHELL) -> str:
+    """How a service that tells the owner is tried."""
+    return "press “Send a test message” under System" if door is Door.DASHBOARD else "socialpub admin notify-test"
+
+
 def after_failure(provider: Provider, error: ProviderError, door: Door = Door.SHELL) -> str:
     """What to do about a call that failed while an account was being connected."""
     if isinstance(error, NotSent | NoAnswer | Throttled):

@@ -12,7 +12,7 @@ from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.init import create_if_missing
 from socialpub.cli.output import print_note
 from socialpub.cli.worker_supervisor import WorkerSupervisor
-from socialpub.ops.notify import notifier
+from socialpub.ops.notify import findings
 from socialpub.runtime import Runtime
 from socialpub.web import listeners, server
 
@@ -27,7 +27,7 @@ def serve(context: CommandContext, stop_seconds: float | None, create: bool) -> 
     if create:
         create_if_missing(context)
     with context.start("web") as rt:
-        notifier.refuse_wrong_addresses(rt.settings)
+        findings.refuse_wrong_addresses(rt.settings)
         supervisor = WorkerSupervisor(rt.settings.config_file)
         # Both stop at the same moment; the web server sets `stopping` when it is asked to stop.
         threading.Thread(target=_stop_together, args=(rt.stopping, supervisor), daemon=True).start()

@@ -31,6 +31,7 @@ from socialpub.ops import (
     web_address,
 )
 from socialpub.ops.finding import Finding, Level, note, ok, problem
+from socialpub.ops.notify import findings
 from socialpub.providers.errors import NotSent, ProviderError
 from socialpub.providers.responses import HttpResponse
 from socialpub.runtime import Runtime
@@ -90,6 +91,7 @@ def check(rt: Runtime, door: Door = Door.SHELL) -> Iterator[Finding]:
     yield from known[CauseKind.PAUSED]
     yield from _check_worker(rt, known[CauseKind.WORKER])
     yield from _check_copy(rt, known[CauseKind.COPY])
+    yield from findings.check(rt, door)
     yield from upgrade_checks.after(rt.settings)
     yield from _check_configuration_in_use(rt)
     yield from known[CauseKind.NETWORK]

@@ -23,6 +23,7 @@ from socialpub.core.errors import SocialpubError
 from socialpub.db.transaction import AT_ONCE, Tx
 from socialpub.media import decoder_client
 from socialpub.ops import copy_download, database_file, restore, worker_report
+from socialpub.ops.notify import rounds
 from socialpub.publishing import backfill, cleanup, engine, holds, idempotency, renditions, retention, thumbnails
 from socialpub.runtime import Runtime
 from socialpub.worker import scheduled_copies
@@ -62,6 +63,7 @@ class Housekeeping:
             PeriodicTask("restores that were killed", 3600.0, restore.clean),
             PeriodicTask("processes that died", 3600.0, lambda rt: rt.process.forget_dead()),
             PeriodicTask("idempotency keys", 3600.0, in_steps(idempotency.clean)),
+            PeriodicTask("messages to the owner", 3600.0, lambda rt: rt.write(rounds.clean)),
             PeriodicTask("consents", 3600.0, in_steps(consents.clean)),
             PeriodicTask("sessions", 3600.0, in_steps(browser_sessions.clean)),
             PeriodicTask("sign-in links", 3600.0, in_steps(sign_in_links.clean)),

@@ -95,6 +95,8 @@ def run(rt: Runtime) -> int:
     notifier.start()
     _Consumer(rt, rt.wakeup).run()
     rt.stopping.set()
+    with contextlib.suppress(SocialpubError):  # the next one says then that this one was away
+        rt.write(absence.note_end)
     for own in threads.values():
         own.stop()
     until = time.monotonic() + SHUTDOWN_SECONDS
@@ -103,7 +105,5 @@ def run(rt: Runtime) -> int:
     reconciler.join()
     housekeeping.join()
     notifier.join()
-    with contextlib.suppress(SocialpubError):  # the next one says that this one was away
-        rt.write(absence.note_end)
     log.info("the worker has ended")
     return 0

@@ -25,6 +25,7 @@ COMMANDS = {
     "retry-post": ("socialpub.cli.admin.posts:retry_post", "Publish a post again where it failed."),
     "set-password": ("socialpub.cli.admin.password:set_password", "Set the dashboard's password."),
     "compact": ("socialpub.cli.admin.compact:compact", "Write the database anew, as small as its rows are."),
+    "notify-test": ("socialpub.cli.admin.notify_test:notify_test", "Send a test message to every service."),
     "pause": ("socialpub.cli.admin.queue:pause", "Start no delivery until `resume`."),
     "resume": ("socialpub.cli.admin.queue:resume_publishing", "Let deliveries start again; says what is too late."),
 }

@@ -8,16 +8,14 @@ import threading
 from datetime import timedelta
 
 from socialpub.core import logging
-from socialpub.core.errors import OperatorError, SocialpubError
-from socialpub.core.settings.loader import Settings
+from socialpub.core.errors import SocialpubError
 from socialpub.db.locks import FileLock
 from socialpub.ops import health
-from socialpub.ops.notify import apprise_client, rounds, sending, services
+from socialpub.ops.notify import rounds, sending
 from socialpub.ops.notify.apprise_client import SendingStopped
 from socialpub.runtime import Runtime
 
 LOOK_SECONDS = 10.0
-CLEAN_SECONDS = 3600.0
 JOIN_SECONDS = 5.0
 SILENT = timedelta(minutes=5)
 """A worker that has not reported for so long does not tell anybody either."""
@@ -32,7 +30,6 @@ class Notifier:
         self._stands_in = stands_in
         self._lock = FileLock(rt.settings.run_dir / "notifier.lock")
         self._begun = False
-        self._clean_at = 0.0
         self._thread = threading.Thread(target=self._run, name="notifier", daemon=True)
 
     def start(self) -> None:
@@ -55,9 +52,6 @@ class Notifier:
             if not self._begun:
                 self.rt.write(rounds.begin)
                 self._begun = True
-            if self.rt.clock.monotonic() >= self._clean_at:
-                self.rt.write(rounds.clean)
-                self._clean_at = self.rt.clock.monotonic() + CLEAN_SECONDS
             rounds.take(self.rt)
             sending.send_waiting(self.rt)
         finally:
@@ -78,17 +72,3 @@ class Notifier:
             except Exception:
                 # It outlives whatever fails inside it; the next round may go well.
                 log.error("telling the owner failed and is tried again", exc_info=True)
-
-
-def refuse_wrong_addresses(settings: Settings) -> None:
-    """Raise OperatorError when Apprise cannot use an address of `[notify] urls`, which is named without its secrets."""
-    wrong = apprise_client.check(settings.notify.urls)
-    found = [
-        f"notify.urls number {services.name_of(number, url)}:// {why}"
-        for number, (url, why) in enumerate(zip(settings.notify.urls, wrong, strict=True), 1)
-        if why is not None
-    ]
-    if found:
-        raise OperatorError(
-            f"{'; '.join(found)}.", "How the address of each service is written: https://appriseit.com/services/"
-        )

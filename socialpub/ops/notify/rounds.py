@@ -27,6 +27,7 @@ KEPT = timedelta(days=7)
 def begin(rt: Runtime, tx: Tx) -> None:
     """Before the first round of a process: these are the services, and what failed before there was any is not told."""
     names = {service.id: service.name for service in services.configured(rt.settings, rt.secrets)}
+    clean(rt, tx)
     notifications.set_services(tx, names)
     failures.begin(rt, tx)
 

@@ -11,6 +11,7 @@ from socialpub.web.dashboard import (
     findings,
     keys,
     log,
+    notify_test,
     overview,
     pause,
     post_actions,
@@ -73,6 +74,7 @@ def routes() -> list[Route]:
         route("/system/resume", GET=pause.resume_form, POST=pause.submit),
         route("/system/try-held", POST=pause.try_held),
         route("/system/copy", POST=copies.download),
+        route("/system/notify-test", POST=notify_test.submit),
         route("/system/sessions/{sessionId}/end", POST=sessions.end_session),
         route("/system/password", POST=sessions.change_password),
     ]

@@ -10,6 +10,7 @@ from socialpub.accounts.remedies import Door
 from socialpub.core.clock import stamp
 from socialpub.ops import last_copy, overview, resume_sentences, storage_use
 from socialpub.ops.last_copy import LastCopy
+from socialpub.ops.notify import findings
 from socialpub.providers.registry import LABELS
 from socialpub.publishing import audiences, resume
 from socialpub.runtime import Runtime
@@ -35,6 +36,7 @@ async def render(rt: Runtime, visit: Visit, errors: dict[str, str] | None = None
         http_status=400 if errors else 200,
         needs=needs,
         next_copy_at=_next_copy_at(rt, needs.copy),
+        services=findings.read(rt),
         labels=LABELS,
         outlook=outlook,
         too_late=resume_sentences.too_late(outlook.too_late, rt.settings) if outlook else None,

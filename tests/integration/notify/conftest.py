@@ -1,46 +1,15 @@
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
 from socialpub.core.settings.notify import NotifySection
 from socialpub.ops.notify import apprise_client
 from socialpub.ops.notify.notifier import Notifier
 from socialpub.runtime import Runtime
 from tests.support.hand_clock import HandClock
+from tests.support.postbox import Postbox
 from tests.support.scripted_network import ScriptedNetwork
-
-
-@dataclass
-class Postbox:
-    """Stands in for Apprise: what the owner was sent, and what a service says."""
-
-    received: list[tuple[str, str, str]] = field(default_factory=list)
-    """Service, title, body."""
-    failing: dict[str, str] = field(default_factory=dict)
-    """By what an address begins with: why it takes nothing."""
-    dies: bool = False
-    """This process dies once the message went out."""
-
-    def send(self, url: SecretStr, title: str, body: str, **_: Any) -> str | None:
-        service = url.get_secret_value().partition(":")[0]
-        if service in self.failing:
-            return self.failing[service]
-        self.received.append((service, title, body))
-        if self.dies:
-            self.dies = False
-            raise KeyboardInterrupt
-        return None
-
-    @property
-    def titles(self) -> list[str]:
-        return [title for _, title, _ in self.received]
-
-    @property
-    def last(self) -> str:
-        return self.received[-1][2]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.notify import NotifySection
-from socialpub.ops.notify import apprise_client, notifier
+from socialpub.ops.notify import apprise_client, findings
 from socialpub.ops.notify.apprise_client import SendingStopped
 from tests.support.notify_services import HttpService, http_service, mail_server
 
@@ -104,7 +104,7 @@ def is_running(pid: int) -> bool:
 def test_addresses_that_cannot_be_used_are_refused_by_number_and_service() -> None:
     urls = ["ntfy://topic", "mailto://", "nosuch://owner:hidden-password@host", "tgram://hidden-token/1"]
     with pytest.raises(OperatorError) as refused:
-        notifier.refuse_wrong_addresses(Settings(notify=NotifySection.model_validate({"urls": [*urls[:1], *urls[2:]]})))
+        findings.refuse_wrong_addresses(Settings(notify=NotifySection.model_validate({"urls": [*urls[:1], *urls[2:]]})))
     message = refused.value.message
     assert "number 2 nosuch:// is of no service that Apprise knows" in message
     assert "number 3 tgram:// is not complete" in message
@@ -115,7 +115,7 @@ def test_addresses_that_cannot_be_used_are_refused_by_number_and_service() -> No
 
 def test_nobody_to_tell_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess, "Popen", None)
-    notifier.refuse_wrong_addresses(Settings())
+    findings.refuse_wrong_addresses(Settings())
 
 
 def test_neither_web_server_nor_worker_imports_apprise() -> None:

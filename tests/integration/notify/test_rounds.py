@@ -7,17 +7,20 @@ from typing import Any
 
 import pytest
 
+from socialpub.accounts.remedies import Door
 from socialpub.core.clock import stamp
 from socialpub.db import appliance_state, notifications
+from socialpub.ops.finding import Level
+from socialpub.ops.notify import absence, findings
 from socialpub.ops.notify.notifier import Notifier
 from socialpub.providers.outcomes import Refused
 from socialpub.publishing import deliveries, holds
 from socialpub.runtime import Runtime
-from tests.integration.notify.conftest import Postbox
 from tests.support.appliance import accept, add_profile
 from tests.support.copies import become_restored
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
+from tests.support.postbox import Postbox
 from tests.support.scripted_network import ScriptedNetwork
 
 Minutes = Callable[..., None]
@@ -289,3 +292,46 @@ def test_a_worker_that_is_gone_is_told_by_the_web_server(
     assert len(postbox.received) == 2
     assert "well again" in postbox.titles[1]
     assert rt.reader.value("SELECT value FROM appliance WHERE name = ?", (appliance_state.HEARTBEAT,)) is not None
+
+
+def test_a_worker_that_died_says_so_when_it_is_back(
+    rt: Runtime, clock: HandClock, profile: str, minutes: Minutes, postbox: Postbox
+) -> None:
+    minutes(1)
+    accept(rt, profile)
+    clock.forward(3 * 3600)
+    rt.write(absence.note_start)
+    minutes(60)
+    (told,) = [body for _, _, body in postbox.received if "did not run" in body]
+    assert "The worker did not run for 3.0 hours" in told
+    assert "1 delivery was overdue when it came back" in told
+
+
+def test_a_worker_that_was_stopped_and_missed_nothing_is_no_news(
+    rt: Runtime, clock: HandClock, minutes: Minutes, postbox: Postbox
+) -> None:
+    minutes(1)
+    rt.write(absence.note_end)
+    clock.forward(10 * 3600)
+    rt.write(absence.note_start)
+    minutes(60)
+    assert postbox.received == []
+
+
+# --- what doctor and commands say ------------------------------------------------------------------------------------
+
+
+def test_the_doctor_names_a_service_that_takes_nothing(rt: Runtime, minutes: Minutes, postbox: Postbox) -> None:
+    postbox.failing["json"] = "its host is not found"
+    minutes(1)
+    hold(rt)
+    minutes(5)
+    (found,) = list(findings.check(rt, Door.SHELL))
+    assert found.level is Level.PROBLEM
+    assert "1 json has taken no message since" in found.message
+    assert "its host is not found. 1 message waits" in found.message
+    assert "notify-test" in (found.remedy or "")
+    postbox.failing.clear()
+    minutes(60)
+    (found,) = list(findings.check(rt, Door.SHELL))
+    assert found.level is Level.OK

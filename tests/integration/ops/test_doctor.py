@@ -325,6 +325,7 @@ def test_an_appliance_that_works_has_no_problem(rt: Runtime, http: AnsweringHttp
         "web",
         "worker",
         "copy",
+        "notify",
         "profile",
         "network",
     }

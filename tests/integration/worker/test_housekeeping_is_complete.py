@@ -45,6 +45,8 @@ TABLES = {
     "log_entry": "retention: retention.log, and with its post",
     "media": "retention: with its post",
     "not_before": "waits that are over: an hour after they are, at most",
+    "notification": "messages to the owner: after a week",
+    "notification_service": STAYS + "one row for each address of notify.urls",
     "post": "retention: retention.posts",
     "post_count": STAYS + "one row for each status",
     "profile": STAYS + "disconnected ones too, since posts name them; their tokens are removed at once",
@@ -54,6 +56,7 @@ TABLES = {
     "sign_in_link": "sign-in links: after a day",
     "sqlite_sequence": STAYS + "SQLite's own",
     "stored_media": STAYS + "one row",
+    "told_cause": STAYS + "one row for each cause that lasts; the next look forgets it a day after its end",
     "trail": "retention: retention.trail",
     "usage": "old usage: retention.usage",
 }

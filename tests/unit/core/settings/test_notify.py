@@ -1,0 +1,59 @@
+"""Addresses that hold passwords: read from a list, a variable or a file, and never shown."""
+
+from hashlib import sha256
+
+import pytest
+
+from socialpub.core.settings import fingerprints
+
+MAIL = "mailtos://owner:hidden-password@smtp.example.com?to=a@example.com,b@example.com"
+
+
+def urls(settings):
+    return [url.get_secret_value() for url in settings.notify.urls]
+
+
+def test_addresses_come_from_a_list_a_variable_or_a_file(configured, tmp_path):
+    both = [MAIL, "ntfy://topic"]
+    assert urls(configured(f'[notify]\nurls = ["{MAIL} ", "ntfy://topic"]')) == both
+    assert urls(configured("", SOCIALPUB_NOTIFY__URLS=f"{MAIL}, ntfy://topic")) == both, "an address may hold commas"
+    (tmp_path / "notify.urls").write_text(f"# mail\n{MAIL}\n\nntfy://topic\n")
+    assert urls(configured('[notify]\nurls_file = "notify.urls"')) == both
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ('["ntfy://topic", "hidden-token"]', "number 2 must begin with a service and ://"),
+        ('["gotify://hidden", "gotify://hidden"]', "number 2 (gotify) is there twice"),
+        ('["gotify://hid\\nden"]', "number 1 (gotify) must not hold line breaks"),
+        ('"gotify://hidden"', "must be an array, not a string"),
+        ("[5]", "must be a string, not a number"),
+    ],
+)
+def test_a_wrong_address_is_named_by_its_place(mistakes, written, said):
+    message = mistakes(f"[notify]\nurls = {written}")
+    assert said in message
+    assert "hidden" not in message
+    assert "notify.urls" in message
+
+
+def test_addresses_are_secrets(configured):
+    settings = configured(f'[notify]\nurls = ["{MAIL}"]')
+    assert "hidden-password" not in repr(settings)
+    assert MAIL in settings.secret_values()
+
+
+def test_another_address_is_a_changed_configuration(configured):
+    def sign(*parts):
+        return sha256("\n".join(parts).encode()).hexdigest()
+
+    before, after = (
+        fingerprints.of(configured(f'[notify]\nurls = ["ntfy://{topic}"]'), sign) for topic in ("one", "two")
+    )
+    assert before["notify.urls"] != after["notify.urls"]
+
+
+def test_causes_are_known_ones(configured, mistakes):
+    assert configured('[notify]\ncauses = ["disk", "copy"]').notify.causes == ("disk", "copy")
+    assert "'dusk' is none of them" in mistakes('[notify]\ncauses = ["dusk"]')

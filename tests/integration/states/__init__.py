@@ -1,0 +1,1 @@
+"""Random requests, faults, deaths and times, held against a plain model of posts and their states."""

@@ -1,0 +1,76 @@
+"""A network with a memory whose next answers are drawn: it makes posts, loses answers, throttles, kills its caller."""
+
+from collections import Counter, deque
+from enum import Enum, auto
+
+from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import CannotTell, Done, Look, Outcome, Published, Refused
+from socialpub.providers.protocol import Kind
+from tests.support.sandbox_http import ProcessKilled
+from tests.support.scripted_network import ScriptedNetwork
+
+
+class Fate(Enum):
+    """What becomes of one call."""
+
+    WELL = auto()
+    REFUSED = auto()
+    NEVER_LEFT = auto()
+    THROTTLED = auto()
+    LOST = auto()
+    LOST_BUT_MADE = auto()
+    TOKEN_EXPIRED = auto()
+    ACCESS_TAKEN = auto()
+    KILLED_BEFORE = auto()
+    KILLED_AFTER = auto()
+
+
+class RememberingNetwork(ScriptedNetwork):
+    """An upload that prepares, then the call that publishes. Without a fate all goes well."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
+        self.name, self.label = name, name.title()
+        self.fates: deque[Fate] = deque()
+        self.posts: list[tuple[str, str, str]] = []
+        """Account, text, id."""
+
+    def made(self) -> Counter[tuple[str, str]]:
+        return Counter((account_id, text) for account_id, text, _ in self.posts)
+
+    def run(self, step: str, job: Job) -> Outcome:
+        fate = self.fates.popleft() if self.fates else Fate.WELL
+        publishes = step == "create_post"
+        match fate:
+            case Fate.REFUSED:
+                return Refused("The text is too long.", "too_long")
+            case Fate.NEVER_LEFT:
+                raise NotSent("The name was not found.")
+            case Fate.THROTTLED:
+                raise Throttled("Too many requests.", retry_after_seconds=90)
+            case Fate.TOKEN_EXPIRED:
+                raise AuthExpired("The token has expired.")
+            case Fate.ACCESS_TAKEN:
+                self.oauth.answers.append(Rejected("The grant was taken back.", status=400, reauth=True))
+                raise AuthExpired("The token is revoked.")
+            case Fate.KILLED_BEFORE:
+                raise ProcessKilled
+            case Fate.LOST:
+                raise NoAnswer("The connection was cut.")
+        published = self._make(job) if publishes else None
+        match fate:
+            case Fate.LOST_BUT_MADE:
+                raise NoAnswer("The connection was cut.")
+            case Fate.KILLED_AFTER:
+                raise ProcessKilled
+        return published or Done({**job.memo, step: True})
+
+    def recover(self, job: Job) -> Look | CannotTell:
+        own = (job.account.id, job.content.text)
+        return Look(tuple(Published(id, None) for *made, id in self.posts if tuple(made) == own))
+
+    def _make(self, job: Job) -> Published:
+        number = f"{self.name}-{len(self.posts) + 1}"
+        self.posts.append((job.account.id, job.content.text, number))
+        return Published(number, f"https://x.example/{number}")

@@ -1,0 +1,31 @@
+"""No order of requests, faults, deaths and times makes the appliance say or do what its specification forbids."""
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.integration.states.machine import StateMachine
+
+
+def play(examples: int, steps: int, *, derandomize: bool) -> None:
+    run_state_machine_as_test(
+        StateMachine,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            derandomize=derandomize,
+            database=None,
+            deadline=None,
+            phases=[Phase.generate, Phase.shrink],
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+def test_no_order_of_events_leads_to_an_untruth() -> None:
+    play(12, 25, derandomize=True)
+
+
+@pytest.mark.endurance
+def test_no_order_of_events_leads_to_an_untruth_in_a_long_search() -> None:
+    play(150, 50, derandomize=False)

@@ -17,7 +17,7 @@ from socialpub.core.clock import Clock, SystemClock, stamp
 from socialpub.core.crypto import Secrets
 from socialpub.core.service_manager import ServiceManager
 from socialpub.core.settings.loader import Settings
-from socialpub.db import instance_id
+from socialpub.db import instance_id, migrate, secret_binding, secret_rotation
 from socialpub.db.database import Database
 from socialpub.db.locks import ProcessLock
 from socialpub.db.transaction import Reader, Tx
@@ -120,6 +120,7 @@ def build(
     """Open everything. Raises OperatorError when something that only the operator can put right stands in the way."""
     clock = clock or SystemClock()
     held_secrets.hold_configured(*settings.secret_values())
+    secret_rotation.finish(settings.secret_key_file, settings.database_file, settings.run_dir)
     secrets = crypto.load(settings.secret_key_file)
 
     @lru_cache(maxsize=4096)
@@ -137,6 +138,11 @@ def build(
         reader_cache_kib=WORKER_CACHE_KIB if role == "worker" else WEB_CACHE_KIB,
         media_url=lambda storage_key: media_url(storage_key, int(clock.now().timestamp())),
     )
+    secret_rotation.accept_former_urls(db.reader, secrets)
+    process = ProcessLock(settings.run_dir / "owners", f"{role}-{random.token_hex(6)}")
+    # Whoever changes the key looks for processes: from here on this one is seen.
+    with migrate.exclusive(settings.run_dir):
+        secret_binding.check(db.reader.connection, secrets)
     decoder_client.take_turns_in(settings.run_dir / "decoders")
     return Runtime(
         settings=settings,
@@ -147,6 +153,6 @@ def build(
         providers=registry.build(settings.providers),
         http=http or Http(lookups=settings.publishing.workers),
         instance_id=instance_id.ensure(db),
-        process=ProcessLock(settings.run_dir / "owners", f"{role}-{random.token_hex(6)}"),
+        process=process,
         **parts,
     )

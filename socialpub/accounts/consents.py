@@ -5,6 +5,7 @@ because whoever began it waits elsewhere.
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -58,6 +59,12 @@ def insert(
         created_at=tx.stamp,
         expires_at=clock.stamp(expires_at),
     )
+
+
+def seal_anew(tx: Tx, anew: Callable[[bytes, str, str, str], bytes]) -> None:
+    """Exchange every sealed verifier for `anew(sealed, table, id, column)`."""
+    for row in tx.all("SELECT id, verifier FROM consent WHERE length(verifier) > 0"):
+        tx.update("consent", row["id"], verifier=anew(row["verifier"], "consent", row["id"], "verifier"))
 
 
 def find(store: Reader | Tx, consent_id: str) -> Row | None:

@@ -34,7 +34,9 @@ class Secrets:
         self._sealing = AESGCM(_derive(key, b"sealed texts"))
         self._former = Fernet(base64.urlsafe_b64encode(_derive(key, b"tokens at rest")))
         self._copies = hmac.new(_derive(key, b"sealed copies"), digestmod=hashlib.sha256)
-        self._signing = hmac.new(_derive(key, b"signed urls"), digestmod=hashlib.sha256)
+        self.url_key = _derive(key, b"signed urls")
+        self._signing = hmac.new(self.url_key, digestmod=hashlib.sha256)
+        self._former_urls: list[tuple[bytes, int]] = []
         self.check_value = _derive(key, b"check value").hex()[:32]
         """Stored in the database: a database that belongs to another `secret.key` is detected at start."""
 
@@ -89,11 +91,29 @@ class Secrets:
         """
         signing = self._signing.copy()
         signing.update("\n".join(parts).encode())
-        return base64.urlsafe_b64encode(signing.digest()).rstrip(b"=").decode()
+        return _as_text(signing.digest()).decode()
 
     def verify(self, signature: str, *parts: str) -> bool:
         """Whether `signature` is that of `parts`, compared in constant time."""
         return hmac.compare_digest(signature.encode(), self.sign(*parts).encode())
+
+    def accept_urls(self, url_key: bytes, until: int) -> None:
+        """Have `verify_url` take what another `secret.key` signed with its `url_key`, if it ends by then."""
+        self._former_urls.append((url_key, until))
+
+    def verify_url(self, signature: str, ends_at: int, *parts: str) -> bool:
+        """`verify` for an address that ends at this second, and that may be of before a change of `secret.key`."""
+        if self.verify(signature, *parts):
+            return True
+        signed = "\n".join(parts).encode()
+        return any(
+            ends_at <= until and hmac.compare_digest(signature.encode(), _as_text(hmac.digest(key, signed, "sha256")))
+            for key, until in self._former_urls
+        )
+
+
+def _as_text(signature: bytes) -> bytes:
+    return base64.urlsafe_b64encode(signature).rstrip(b"=")
 
 
 def _place(*names: str) -> bytes:

@@ -15,6 +15,7 @@ from socialpub.core.errors import Forbidden
 
 UPLOADS = "/storage/uploads/"
 MEDIA = "/storage/media/"
+MOST_DIGITS = 12
 
 
 class UrlLifetime(Protocol):
@@ -77,9 +78,14 @@ def _check(secrets: Secrets, method: str, path: str, query: str, now: datetime, 
     signatures = [value for name, value in given if name == "signature"]
     # One spelling of the number only, as what was signed is text; and what is signed never holds a line break.
     well_formed = (
-        "\n" not in path and len(expires) == len(signatures) == 1 and expires[0].isascii() and expires[0].isdigit()
+        "\n" not in path
+        and len(expires) == len(signatures) == 1
+        and expires[0].isascii()
+        and expires[0].isdigit()
+        and len(expires[0]) <= MOST_DIGITS
     )
-    if not well_formed or not secrets.verify(signatures[0], *_bound(method, path, expires[0], headers)):
+    bound = _bound(method, path, expires[0], headers) if well_formed else []
+    if not well_formed or not secrets.verify_url(signatures[0], int(expires[0]), *bound):
         raise Forbidden(
             "The URL's signature is not valid here. Use the URL unchanged, with the method it was made for."
         )

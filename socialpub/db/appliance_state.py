@@ -55,6 +55,12 @@ UPGRADE_COPY_OF = "upgrade_copy_of"
 SECRET_KEY = "secret_key"  # noqa: S105  a name, no secret
 """The check value of the `secret.key` that seals this database's tokens."""
 
+SECRET_ROTATED_AT = "secret_rotated_at"  # noqa: S105  a name, no secret
+"""When `secret.key` was last changed for another one that is at hand (`db/secret_rotation.py`)."""
+
+FORMER_URL_KEYS = "former_url_keys"
+"""JSON: the keys, sealed, with which addresses were signed before that, and until when those count."""
+
 PASSWORD = "password"  # noqa: S105  a name, no secret
 """The argon2 hash of the dashboard's password."""
 

@@ -1,7 +1,7 @@
 """Rows of the table `delivery`: every statement about it stands here, but for what the API shows (`json_views.py`)."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from socialpub.db.models import Delivery, State
 from socialpub.db.moved_stamps import by
@@ -91,6 +91,17 @@ def store(tx: Tx, delivery: Delivery) -> None:
         progress=as_json(delivery.progress.as_dict()),
         committed_at=delivery.committed_at,
     )
+
+
+def seal_anew(tx: Tx, anew: Callable[[bytes, str, str, str], bytes]) -> None:
+    """Exchange every sealed address of an upload for `anew(sealed, table, id, column)`."""
+    address = "$.upload.address"
+    rows = tx.all(
+        "SELECT id, json_extract(memo, ?) AS sealed FROM delivery WHERE json_type(memo, ?) = 'text'", (address, address)
+    )
+    for row in rows:
+        sealed = anew(row["sealed"].encode(), "delivery", row["id"], "memo").decode()
+        tx.execute("UPDATE delivery SET memo = json_set(memo, ?, ?) WHERE id = ?", (address, sealed, row["id"]))
 
 
 def fill_in(tx: Tx, delivery_id: str, provider_post_id: str, url: str | None) -> None:

@@ -1,5 +1,7 @@
 """Rows of the table `profile`, but for what the API shows (`json_views.py`)."""
 
+from collections.abc import Callable
+
 from socialpub.db.models import Profile, ProfileStatus
 from socialpub.db.transaction import Reader, Row, Tx, Value
 
@@ -47,6 +49,16 @@ def lose_tokens(tx: Tx, reason: str) -> list[tuple[str, str]]:
     )
     named = tx.all("SELECT name, provider FROM profile WHERE status <> ? ORDER BY created_at, id", (gone,))
     return [(row["name"], row["provider"]) for row in named]
+
+
+def seal_anew(tx: Tx, anew: Callable[[bytes, str, str, str], bytes]) -> None:
+    """Exchange every sealed token for `anew(sealed, table, id, column)`."""
+    for row in tx.all("SELECT id, access_token, refresh_token FROM profile"):
+        columns = {name: row[name] for name in ("access_token", "refresh_token") if row[name]}
+        if columns:
+            update(
+                tx, row["id"], **{name: anew(sealed, "profile", row["id"], name) for name, sealed in columns.items()}
+            )
 
 
 def count_post(tx: Tx, profile_id: str) -> None:

@@ -43,6 +43,7 @@ class TrailAction(StrEnum):
     PUBLISHING_RESTORED = "publishing.restored"
     COPY_MADE = "copy.made"
     COPY_FAILED = "copy.failed"
+    SECRET_ROTATED = "secret.rotated"  # noqa: S105
     SECRET_RENEWED = "secret.renewed"  # noqa: S105  an action, no secret
     PASSWORD_SET = "password.set"  # noqa: S105
     SIGNED_IN = "session.signed_in"

@@ -16,6 +16,7 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, damage, migrate
 from socialpub.db.secret_binding import IF_LOST
+from socialpub.db.secret_rotation import next_key_file
 from socialpub.db.transaction import Reader
 from socialpub.media import inspect
 from socialpub.ops import file_owners, upgrade_checks, web_address
@@ -138,7 +139,12 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
     elif unknown := migrate.unknown(applied):
         message = migrate.is_newer(str(path), unknown)
         yield problem("database", message, "Install the newer version again, or restore a copy that this one made.")
-    elif belongs_to is not None and not _is_key(settings, belongs_to):
+    elif belongs_to is not None and not _is_key(settings.secret_key_file, belongs_to):
+        following = next_key_file(settings.secret_key_file)
+        if following.exists() and _is_key(following, belongs_to):
+            message = f"A change of secret.key was cut off: {path} belongs to {following.name} already."
+            yield note("secret.key", message, "Nothing is to be done: the next start, or this one, finishes it.")
+            return
         message = f"{path} belongs to another secret.key than the one beside it."
         yield problem(
             "secret.key", message, f"Put the original back: no stored token can be read without it. {IF_LOST}"
@@ -147,10 +153,10 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
         yield from upgrade
 
 
-def _is_key(settings: Settings, check_value: str) -> bool:
-    """Whether this is the installation's secret.key, as far as can be told."""
+def _is_key(key_file: Path, check_value: str) -> bool:
+    """Whether this is the key of this check value, as far as can be told."""
     try:
-        return crypto.load(settings.secret_key_file).check_value == check_value
+        return crypto.load(key_file).check_value == check_value
     except OperatorError:
         return True  # it cannot be read, which is a finding of its own
 

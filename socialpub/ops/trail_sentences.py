@@ -89,6 +89,7 @@ _SENTENCES: dict[str, Callable[[TrailEntry], str]] = {
     TrailAction.PUBLISHING_RESTORED: lambda entry: f"Restored a copy of {entry.detail.get('copied_at')}, paused",
     TrailAction.COPY_MADE: _copy_made,
     TrailAction.COPY_FAILED: lambda entry: f"Could not make a copy: {str(entry.detail.get('reason')).rstrip('.')}",
+    TrailAction.SECRET_ROTATED: lambda _: "Made a new secret.key, and sealed everything anew",
     TrailAction.SECRET_RENEWED: lambda _: "Made a new secret.key in place of a lost one",
     TrailAction.PASSWORD_SET: lambda _: "Set the dashboard's password",
     TrailAction.SIGNED_IN: lambda entry: _with_browser(entry, "Signed in"),

@@ -6,6 +6,7 @@ from typing import Any
 
 from socialpub.core import signed_urls
 from socialpub.core.clock import parse
+from socialpub.core.settings.loader import Settings
 from socialpub.db import clock_jumps, delivery_rows
 from socialpub.db.models import Delivery, ProfileStatus, Progress, State
 from socialpub.providers.content import Account, Content, ImageLimits, MediaFile
@@ -85,6 +86,10 @@ def build(
 
 
 def _public_url(rt: Runtime, media: MediaFile) -> str:
-    """Good until the delivery is settled, whatever its network takes to fetch it."""
-    lifetime = rt.settings.publishing.give_up_after + timedelta(hours=2)
+    lifetime = public_url_lifetime(rt.settings)
     return signed_urls.media_url(rt.settings, rt.secrets, renditions.key_of(rt, media), rt.now(), lifetime)
+
+
+def public_url_lifetime(settings: Settings) -> timedelta:
+    """Until a delivery is settled, whatever its network takes to fetch media."""
+    return settings.publishing.give_up_after + timedelta(hours=2)

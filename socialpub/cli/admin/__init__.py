@@ -26,6 +26,7 @@ COMMANDS = {
     "set-password": ("socialpub.cli.admin.password:set_password", "Set the dashboard's password."),
     "compact": ("socialpub.cli.admin.compact:compact", "Write the database anew, as small as its rows are."),
     "notify-test": ("socialpub.cli.admin.notify_test:notify_test", "Send a test message to every service."),
+    "rotate-secret": ("socialpub.cli.admin.secret:rotate_secret", "Make a new secret.key; seal everything anew."),
     "pause": ("socialpub.cli.admin.queue:pause", "Start no delivery until `resume`."),
     "resume": ("socialpub.cli.admin.queue:resume_publishing", "Let deliveries start again; says what is too late."),
 }

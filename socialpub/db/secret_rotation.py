@@ -1,0 +1,104 @@
+"""The change from one `secret.key` to the next, in an order that a crash may cut anywhere.
+
+First the next key lies beside the present one, on the disk. Then one transaction seals everything anew and binds the
+database to it. Then the files change places. So the database always belongs to one of the two keys that lie there, and
+whoever starts next finishes the change, or forgets one that had not begun.
+"""
+
+import base64
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from socialpub.core import crypto, durable_files
+from socialpub.core.crypto import Secrets
+from socialpub.core.errors import OperatorError
+from socialpub.db import appliance_state, migrate
+from socialpub.db.transaction import Reader, Tx
+
+NEXT = ".new"
+_PLACE = ("appliance", appliance_state.FORMER_URL_KEYS, "value")
+
+
+def next_key_file(key_file: Path) -> Path:
+    return key_file.with_name(key_file.name + NEXT)
+
+
+def finish(key_file: Path, database: Path, run_dir: Path) -> None:
+    """Have `key_file` be the one that the database belongs to, after a change that was cut off. Comes before it is
+    loaded. Raises OperatorError."""
+    following = next_key_file(key_file)
+    if not following.exists():
+        return
+    with migrate.exclusive(run_dir):
+        if not following.exists():  # somebody else was faster
+            return
+        try:
+            bound, at = _binding(database)
+            if at is not None and crypto.load(following).check_value == bound:
+                change_places(key_file, at)
+            else:
+                following.unlink()
+        except (OSError, sqlite3.Error) as error:
+            raise OperatorError(
+                f"A change of {key_file} was cut off, and it cannot be finished: {error}.",
+                f"Check the disk and who owns the folder. Keep {following}: the database may belong to it already.",
+            ) from error
+
+
+def change_places(key_file: Path, at: str) -> Path:
+    """The next key becomes the present one; where the former one lies now. `at` is the instant of the change."""
+    former = key_file.with_name(f"{key_file.name}.until-{at.replace(':', '').replace('-', '')}")
+    if key_file.exists():
+        former.unlink(missing_ok=True)  # half of it, from a change that was cut off
+        with durable_files.create(former) as file:
+            file.write(key_file.read_bytes())
+            durable_files.flush(file)
+        durable_files.flush_folder(key_file.parent)
+    next_key_file(key_file).replace(key_file)
+    durable_files.flush_folder(key_file.parent)
+    return former
+
+
+def _binding(database: Path) -> tuple[str | None, str | None]:
+    """The check value of the key that the database belongs to, and when it was last bound to another one."""
+    if not database.exists():
+        return None, None
+    with closing(sqlite3.connect(database)) as connection:
+        try:
+            reader = Reader(connection)
+            bound = appliance_state.get(reader, appliance_state.SECRET_KEY)
+            return bound, appliance_state.get(reader, appliance_state.SECRET_ROTATED_AT)
+        except sqlite3.OperationalError as error:
+            if "no such table" not in str(error):
+                raise
+            return None, None
+
+
+# --- addresses that were handed out before ---------------------------------------------------------------------------
+
+
+def keep_urls(tx: Tx, old: Secrets, new: Secrets, until: int) -> None:
+    """What `old` signed counts until it ends, at the latest `until` (seconds since 1970). Only its key for addresses is
+    kept, sealed."""
+    kept = [(key, ends) for key, ends in _former(Reader(tx.reader.connection), old) if ends > tx.now.timestamp()]
+    kept.append((old.url_key, until))
+    sealed = [[new.seal(base64.b64encode(key).decode(), *_PLACE).decode(), ends] for key, ends in kept]
+    appliance_state.put(tx, appliance_state.FORMER_URL_KEYS, json.dumps(sealed))
+
+
+def accept_former_urls(reader: Reader, secrets: Secrets) -> None:
+    """Addresses of before the last changes are valid until they end."""
+    for key, until in _former(reader, secrets):
+        secrets.accept_urls(key, until)
+
+
+def _former(reader: Reader, secrets: Secrets) -> list[tuple[bytes, int]]:
+    found = []
+    for sealed, until in json.loads(appliance_state.get(reader, appliance_state.FORMER_URL_KEYS) or "[]"):
+        try:
+            found.append((base64.b64decode(secrets.open(sealed.encode(), *_PLACE)), int(until)))
+        except OperatorError:
+            continue  # the key was lost meanwhile: these addresses have ended with it
+    return found

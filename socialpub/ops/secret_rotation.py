@@ -1,0 +1,137 @@
+"""A new `secret.key`, and everything that is sealed sealed anew: for an owner whose key somebody else may have seen.
+
+Nothing is lost by it: accounts stay connected, and addresses that were handed out, to callers and to networks that
+fetch media, stay valid until they end. The order of things is that of `db/secret_rotation.py`.
+"""
+
+import os
+import sqlite3
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from socialpub.accounts import consents
+from socialpub.core import actor, crypto, durable_files
+from socialpub.core.clock import Clock, stamp
+from socialpub.core.crypto import Secrets
+from socialpub.core.errors import OperatorError
+from socialpub.core.settings.loader import Settings
+from socialpub.db import appliance_state, delivery_rows, migrate, profile_rows, secret_binding, secret_rotation, trail
+from socialpub.db.secret_rotation import next_key_file
+from socialpub.db.trail import TrailAction
+from socialpub.db.transaction import Tx
+from socialpub.ops import alone
+from socialpub.publishing import step_job
+
+
+@dataclass(frozen=True, slots=True)
+class RotatedSecret:
+    former_key: Path
+    """Where the key of before lies now."""
+    urls_end_at: str
+    """Until then addresses that were signed with it are valid."""
+
+
+def rotate(settings: Settings, clock: Clock, *, keep_urls: bool = True) -> RotatedSecret:
+    """Change `secret.key`. Raises OperatorError, also while socialpub runs, and then the present key stays.
+
+    Without `keep_urls` addresses that were handed out end now.
+    """
+    key_file = settings.secret_key_file
+    if not settings.database_file.exists():
+        raise OperatorError(
+            f"{settings.database_file} does not exist yet: nothing is sealed with {key_file}.",
+            "Remove that file and run `socialpub init --new-secret`, if you want another one.",
+        )
+    try:
+        secret_rotation.finish(key_file, settings.database_file, settings.run_dir)
+        with alone.held(
+            settings, "has the present key in its memory", f"{alone.STOP}; run this again, and start it again."
+        ):
+            old = crypto.load(key_file)
+            _refuse_given(key_file)
+            with closing(sqlite3.connect(settings.database_file, isolation_level=None)) as connection:
+                connection.row_factory = sqlite3.Row
+                _check_database(connection, old)
+                new = _write_next(key_file)
+                at = _seal_anew(settings, clock, connection, old, new, keep_urls)
+            former = secret_rotation.change_places(key_file, at)
+    except OSError as error:
+        raise OperatorError(
+            f"{error.filename or key_file} cannot be written: {error.strerror}.",
+            "Check the disk and who owns the folder, and run this again.",
+        ) from error
+    except sqlite3.Error as error:
+        raise OperatorError(
+            f"The database could not be sealed anew: {error}.", "Nothing was changed. Check the disk, and try again."
+        ) from error
+    return RotatedSecret(former, stamp(clock.now() + (_longest_url(settings) if keep_urls else timedelta())))
+
+
+def _refuse_given(key_file: Path) -> None:
+    """A key that somebody else puts there would be there again at the next start."""
+    if key_file.is_symlink() or _is_mounted(key_file) or not os.access(key_file.parent, os.W_OK):
+        raise OperatorError(
+            f"{key_file} cannot be replaced from here: it is a link, is mounted, or lies in a folder that cannot be "
+            "written.",
+            "Put a copy of it in its place, as a file of your own in data_dir; run this again; then keep the new file "
+            "where the old one came from.",
+        )
+
+
+def _is_mounted(file: Path) -> bool:
+    """Whether this very file is mounted, as containers do with secrets: no other one can take its place."""
+    with suppress(OSError):
+        mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+        return any(line.split()[4] == str(file.absolute()) for line in mounts)
+    return False
+
+
+def _check_database(connection: sqlite3.Connection, old: Secrets) -> None:
+    applied = migrate.applied(connection)
+    if migrate.unknown(applied) or migrate.missing(applied):
+        raise OperatorError(
+            "The database was made by another version of socialpub.", "Start this version once, then run this again."
+        )
+    secret_binding.check(connection, old)
+
+
+def _write_next(key_file: Path) -> Secrets:
+    following = next_key_file(key_file)
+    with durable_files.create(following) as file:
+        file.write(crypto.new_key())
+        durable_files.flush(file)
+    durable_files.flush_folder(following.parent)
+    return crypto.load(following)
+
+
+def _seal_anew(
+    settings: Settings, clock: Clock, connection: sqlite3.Connection, old: Secrets, new: Secrets, keep_urls: bool
+) -> str:
+    """One transaction; its instant."""
+
+    def anew(sealed: bytes, *place: str) -> bytes:
+        try:
+            return new.seal(old.open(sealed, *place), *place)
+        except OperatorError:
+            return sealed  # it could not be opened before either
+
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
+        tx = Tx(connection, clock.now(), actor.current())
+        profile_rows.seal_anew(tx, anew)
+        consents.seal_anew(tx, anew)
+        delivery_rows.seal_anew(tx, anew)
+        if keep_urls:
+            secret_rotation.keep_urls(tx, old, new, int((tx.now + _longest_url(settings)).timestamp()))
+        else:
+            appliance_state.remove(tx, appliance_state.FORMER_URL_KEYS)
+        appliance_state.put(tx, appliance_state.SECRET_KEY, new.check_value)
+        appliance_state.put(tx, appliance_state.SECRET_ROTATED_AT, tx.stamp)
+        trail.record(tx, TrailAction.SECRET_ROTATED)
+    return tx.stamp
+
+
+def _longest_url(settings: Settings) -> timedelta:
+    return max(settings.uploads.url_lifetime, settings.media.url_lifetime, step_job.public_url_lifetime(settings))

@@ -1,0 +1,212 @@
+"""`admin rotate-secret`: everything goes on with another key, wherever it is cut off."""
+
+import inspect
+import json
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+import socialpub
+from socialpub.accounts import consents
+from socialpub.accounts.remedies import Door
+from socialpub.core import crypto, signed_urls
+from socialpub.core.errors import Forbidden, OperatorError
+from socialpub.db import secret_rotation, trail
+from socialpub.ops import trail_sentences
+from tests.integration.cli.conftest import Terminal
+from tests.support.appliance import accept, state_of
+from tests.support.drain import drain
+
+
+@pytest.fixture
+def profile(terminal: Terminal) -> str:
+    return terminal.connect("ada")
+
+
+def key_of(terminal: Terminal) -> Path:
+    return terminal.folder / "data" / "secret.key"
+
+
+def check_value(path: Path) -> str:
+    return crypto.load(path).check_value
+
+
+def rotate(terminal: Terminal, *options: str) -> Path:
+    """Where the former key lies."""
+    done = terminal("admin", "rotate-secret", *options)
+    assert done.exit_code == 0, done.output
+    return sorted(key_of(terminal).parent.glob("secret.key.until-*"))[-1]
+
+
+def test_accounts_stay_connected_and_posts_go_out(terminal: Terminal, profile: str) -> None:
+    with terminal.open() as rt:
+        post = accept(rt, profile, body="Accepted before")
+    before = check_value(key_of(terminal))
+    former = rotate(terminal)
+    assert check_value(former) == before != check_value(key_of(terminal))
+    assert key_of(terminal).stat().st_mode & 0o777 == former.stat().st_mode & 0o777 == 0o600
+    with terminal.open() as rt:
+        drain(rt, terminal.clock)
+        assert state_of(rt, post) == "published"
+        assert trail_sentences.what(trail.read(rt.reader).entries[0]) == (
+            "Made a new secret.key, and sealed everything anew."
+        )
+    assert "must be fixed" not in terminal("doctor", "--problems").stderr
+
+
+def test_nothing_that_is_sealed_opens_with_the_former_key(terminal: Terminal, profile: str) -> None:
+    with terminal.open() as rt:
+        post = accept(rt, profile)
+        (delivery,) = rt.reader.all("SELECT id FROM delivery WHERE post_id = ?", (post,))
+        address = rt.secrets.seal("https://upload", "delivery", delivery["id"], "memo").decode()
+        memo = json.dumps({"upload": {"address": address}})
+        rt.db.write(lambda tx: tx.execute("UPDATE delivery SET memo = ? WHERE id = ?", (memo, delivery["id"])))
+        begun = {"provider": "x", "state": "state", "verifier": "the verifier", "redirect_uri": "http://here"}
+        begun |= {"name": None, "expected_profile_id": None}
+        rt.write(consents.insert, consent_id="c1", expires_at=rt.now(), door=Door.SHELL, **begun)
+    former = crypto.load(rotate(terminal))
+    places = 0
+    with terminal.open() as rt:
+        for table, column in (("profile", "access_token"), ("profile", "refresh_token"), ("consent", "verifier")):
+            for row in rt.reader.all(f"SELECT id, {column} AS sealed FROM {table}"):
+                places += 1
+                assert rt.secrets.open(row["sealed"], table, row["id"], column)
+                with pytest.raises(OperatorError):
+                    former.open(row["sealed"], table, row["id"], column)
+        sealed = rt.reader.value("SELECT json_extract(memo, '$.upload.address') FROM delivery").encode()
+        assert rt.secrets.open(sealed, "delivery", delivery["id"], "memo") == "https://upload"
+    assert places == 3
+
+
+def test_every_place_that_seals_is_known_to_the_rotation() -> None:
+    """Whoever seals something at a new place has it sealed anew in `ops/secret_rotation.py`, and adds it here."""
+    root = Path(inspect.getfile(socialpub)).parent
+    sealing = {
+        str(path.relative_to(root))
+        for path in root.rglob("*.py")
+        if re.search(r"\.seal\(", path.read_text()) and "sandbox" not in path.parts
+    }
+    assert sealing == {
+        "accounts/consents.py",
+        "accounts/token_answer.py",
+        "core/crypto.py",
+        "db/secret_rotation.py",
+        "ops/secret_rotation.py",
+        "providers/tiktok/video.py",
+        "publishing/step_job.py",
+    }
+
+
+def test_addresses_that_were_handed_out_are_valid_until_they_end_and_no_longer(
+    terminal: Terminal, profile: str
+) -> None:
+    key = "06/" + "0" * 8 + ".jpg"
+    with terminal.open() as rt:
+        query = urlsplit(signed_urls.media_url(rt.settings, rt.secrets, key, rt.now())).query
+        lifetime = rt.settings.media.url_lifetime.total_seconds()
+    thief = crypto.load(rotate(terminal))
+    with terminal.open() as rt:
+        assert signed_urls.check_media(rt.secrets, key, query, rt.now()) == lifetime
+        with pytest.raises(Forbidden):
+            signed_urls.check_media(rt.secrets, key.replace("0", "1"), query, rt.now())
+    rotate(terminal)
+    with terminal.open() as rt:
+        assert signed_urls.check_media(rt.secrets, key, query, rt.now()) == lifetime, "also after a second change"
+        terminal.clock.forward(lifetime)
+        with pytest.raises(Forbidden, match="expired"):
+            signed_urls.check_media(rt.secrets, key, query, rt.now())
+        terminal.clock.forward(7 * 86400)
+        forged = urlsplit(signed_urls.media_url(rt.settings, thief, key, rt.now())).query
+        with pytest.raises(Forbidden, match="not valid"):
+            signed_urls.check_media(rt.secrets, key, forged, rt.now())
+
+
+def test_they_end_at_once_when_somebody_else_has_the_key(terminal: Terminal, profile: str) -> None:
+    key = "06/" + "0" * 8 + ".jpg"
+    with terminal.open() as rt:
+        query = urlsplit(signed_urls.media_url(rt.settings, rt.secrets, key, rt.now())).query
+    rotate(terminal, "--end-addresses")
+    with terminal.open() as rt, pytest.raises(Forbidden):
+        signed_urls.check_media(rt.secrets, key, query, rt.now())
+
+
+def test_it_is_refused_while_something_runs(terminal: Terminal, profile: str) -> None:
+    before = key_of(terminal).read_bytes()
+    with terminal.open("worker"):
+        refused = terminal("admin", "rotate-secret")
+    assert refused.exit_code == 1
+    assert "Stop it first" in refused.stderr
+    assert [path.name for path in key_of(terminal).parent.glob("secret.key*")] == ["secret.key"]
+    assert key_of(terminal).read_bytes() == before
+
+
+class PowerCut(BaseException):
+    """Nothing after it runs."""
+
+
+CUTS = {
+    "socialpub.ops.secret_rotation.profile_rows.seal_anew": "former",
+    "socialpub.ops.secret_rotation.trail.record": "former",
+    "socialpub.ops.secret_rotation.secret_rotation.change_places": "next",
+    "pathlib.Path.replace": "next",
+}
+
+
+@pytest.mark.parametrize(("where", "belongs_to"), CUTS.items())
+def test_cut_off_anywhere_the_database_belongs_to_a_key_that_is_there(
+    terminal: Terminal, profile: str, monkeypatch: pytest.MonkeyPatch, where: str, belongs_to: str
+) -> None:
+    before = check_value(key_of(terminal))
+
+    def cut(*_: object, **__: object) -> None:
+        raise PowerCut
+
+    with monkeypatch.context() as patch, pytest.raises(PowerCut):
+        patch.setattr(where, cut)
+        terminal("admin", "rotate-secret")
+    following = secret_rotation.next_key_file(key_of(terminal))
+    assert following.exists()
+    with closing(sqlite3.connect(terminal.folder / "data" / "socialpub.db")) as rows:
+        (bound,) = rows.execute("SELECT value FROM appliance WHERE name = 'secret_key'").fetchone()
+    assert bound == (before if belongs_to == "former" else check_value(following))
+    doctor = terminal("doctor")
+    assert ("was cut off" in doctor.stdout) == (belongs_to == "next")
+    assert not following.exists(), "the doctor's look at the database has finished it"
+    assert check_value(key_of(terminal)) == bound
+    with terminal.open() as rt:
+        post = accept(rt, profile)
+        drain(rt, terminal.clock)
+        assert state_of(rt, post) == "published"
+    rotate(terminal)
+
+
+def test_a_key_that_comes_from_elsewhere_is_not_replaced(terminal: Terminal, profile: str) -> None:
+    elsewhere = terminal.folder / "credentials"
+    key_of(terminal).rename(elsewhere)
+    key_of(terminal).symlink_to(elsewhere)
+    refused = terminal("admin", "rotate-secret")
+    assert refused.exit_code == 1
+    assert "Put a copy of it in its place" in " ".join(refused.stderr.split())
+    assert terminal("admin", "list-profiles").exit_code == 0
+
+
+def test_a_copy_from_before_is_restored_with_the_key_of_before(
+    terminal: Terminal, profile: str, tmp_path: Path
+) -> None:
+    copy = tmp_path / "before.tar"
+    assert terminal("backup", str(copy)).exit_code == 0
+    former = rotate(terminal)
+    data = terminal.folder / "data"
+    data.rename(terminal.folder / "lost")
+    data.mkdir(mode=0o700)
+    (terminal.folder / "lost" / "secret.key").rename(data / "secret.key")
+    assert "another secret.key" in terminal("restore", str(copy)).stderr
+    (data / "secret.key").unlink()
+    (terminal.folder / "lost" / former.name).rename(data / "secret.key")
+    assert terminal("restore", str(copy)).exit_code == 0
+    assert profile in terminal("admin", "list-profiles").stdout
+    rotate(terminal)

@@ -322,21 +322,6 @@ def count_posts_due_before(store: Reader | Tx, instant: str) -> int:
     return int(row[0]) if row else 0
 
 
-def count_by_provider(reader: Reader, state: str) -> list[tuple[str, int]]:
-    rows = reader.all(
-        "SELECT provider, count(*) FROM delivery WHERE state = ? GROUP BY provider ORDER BY provider", (state,)
-    )
-    return [(row[0], row[1]) for row in rows]
-
-
-def count_due_by_provider(reader: Reader, now: str) -> list[tuple[str, int]]:
-    """How many to each network wait though their time has come."""
-    rows = reader.all(
-        "SELECT provider, count(*) FROM delivery WHERE state = 'queued' AND run_at <= ? GROUP BY provider", (now,)
-    )
-    return [(row[0], row[1]) for row in rows]
-
-
 def open_due_by(store: Reader | Tx, instant: str) -> list[Delivery]:
     """Everything without an outcome whose time has come by then."""
     rows = store.all(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE {_OPEN} AND due_at <= ?", (instant,))

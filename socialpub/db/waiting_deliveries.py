@@ -1,4 +1,4 @@
-"""Deliveries that have no outcome yet, as the owner of a profile sees them. Only read here."""
+"""Deliveries that have no outcome yet, as owners and /metrics see them. Only read here."""
 
 from socialpub.db.transaction import Reader, Row
 
@@ -42,4 +42,19 @@ def totals_of(reader: Reader, profile_id: str, now: str, soon: str) -> Row:
 def count_queued_by_profile(reader: Reader) -> list[tuple[str, int]]:
     """How many deliveries wait for each profile that has any."""
     rows = reader.all("SELECT profile_id, count(*) FROM delivery WHERE state = 'queued' GROUP BY profile_id")
+    return [(row[0], row[1]) for row in rows]
+
+
+def count_by_provider(reader: Reader, state: str) -> list[tuple[str, int]]:
+    rows = reader.all(
+        "SELECT provider, count(*) FROM delivery WHERE state = ? GROUP BY provider ORDER BY provider", (state,)
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+def count_due_by_provider(reader: Reader, now: str) -> list[tuple[str, int]]:
+    """How many to each network wait though their time has come."""
+    rows = reader.all(
+        "SELECT provider, count(*) FROM delivery WHERE state = 'queued' AND run_at <= ? GROUP BY provider", (now,)
+    )
     return [(row[0], row[1]) for row in rows]

@@ -7,7 +7,7 @@ from math import isinf
 from prometheus_client.core import HistogramMetricFamily, Metric
 
 from socialpub.core.clock import stamp
-from socialpub.db import appliance_state, delivery_rows, event_counts
+from socialpub.db import appliance_state, event_counts, waiting_deliveries
 from socialpub.db.event_counts import Event
 from socialpub.db.models import OUTCOME_LETTERS, State
 from socialpub.db.transaction import Reader
@@ -25,19 +25,19 @@ def families(rt: Runtime, reader: Reader) -> Iterator[Metric]:
         "socialpub_deliveries_waiting",
         "Deliveries that wait for their time, a retry or a network",
         ["provider"],
-        _each(rt, delivery_rows.count_by_provider(reader, State.QUEUED)),
+        _each(rt, waiting_deliveries.count_by_provider(reader, State.QUEUED)),
     )
     yield gauge(
         "socialpub_deliveries_due",
         "Of those, deliveries whose time has come",
         ["provider"],
-        _each(rt, delivery_rows.count_due_by_provider(reader, stamp(now))),
+        _each(rt, waiting_deliveries.count_due_by_provider(reader, stamp(now))),
     )
     yield gauge(
         "socialpub_deliveries_running",
         "Deliveries that are being worked on",
         ["provider"],
-        _each(rt, delivery_rows.count_by_provider(reader, State.RUNNING)),
+        _each(rt, waiting_deliveries.count_by_provider(reader, State.RUNNING)),
     )
     yield one(
         "socialpub_deliveries_overdue",

@@ -15,10 +15,9 @@ from socialpub.core import durations
 from socialpub.core.errors import OperatorError
 from socialpub.core.redaction import redact
 from socialpub.core.settings.backup_section import PLACE, BackupSection
-from socialpub.core.settings.env import PREFIX
+from socialpub.core.settings.env import COPY_VARIABLE, FILE_VARIABLE, PREFIX
 from socialpub.core.visible_text import visible
 
-VARIABLE = "SOCIALPUB_COPY"
 END_SECONDS = 10.0
 _MOST_OUTPUT = 600
 """Characters of its output that are told, the last ones."""
@@ -27,11 +26,11 @@ _MOST_OUTPUT = 600
 def run(settings: BackupSection, copy: Path) -> None:
     """Run `[backup] after` for this copy, and wait for its end. Raises OperatorError when it fails."""
     command = [part.replace(PLACE, str(copy)) for part in settings.after]
-    # Our own settings are not its business, and some of them are secrets.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+    # Our own settings are not its business, and some of them are secrets; where they stand it may need to know.
+    inherited = {name: os.environ[name] for name in os.environ if name == FILE_VARIABLE or not name.startswith(PREFIX)}
     with tempfile.TemporaryFile() as output:
         try:
-            code = _run(command, environment | {VARIABLE: str(copy)}, output, settings.after_timeout.total_seconds())
+            code = _run(command, inherited | {COPY_VARIABLE: str(copy)}, output, settings.after_timeout.total_seconds())
         except OSError as error:
             raise _failed(copy, f"{command[0]!r} cannot be run: {error.strerror}", output) from None
         if code is None:

@@ -17,6 +17,8 @@ from socialpub.core.spelling import nearest, unknown
 
 PREFIX = "SOCIALPUB_"
 FILE_VARIABLE = "SOCIALPUB_CONFIG"
+COPY_VARIABLE = "SOCIALPUB_COPY"
+"""Tells the command that follows a copy where that lies; the command may call socialpub again."""
 
 
 def variable(key: Key) -> str:
@@ -32,7 +34,7 @@ def merge_environment(
     mistakes: list[str] = []
     variables: dict[Key, str] = {}
     for name in sorted(environ):
-        if not name.startswith(PREFIX) or name == FILE_VARIABLE:
+        if not name.startswith(PREFIX) or name in (FILE_VARIABLE, COPY_VARIABLE):
             continue
         key = by_variable.get(name)
         if key is None:

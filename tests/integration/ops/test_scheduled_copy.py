@@ -7,13 +7,15 @@ import sys
 from ast import literal_eval
 from collections.abc import Callable
 from contextlib import closing
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from socialpub.core.errors import OperatorError
+from socialpub.core.settings import loader
+from socialpub.core.settings.backup_section import BackupSection
 from socialpub.db import trail
 from socialpub.db.locks import FileLock
 from socialpub.media.files import Files
@@ -23,11 +25,12 @@ from socialpub.ops import (
     backup,
     backup_verification,
     copy_progress,
+    dated_copies,
     last_copy,
     linked_media,
     scheduled_copy,
 )
-from socialpub.ops.dated_copies import UNFINISHED
+from socialpub.ops.dated_copies import UNFINISHED, DatedCopy
 from socialpub.ops.scheduled_copy import MadeCopy
 from socialpub.publishing import uploads
 from socialpub.publishing.drafts import DraftMedia
@@ -311,25 +314,31 @@ def test_sums_of_a_copy_that_somebody_changed_are_not_believed(rt: Runtime, pict
 # --- how many stay ---------------------------------------------------------------------------------------------------
 
 
-def days_kept(rt: Runtime) -> list[str]:
-    return [name[:10] for name in names(rt)]
+def test_the_newest_of_each_day_week_and_month_stays() -> None:
+    settings = BackupSection(keep_days=3, keep_weeks=3, keep_months=3)
+    copies: list[DatedCopy] = []
+    for day in range(90):
+        for hour in (3, 15):
+            at = datetime(2026, 10, 12, hour, tzinfo=UTC) + timedelta(days=day)
+            copies = dated_copies.kept([*copies, DatedCopy(Path(f"{at:%m-%dT%H}"), at)], settings)
+    assert [copy.path.name for copy in copies] == [
+        "11-30T15",  # a month's last
+        "12-27T15",  # a week's last, a Sunday
+        "12-31T15",
+        "01-03T15",
+        "01-07T15",
+        "01-08T15",
+        "01-09T15",
+    ]
 
 
-def test_the_newest_of_each_day_week_and_month_stays(rt: Runtime, clock: HandClock) -> None:
-    configured(rt, keep_days=3, keep_weeks=3, keep_months=3)
-    for _ in range(90):
+def test_what_need_not_stay_goes(rt: Runtime, clock: HandClock) -> None:
+    configured(rt, keep_days=2, keep_weeks=0, keep_months=0)
+    for _ in range(3):
         made = scheduled_copy.make(rt)
         clock.forward(DAY)
-    assert made.path.name.startswith("2027-01-09")
-    assert days_kept(rt) == [
-        "2026-11-30",  # a month's last
-        "2026-12-27",  # a week's last, a Sunday
-        "2026-12-31",
-        "2027-01-03",
-        "2027-01-07",
-        "2027-01-08",
-        "2027-01-09",
-    ]
+    assert made.removed == 1
+    assert [name[:10] for name in names(rt)] == ["2026-10-13", "2026-10-14"]
 
 
 def test_with_nothing_to_keep_the_last_one_stays(rt: Runtime, clock: HandClock) -> None:
@@ -459,6 +468,7 @@ def test_the_command_gets_the_copy_and_none_of_our_settings(
 ) -> None:
     monkeypatch.setenv("SOCIALPUB_METRICS__TOKEN", "a token")
     monkeypatch.setenv("RESTIC_REPOSITORY", "/somewhere")
+    monkeypatch.setenv("SOCIALPUB_CONFIG", "/etc/socialpub/config.toml")
     told = tmp_path / "told"
     code = f"import os, sys; open({str(told)!r}, 'w').write(repr((sys.argv[1:], dict(os.environ))))"
     configured(rt, after=(*python(code), "{copy}", "--tag={copy}; rm -rf /"))
@@ -467,7 +477,10 @@ def test_the_command_gets_the_copy_and_none_of_our_settings(
     assert arguments == [str(made.path), f"--tag={made.path}; rm -rf /"]
     assert environment["SOCIALPUB_COPY"] == str(made.path)
     assert environment["RESTIC_REPOSITORY"] == "/somewhere"
+    assert environment["SOCIALPUB_CONFIG"] == "/etc/socialpub/config.toml"
     assert "SOCIALPUB_METRICS__TOKEN" not in environment
+    (tmp_path / "config.toml").write_text("")
+    loader.load(tmp_path / "config.toml", {"SOCIALPUB_COPY": environment["SOCIALPUB_COPY"]})
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Where the numbers and the parts of a media file lie: what a parser believes, and therefore what is worth changing."""
 
+import contextlib
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
@@ -31,7 +32,8 @@ def of(name: str, data: bytes) -> Anatomy:
     found = Anatomy()
     walk = _WALKS.get(PurePath(name).suffix)
     if walk is not None:
-        walk(data, found)
+        with contextlib.suppress(IndexError, struct.error):  # where a damaged file ends, what was found before stands
+            walk(data, found)
     return found
 
 
@@ -149,10 +151,6 @@ def _vint(data: bytes, at: int, *, keep_marker: bool = False) -> tuple[int, int]
     width = 9 - data[at].bit_length()
     value = int.from_bytes(data[at : at + width])
     return value if keep_marker else value & ((1 << (7 * width)) - 1), width if at + width <= len(data) else 0
-
-
-def formats() -> Iterator[str]:
-    yield from _WALKS
 
 
 _WALKS: Mapping[str, Callable[[bytes, Anatomy], None]] = {

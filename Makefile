@@ -17,7 +17,7 @@ CLIENTS_LOCK := tests/clients/generator.lock
 CLIENTS := $(VENV)/clients
 AXE := $(VENV)/axe
 
-.PHONY: setup install uninstall image dev run test test-fast endurance fuzz check clients bench screenshots chaos simulate format options-table vendored lock clean
+.PHONY: setup install uninstall image dev run test test-fast endurance fuzz check clients bench screenshots chaos simulate soak format options-table vendored lock clean
 
 # What running socialpub needs, and nothing else.
 setup: $(VENV)/.ready
@@ -169,6 +169,12 @@ MINUTES ?= 10
 
 simulate: dev
 	$(BIN)/python -m tests.simulation --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(EPISODE),--episode $(EPISODE))
+
+# Moderate load for SOAK_MINUTES, and whether memory, descriptors, threads and files level off.
+SOAK_MINUTES ?= 30
+
+soak: dev
+	$(BIN)/python -m tests.endurance.soak --minutes $(SOAK_MINUTES)
 
 COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 	--no-emit-index-url --no-emit-find-links

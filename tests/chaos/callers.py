@@ -4,6 +4,7 @@ The answer 201 or 200 is a promise from then on. What has no answer is asked aga
 read back, as a careful program would.
 """
 
+import hashlib
 import json
 import random
 import threading
@@ -242,6 +243,7 @@ class ChaosCaller(threading.Thread):
         self._insist("PUT", reserved["uploadUrl"], (200,), content=content, headers=reserved["requiredHeaders"])
         done = {"artifactId": reserved["artifactId"]}
         self._insist("POST", "/api/v1/uploads/complete", (200,), json=done)
+        self._promises.verified(reserved["artifactId"], hashlib.sha256(content).hexdigest())
         self._promises.count("uploads")
         return str(reserved["artifactId"])
 

@@ -27,6 +27,8 @@ class Promises:
     """Filled by many threads at once."""
 
     posts: dict[str, PromisedPost] = field(default_factory=dict)
+    artifacts: dict[str, str] = field(default_factory=dict)
+    """The hashes of those that were answered as verified, by their ids."""
     asked: Counter[str] = field(default_factory=Counter)
     violations: list[str] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -37,6 +39,10 @@ class Promises:
                 self.violations.append(f"two requests were answered with the same post: {post}")
             self.posts[post.post_id] = post
             self.asked[post.kind] += 1
+
+    def verified(self, artifact_id: str, sha256: str) -> None:
+        with self._lock:
+            self.artifacts[artifact_id] = sha256
 
     def count(self, what: str) -> None:
         with self._lock:

@@ -46,7 +46,7 @@ class ChaosRun:
         accounts.connect(more=self.more_accounts)
         interruptions = Interruptions(self.installation, dice, self.every_seconds)
         samples = ChaosSamples(self.installation.folder, self.installation.fresh_caller())
-        self._begin_faults()
+        self.begin_faults(FAULTS)
         began = time.monotonic()
         callers = [
             ChaosCaller(self.installation, accounts, samples, self.promises, number, self.seed, self._more)
@@ -64,9 +64,9 @@ class ChaosRun:
         verdict.outcomes["accounts reconnected"] = accounts.reconnected
         return verdict
 
-    def _begin_faults(self) -> None:
+    def begin_faults(self, rate: float) -> None:
         for network in ("x", "tiktok", "pinterest"):
-            self.installation.control(network).tell("chaos", seed=self.seed, rate=FAULTS)
+            self.installation.control(network).tell("chaos", seed=self.seed, rate=rate)
         self.installation.x.tell("settings", list_lag_seconds=LAG_SECONDS)
         self.installation.pinterest.tell("settings", list_lag_seconds=LAG_SECONDS)
 
@@ -122,6 +122,10 @@ class ChaosRun:
         interruptions.end()
         for network in ("x", "tiktok", "pinterest"):
             self.installation.control(network).calm()
+        self.wait_until_settled(accounts)
+
+    def wait_until_settled(self, accounts: ChaosAccounts) -> None:
+        """What is not settled by then is left to the verdict."""
         give_up_at = time.monotonic() + SETTLED_WITHIN_SECONDS
         caller = self.installation.fresh_caller()
         while time.monotonic() < give_up_at:

@@ -20,17 +20,26 @@ UNITS = {
     "timer": "socialpub-backup.timer",
 }
 
+MONITORING = {"alerts": "socialpub-alerts.yml", "dashboard": "socialpub-grafana.json"}
+
 
 @click.command("config")
 @click.option("--example", is_flag=True, help="Print config.example.toml: every key with its default.")
 @click.option("--unit", type=click.Choice(list(UNITS)), help="Print this systemd unit.")
+@click.option(
+    "--monitoring",
+    type=click.Choice(list(MONITORING)),
+    help="Print the alert rules for Prometheus, or the dashboard for Grafana.",
+)
 @pass_command_context
-def show_config(context: CommandContext, example: bool, unit: str | None) -> None:
+def show_config(context: CommandContext, example: bool, unit: str | None, monitoring: str | None) -> None:
     """Check the configuration and print the file that is used; or print an example to begin from."""
     if example:
         _print(_read("config.example.toml"))
     elif unit:
         _print(_for_this_installation(_read(UNITS[unit])))
+    elif monitoring:
+        _print(_read(MONITORING[monitoring]))
     else:
         print_line(str(context.settings().config_file))
 

@@ -8,7 +8,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from socialpub.db.transaction import Reader
-from socialpub.web.metrics import accounts, deliveries, machine, requests
+from socialpub.web.metrics import accounts, deliveries, machine, notifications, requests
 from socialpub.web.state import WebState
 
 
@@ -34,3 +34,4 @@ def _families(state: WebState, reader: Reader) -> Iterator[Metric]:
     yield from deliveries.families(rt, reader)
     yield from accounts.families(rt, reader)
     yield from machine.families(rt, reader)
+    yield from notifications.families(reader)

@@ -45,6 +45,12 @@ def test_every_unit_can_be_printed() -> None:
     assert "OnCalendar=" in shown["timer"]
 
 
+@pytest.mark.parametrize("which", ["alerts", "dashboard"])
+def test_what_prometheus_and_grafana_read_can_be_printed(which: str) -> None:
+    there = ROOT / "systemd" / "monitoring" / config_command.MONITORING[which]
+    assert run("--monitoring", which) == there.read_text()
+
+
 def test_a_program_in_a_home_folder_is_no_service(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config_command.sys, "executable", "/nowhere/python")
     monkeypatch.setattr(config_command.shutil, "which", lambda _: "/home/ada/.local/bin/socialpub")

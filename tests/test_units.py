@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from socialpub.cli import main
+from socialpub.cli.config import UNITS as UNITS_BY_NAME
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.sections import PublishingSection
 from socialpub.media import decoder_client
@@ -49,22 +50,12 @@ def test_the_units_start_commands_that_exist() -> None:
     assert set(started.values()) <= set(main.commands)
 
 
-def test_the_first_lines_lead_to_a_service_that_can_start() -> None:
-    (unit,) = (unit for unit in UNITS if unit.stem.endswith("web"))
-    steps = re.findall(r"^#   sudo(?: --user=socialpub|edit)? ?(.*)", unit.read_text(), re.MULTILINE)
-    (makes_key,) = (step for step in steps if "socialpub --config" in step)
-    program, _, arguments = makes_key.partition(" ")
-    assert service(unit)["ExecStart"].split()[:3] == [program, *arguments.split()[:2]]
-    assert arguments.split()[2:] == ["init", "--new-secret"], "a service whose secret.key is missing does not start"
-    assert any(step.startswith("install -d") and service(unit)["WorkingDirectory"] in step for step in steps)
-    assert steps.index(makes_key) < next(at for at, step in enumerate(steps) if step.startswith("systemctl enable"))
-
-
-def test_the_first_lines_enable_every_unit_that_is_to_be_enabled() -> None:
-    lines = (FOLDER / "socialpub-web.service").read_text()
-    (enabled,) = re.findall(r"^#   sudo systemctl enable --now (.*)", lines, re.MULTILINE)
-    wanted = {unit.name for unit in FOLDER.glob("socialpub-*") if "[Install]" in unit.read_text()}
-    assert {name if "." in name else f"{name}.service" for name in enabled.split()} == wanted
+def test_what_the_first_lines_name_exists() -> None:
+    lines = (FOLDER / "socialpub-web.service").read_text().split("[Unit]")[0]
+    named = re.search(r"config --unit web` \(or ([a-z, ]+)\)", lines.replace("\n# ", " "))
+    assert named
+    assert {"web", *re.findall(r"[a-z]{3,}", named[1])} == set(UNITS_BY_NAME)
+    assert "install-service" in lines and "install-service" in main.commands
 
 
 def test_the_socket_is_where_the_configuration_says() -> None:

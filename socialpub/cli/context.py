@@ -73,7 +73,7 @@ class CommandContext:
             logging.get_logger("socialpub.cli.appliance").warning(note)
         with ExitStack() as opened:
             if role == "web":
-                opened.enter_context(web_lock.held(settings))
+                opened.enter_context(web_lock.held(settings, manager.addresses))
             with manager.starting("Opening the database: after an upgrade a large one takes minutes"):
                 rt = runtime.build(settings, role=role, service_manager=manager, **self.parts)
             opened.callback(rt.close)

@@ -5,7 +5,7 @@ worker does no harm: every row names the process that has it.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from socialpub.core.errors import OperatorError
@@ -14,8 +14,9 @@ from socialpub.db.locks import FileLock
 
 
 @contextmanager
-def held(settings: Settings) -> Iterator[None]:
-    """Be the one that serves this data_dir. Raises OperatorError when another process is."""
+def held(settings: Settings, addresses: Sequence[str] = ()) -> Iterator[None]:
+    """Be the one that serves this data_dir, at `listen` or at other `addresses`. Raises OperatorError when another
+    process is."""
     if not settings.data_dir.is_dir():  # which is found out, and told, a moment later
         yield
         return
@@ -23,7 +24,7 @@ def held(settings: Settings) -> Iterator[None]:
     lock = FileLock(settings.run_dir / "web.lock")
     if not lock.try_acquire():
         raise _already_served(settings, lock)
-    lock.write(f"{os.getpid()} {settings.listen}\n".encode())
+    lock.write(f"{os.getpid()} {' '.join(addresses) or settings.listen}\n".encode())
     try:
         yield
     finally:

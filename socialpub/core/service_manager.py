@@ -45,6 +45,15 @@ class ServiceManager:
         self._said_at: float | None = None
         self._stopping = False
 
+    @property
+    def addresses(self) -> list[str]:
+        """Where those sockets are, written as `listen` is. Of what is no TCP socket nothing is known."""
+        found = []
+        for descriptor in self.descriptors:
+            with contextlib.suppress(OSError, ValueError), socket.socket(fileno=os.dup(descriptor)) as listener:
+                found.append(written(listener))
+        return found
+
     @contextlib.contextmanager
     def starting(self, status: str) -> Iterator[None]:
         """Ask for more time as long as this lasts, however long: what is cut short here begins again from nothing."""
@@ -89,6 +98,14 @@ class ServiceManager:
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as to:
             to.setblocking(False)
             to.sendto("\n".join(lines).encode(), address)
+
+
+def written(listener: socket.socket) -> str:
+    """`127.0.0.1:8000`, `[::1]:8000`. Raises ValueError for a socket that has no port."""
+    if listener.family not in (socket.AF_INET, socket.AF_INET6):
+        raise ValueError
+    host, port = listener.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def take_over(environ: MutableMapping[str, str]) -> ServiceManager:

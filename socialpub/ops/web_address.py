@@ -55,6 +55,9 @@ def check(rt: Runtime) -> Finding:
         message = f"{settings.base_url}/healthz does not lead here: {how}."
         remedy = f"Have it (or the proxy there) lead to {settings.listen}, or correct base_url."
         return problem("web", message, remedy if runs_here else f"{remedy} {START}")
+    if not runs_here and (elsewhere := _serves_elsewhere(rt)) is not None:
+        message = f"The web server listens at {elsewhere}, and not at {settings.listen}, as `listen` says."
+        return problem("web", message, "Restart it; where systemd holds its socket: sudo socialpub install-service")
     if not runs_here:
         return problem("web", f"The web server does not run: nothing answers at {settings.listen}.", START)
     if (differ := ports_differ(settings)) is not None:
@@ -65,6 +68,16 @@ def check(rt: Runtime) -> Finding:
     # Many routers do not lead a machine to its own public address, though everybody else gets there.
     message = f"The web server runs, but base_url does not lead this machine to it: {how}"
     return note("web", message, f"Open {settings.base_url}/healthz from elsewhere: it must show {rt.instance_id}.")
+
+
+def _serves_elsewhere(rt: Runtime) -> str | None:
+    """Where the web server that started last answers, if that is not what `listen` says."""
+    try:
+        _, *addresses = (rt.settings.run_dir / "web.lock").read_text().partition("\n")[0].split()
+    except (OSError, ValueError):
+        return None
+    others = (address for address in addresses if address != rt.settings.listen)
+    return next((address for address in others if ask(rt, f"http://{address}")[0] is Answering.THIS), None)
 
 
 def ports_differ(settings: Settings) -> Finding | None:

@@ -6,9 +6,11 @@ down; our copy is closed, and that is all.
 
 import errno
 import socket
+from typing import Any
 
 from socialpub.core import logging
 from socialpub.core.errors import OperatorError
+from socialpub.core.service_manager import written
 from socialpub.core.settings.loader import Settings
 from socialpub.runtime import Runtime
 
@@ -32,19 +34,27 @@ def open_for(rt: Runtime) -> list[socket.socket]:
         )
     for listener in sockets:
         listener.setblocking(False)
-    shown = addresses(sockets)
-    if shown != rt.settings.listen:
-        log.warning("systemd's socket is what counts, and its address is not that of `listen`", address=shown)
+    if not _is_configured(sockets, rt.settings):
+        log.warning(
+            "systemd's socket counts, and its address is not `listen`: `sudo socialpub install-service` tells systemd",
+            address=addresses(sockets),
+            listen=rt.settings.listen,
+        )
     return sockets
+
+
+def _is_configured(sockets: list[socket.socket], settings: Settings) -> bool:
+    """Whether these are the addresses that `listen` stands for, as far as that is known."""
+    try:
+        configured = {address[:2] for *_, address in _resolve(settings)}
+    except OSError:
+        return False
+    return {listener.getsockname()[:2] for listener in sockets} == configured
 
 
 def addresses(sockets: list[socket.socket]) -> str:
     """`127.0.0.1:8000`, as `listen` is written; several are separated by commas."""
-    found = []
-    for listener in sockets:
-        host, port = listener.getsockname()[:2]
-        found.append(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
-    return ", ".join(found)
+    return ", ".join(map(written, sockets))
 
 
 def _listens_for_tcp(listener: socket.socket) -> bool:
@@ -57,11 +67,9 @@ def _listens_for_tcp(listener: socket.socket) -> bool:
 
 def bind(settings: Settings) -> list[socket.socket]:
     """The listening sockets of `listen`: one per address that the host name stands for. Raises OperatorError."""
-    host, port = settings.listen_host, settings.listen_port
     sockets: list[socket.socket] = []
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        for family, kind, protocol, _, address in dict.fromkeys(found):
+        for family, kind, protocol, _, address in _resolve(settings):
             listener = socket.socket(family, kind, protocol)
             sockets.append(listener)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -76,6 +84,11 @@ def bind(settings: Settings) -> list[socket.socket]:
             listener.close()
         raise _cannot_listen(settings.listen, error) from error
     return sockets
+
+
+def _resolve(settings: Settings) -> list[tuple[Any, ...]]:
+    host, port = settings.listen_host, settings.listen_port
+    return list(dict.fromkeys(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)))
 
 
 def _cannot_listen(address: str, error: OSError) -> OperatorError:

@@ -10,12 +10,12 @@ import pytest
 
 from tests.e2e.load import Load
 from tests.e2e.processes import until
-from tests.endurance.units import installation, machine
+from tests.endurance.units import machine
 from tests.endurance.units.installation import CONFIG, URL, InstalledUnits
 from tests.endurance.units.machine import Machine
 from tests.samples import media
 
-LACKING = machine.lacking() or installation.lacking()
+LACKING = machine.lacking()
 pytestmark = [pytest.mark.endurance, pytest.mark.skipif(LACKING is not None, reason=str(LACKING))]
 
 RESTARTS = 10
@@ -26,9 +26,8 @@ DROP_IN = "/etc/systemd/system/{unit}.d/test.conf"
 @pytest.fixture(scope="module")
 def units(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InstalledUnits]:
     with machine.own_network():
-        box = Machine(tmp_path_factory.mktemp("machine"), installation.BINDS)
+        box = Machine(tmp_path_factory.mktemp("machine"))
         try:
-            installation.lay_out(box)
             box.boot()
             with closing(InstalledUnits(box)) as installed:
                 installed.start_sandbox()
@@ -158,6 +157,26 @@ def test_secrets_come_as_credentials(units: InstalledUnits) -> None:
     units.configure()
     _drop_in(units, "socialpub-web", "")
     units.machine.run("systemctl", "restart", "socialpub-web")
+
+
+def test_the_timers_copy_is_made_confined_also_on_another_disk(units: InstalledUnits, tmp_path: Path) -> None:
+    """Where the service may not write it says so, and the two lines that the unit shows allow it."""
+    with closing(units.caller()) as caller:
+        caller.upload(media.jpeg(tmp_path / "photo.jpg").read_bytes(), "photo.jpg", "image/jpeg")
+    units.machine.run("systemctl", "start", "socialpub-backup")
+    (copy,) = units.machine.run("bash", "-c", "ls -d /var/lib/socialpub/backups/20*").stdout.split()
+    units.command("verify-backup", copy)
+    assert units.machine.show("socialpub-backup.timer", "ActiveState") == "active"
+
+    units.machine.run("install", "-d", "-o", "socialpub", "-m", "700", "/srv/copies")
+    units.configure('[backup]\nfolder = "/srv/copies"\nafter = ["sh", "-c", "touch $HOME/after $XDG_CACHE_HOME/after"]')
+    units.machine.run("systemctl", "start", "socialpub-backup", code=1)
+    assert "Read-only file system" in units.machine.journal("socialpub-backup")
+    _drop_in(units, "socialpub-backup", "[Service]\nReadWritePaths=/srv/copies\n")
+    units.machine.run("systemctl", "start", "socialpub-backup")
+    units.machine.run("bash", "-c", "ls -d /srv/copies/20*")
+    units.machine.run("ls", "/var/lib/socialpub/after", "/var/cache/socialpub/after")
+    units.configure()
 
 
 def _publish(units: InstalledUnits, text: str) -> None:

@@ -9,7 +9,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,9 +25,8 @@ mount -t tmpfs machine {folder}/memory
 cd {folder}/memory
 mkdir upper work root
 mount -t overlay overlay -o lowerdir=/,upperdir=upper,workdir=work root
-cp --recursive --preserve=mode,links {folder}/files/. root
 exec systemd-nspawn --quiet --directory={folder}/memory/root --boot --register=no --keep-unit --machine={name} \\
-    --link-journal=no --console=pipe {binds} systemd.unit=basic.target
+    --link-journal=no --console=pipe systemd.unit=basic.target
 """
 
 
@@ -40,16 +39,11 @@ def lacking() -> str | None:
 
 
 class Machine:
-    """`files` lies over the files of this machine, `binds` are read-only (source, target)."""
-
-    def __init__(self, folder: Path, binds: Sequence[tuple[Path, str]]) -> None:
+    def __init__(self, folder: Path) -> None:
         self.name = f"socialpub-{os.getpid()}"
         self._folder = folder
-        self._binds = binds
         self._log = folder / "console.log"
         (folder / "memory").mkdir()
-        self.files = folder / "files"
-        self.files.mkdir(mode=0o755)
         trees = [CGROUPS] if (CGROUPS / "cgroup.procs").exists() else [CGROUPS / "unified", CGROUPS / "systemd"]
         self._trees = [tree / self.name for tree in trees if tree.exists()]
         self._init = 0
@@ -59,7 +53,6 @@ class Machine:
             folder=self._folder,
             name=self.name,
             trees=" ".join(map(str, self._trees)),
-            binds=" ".join(f"--bind-ro={source}:{target}" for source, target in self._binds),
         )
         with self._log.open("wb") as log:
             self._nspawn = subprocess.Popen(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from socialpub.cli import web_lock
 from socialpub.core.clock import stamp
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.loader import load as load_settings
@@ -527,6 +528,15 @@ def test_a_web_server_that_does_not_run_is_told(rt: Runtime, http: AnsweringHttp
     finding = the(inside(rt), "web")
     assert "nothing answers at 127.0.0.1:8000" in finding.message
     assert "socialpub serve" in str(finding.remedy)
+
+
+def test_a_web_server_at_another_address_than_the_configured_one_is_found(rt: Runtime, http: AnsweringHttp) -> None:
+    http.answers[f"{HERE}/healthz"] = NotSent("refused")
+    http.answers["http://127.0.0.1:9000/healthz"] = shows(rt.instance_id)
+    with web_lock.held(rt.settings, ["127.0.0.1:9000"]):
+        finding = the(inside(rt), "web")
+    assert "listens at 127.0.0.1:9000, and not at 127.0.0.1:8000" in finding.message
+    assert "install-service" in str(finding.remedy)
 
 
 @pytest.mark.parametrize(

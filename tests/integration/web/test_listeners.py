@@ -10,6 +10,7 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.service_manager import ServiceManager
 from socialpub.runtime import Runtime
 from socialpub.web import listeners
+from tests.integration.web.wire import free_port
 
 
 def hand_over(rt: Runtime, *sockets: socket.socket) -> None:
@@ -24,20 +25,23 @@ def test_the_sockets_that_were_handed_over_are_used(rt: Runtime, caplog: pytest.
     with caplog.at_level(logging.WARNING):
         sockets = listeners.open_for(rt)
     assert listeners.addresses(sockets) == f"127.0.0.1:{ports[0]}, [::1]:{ports[1]}"
-    assert "not that of `listen`" in caplog.text, "links lead to where the configuration says"
+    assert "its address is not `listen`" in caplog.text, "links lead to where the configuration says"
     for each in sockets:
         assert not each.getblocking()
         each.close()
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_a_socket_at_the_configured_address_is_nothing_to_speak_of(
-    rt: Runtime, caplog: pytest.LogCaptureFixture
+    rt: Runtime, caplog: pytest.LogCaptureFixture, host: str
 ) -> None:
-    one = socket.create_server(("127.0.0.1", 0))
-    rt.settings = rt.settings.model_copy(update={"listen": f"127.0.0.1:{one.getsockname()[1]}"})
-    hand_over(rt, one)
+    port = free_port()
+    rt.settings = rt.settings.model_copy(update={"listen": f"{host}:{port}"})
+    bound = listeners.bind(rt.settings)
+    hand_over(rt, *bound)
     with caplog.at_level(logging.WARNING):
-        listeners.open_for(rt)[0].close()
+        for each in listeners.open_for(rt):
+            each.close()
     assert caplog.text == ""
 
 

@@ -128,6 +128,17 @@ def test_sockets_for_another_process_are_left_alone(count: str) -> None:
     assert count == "2" or service_manager.take_over(environ | {"LISTEN_PID": str(os.getpid())}).descriptors == ()
 
 
+def test_where_the_sockets_are_is_told_as_it_is_configured() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as four,
+        socket.create_server(("::1", 0), family=socket.AF_INET6) as six,
+        socket.socket(socket.AF_UNIX) as other,
+    ):
+        manager = ServiceManager(descriptors=(four.fileno(), six.fileno(), other.fileno()))
+        assert manager.addresses == [f"127.0.0.1:{four.getsockname()[1]}", f"[::1]:{six.getsockname()[1]}"]
+        assert four.fileno() > 0 and socket.create_connection(four.getsockname()).close() is None, "it is open still"
+
+
 def test_a_child_gets_neither_the_sockets_nor_the_variables() -> None:
     """In a process of its own, whose descriptor 3 is free for the socket."""
     program = """

@@ -4,6 +4,7 @@ Nothing stands under such a name before it is whole and on the disk. One is made
 killed has left is removed by the next one.
 """
 
+import shlex
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -51,7 +52,7 @@ def make(rt: Runtime, *, with_secret: bool = False) -> MadeCopy:
     folder = rt.settings.backup_dir
     with _alone(rt, folder), backup.failure_noted(rt):
         with backup.failures_told(rt, folder):
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _make_folder(rt, folder)
             dated_copies.clear_unfinished(folder, rt.secrets.check_value)
             path, summary, media, database_bytes = _write(rt, folder, with_secret)
         removed = dated_copies.prune(folder, rt.secrets.check_value, rt.settings.backup, path)
@@ -62,6 +63,18 @@ def make(rt: Runtime, *, with_secret: bool = False) -> MadeCopy:
         )
         backup.note_made(rt, summary, scheduled)
     return MadeCopy(path, summary, scheduled, media.changed, removed)
+
+
+def _make_folder(rt: Runtime, folder: Path) -> None:
+    """Elsewhere than in data_dir it must be there: else the disk that it is on may not be mounted, and the copies would
+    fill the one below."""
+    if rt.settings.data_dir in folder.parents:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    elif not folder.is_dir():
+        raise OperatorError(
+            f"The folder {folder} (backup.folder) does not exist.",
+            f"Mount the disk that it is on, or make it once: mkdir -m 700 {shlex.quote(str(folder))}",
+        )
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
 from socialpub.ops import archive, backup, restore
 from socialpub.ops.archive import ArchiveWriter
-from socialpub.publishing import deliveries, resume
+from socialpub.publishing import deliveries, resume, uploads
 from socialpub.runtime import Runtime, build
 from socialpub.sandbox import World
 from tests.support.drain import drain
@@ -26,6 +26,13 @@ def copy_of(rt: Runtime, folder: Path, *, with_secret: bool = True) -> Path:
     target = folder / "appliance.copy"
     backup.write(rt, target, with_secret=with_secret)
     return target
+
+
+def file_of(rt: Runtime, artifact_id: str) -> Path:
+    """Where the bytes of an artifact are stored."""
+    row = uploads.find(rt, artifact_id)
+    assert row is not None
+    return rt.files.path(row["storage_key"])
 
 
 def put_back(copy: Path, folder: Path, clock: HandClock) -> Settings:

@@ -26,7 +26,7 @@ from socialpub.runtime import Runtime, build
 from tests.samples import media
 from tests.support import copies
 from tests.support.appliance import accept, add_profile
-from tests.support.copies import copy_of, put_back
+from tests.support.copies import copy_of, file_of, put_back
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
 
@@ -48,12 +48,6 @@ def picture(rt: Runtime, tmp_path: Path) -> str:
 
 def files_in(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
-
-
-def file_of(rt: Runtime, artifact_id: str) -> Path:
-    row = uploads.find(rt, artifact_id)
-    assert row is not None
-    return rt.files.path(row["storage_key"])
 
 
 # --- taking ----------------------------------------------------------------------------------------------------------

@@ -10,11 +10,11 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
 from socialpub.ops import archive, backup, backup_verification, restore
-from socialpub.publishing import uploads
 from socialpub.publishing.drafts import DraftMedia
 from socialpub.runtime import Runtime, build
 from tests.samples import media
 from tests.support.appliance import accept, add_profile
+from tests.support.copies import file_of
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
 
@@ -30,9 +30,7 @@ def appliance_folder(tmp_path: Path) -> Path:
 def stored(rt: Runtime, tmp_path: Path) -> Path:
     artifact_id = artifact(rt, media.png(tmp_path / "a.png"), "image/png")
     accept(rt, add_profile(rt), media=(DraftMedia(artifact_id),))
-    row = uploads.find(rt, artifact_id)
-    assert row is not None
-    return rt.files.path(row["storage_key"])
+    return file_of(rt, artifact_id)
 
 
 @pytest.fixture

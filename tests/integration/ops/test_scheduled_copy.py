@@ -32,12 +32,11 @@ from socialpub.ops import (
 )
 from socialpub.ops.dated_copies import UNFINISHED, DatedCopy
 from socialpub.ops.scheduled_copy import MadeCopy
-from socialpub.publishing import uploads
 from socialpub.publishing.drafts import DraftMedia
 from socialpub.runtime import Runtime, build
 from tests.samples import media
 from tests.support.appliance import accept, add_profile
-from tests.support.copies import put_back
+from tests.support.copies import file_of, put_back
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
 
@@ -71,12 +70,6 @@ def another_disk(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Path, "hardlink_to", refuses)
     monkeypatch.setattr(linked_media, "on_the_disk_of_media", lambda *_: False)
-
-
-def file_of(rt: Runtime, artifact_id: str) -> Path:
-    row = uploads.find(rt, artifact_id)
-    assert row is not None
-    return rt.files.path(row["storage_key"])
 
 
 def configured(rt: Runtime, **backup_section: Any) -> None:
@@ -454,6 +447,18 @@ def test_a_folder_that_cannot_be_made_is_told(rt: Runtime) -> None:
     configured(rt, folder="a file/copies")
     with pytest.raises(OperatorError, match="Not a directory"):
         scheduled_copy.make(rt)
+
+
+def test_a_disk_that_is_not_mounted_is_noticed(rt: Runtime, tmp_path: Path) -> None:
+    """Its folder does not exist then, and is not made on the disk that shows below it."""
+    (tmp_path / "usb").mkdir()
+    configured(rt, folder=str(tmp_path / "usb" / "copies"))
+    with pytest.raises(OperatorError, match="does not exist") as refused:
+        scheduled_copy.make(rt)
+    assert "Mount the disk" in (refused.value.hint or "")
+    assert list((tmp_path / "usb").iterdir()) == []
+    (tmp_path / "usb" / "copies").mkdir()
+    assert scheduled_copy.make(rt).path.parent == tmp_path / "usb" / "copies"
 
 
 # --- what follows ----------------------------------------------------------------------------------------------------

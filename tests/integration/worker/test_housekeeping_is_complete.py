@@ -74,7 +74,7 @@ FOLDERS = {
     "avatars/*": "pictures of accounts: of profiles that are not connected, and former ones",
     "copies/lock": STAYS + "one",
     "copies/*": "copies that nobody took: what a process that died has left",
-    "backups/*": STAYS + "backup.keep_daily and its like say how many; pruned by the next copy",
+    "backups/*": STAYS + "backup.keep_days and its like say how many; pruned by the next copy",
     ".restore-*/*": "restores that were killed: within an hour",
     "run/turnstile.*": STAYS + "two",
     "run/wakeup.sock": STAYS + "one",

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator
 
 from socialpub.core import sizes
-from socialpub.ops import storage_use, worker_report
+from socialpub.ops import socket_addresses, storage_use, worker_report
 from socialpub.ops.finding import Finding, note, ok, problem
 from socialpub.runtime import Runtime
 
@@ -15,6 +15,7 @@ MOST_WAL_BYTES = 256_000_000
 """The journal is taken over every few megabytes; it grows as long as something keeps reading."""
 MOST_FILES_USED = 0.8
 SERVICES = ("socialpub-web.service", "socialpub-worker.service")
+SOCKET = "socialpub-web.socket"
 MANY_RESTARTS = 5
 ASK_SECONDS = 5.0
 
@@ -76,6 +77,16 @@ def _check_services(rt: Runtime) -> Iterator[Finding]:
         state = ask_systemd(service)
         if state.get("LoadState") == "loaded" and f" {rt.settings.config_file} " in state.get("ExecStart", ""):
             yield from _judge(service, state)
+            if service == SERVICES[0]:
+                yield from _check_socket(rt)
+
+
+def _check_socket(rt: Runtime) -> Iterator[Finding]:
+    held = ask_systemd(SOCKET)
+    if held.get("ActiveState") == "active":
+        differs = socket_addresses.difference(rt.settings, held.get("Listen", ""))
+        if differs is not None:
+            yield problem("listen", differs, "Have systemd told: sudo socialpub install-service")
 
 
 def _judge(service: str, state: dict[str, str]) -> Iterator[Finding]:
@@ -109,7 +120,7 @@ def _number(state: dict[str, str], name: str) -> int:
 
 def ask_systemd(service: str) -> dict[str, str]:
     """What systemd knows of a service; nothing where there is no systemd."""
-    names = "LoadState,ActiveState,Result,NRestarts,UnitFileState,WatchdogUSec,ExecStart"
+    names = "LoadState,ActiveState,Result,NRestarts,UnitFileState,WatchdogUSec,ExecStart,Listen"
     try:
         done = subprocess.run(  # noqa: S603  # constants of ours
             ["/usr/bin/systemctl", "show", f"--property={names}", service],
@@ -119,4 +130,9 @@ def ask_systemd(service: str) -> dict[str, str]:
         return {}
     if done.returncode != 0:
         return {}
-    return dict(line.partition("=")[::2] for line in done.stdout.splitlines() if "=" in line)
+    found: dict[str, str] = {}
+    for line in done.stdout.splitlines():
+        name, _, value = line.partition("=")
+        # A socket with several addresses has a line for each.
+        found[name] = f"{found[name]} {value}" if name in found else value
+    return found

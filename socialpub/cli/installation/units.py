@@ -1,12 +1,11 @@
 """The units as they are installed: fitted to where everything lies, and the socket to what `listen` says."""
 
-import socket
 from importlib import resources
 from pathlib import Path
 
 from socialpub.cli.installation.places import USUAL, InstallationPlaces
-from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
+from socialpub.ops import socket_addresses
 
 _FILES = resources.files("socialpub.cli") / "examples"
 _KINDS = (".service", ".socket", ".timer")
@@ -28,27 +27,10 @@ def texts(places: InstallationPlaces, settings: Settings) -> dict[str, str]:
             "[Socket]",
             "BindIPv6Only=ipv6-only",
             "ListenStream=",
-            *(f"ListenStream={address}" for address in addresses(settings)),
+            *(f"ListenStream={address}" for address in socket_addresses.wanted(settings)),
             "",
         ])  # fmt: skip
     return found
-
-
-def addresses(settings: Settings) -> list[str]:
-    """What `listen` stands for: systemd asks for addresses and knows no names. Raises OperatorError."""
-    host, port = settings.listen_host, settings.listen_port
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except OSError as error:
-        raise OperatorError(
-            f"The address of `listen` = {settings.listen!r} is not known: {error.strerror}.",
-            "Set `listen` to an address of this machine, such as 127.0.0.1:8000.",
-        ) from error
-    return list(dict.fromkeys(_written(family, str(address[0]), port) for family, *_, address in found))
-
-
-def _written(family: int, host: str, port: int) -> str:
-    return f"[{host}]:{port}" if family == socket.AF_INET6 else f"{host}:{port}"
 
 
 def _fitted(text: str, places: InstallationPlaces) -> str:

@@ -18,6 +18,7 @@ from socialpub.cli import main
 from socialpub.cli.installation import environment, interpreter, packages, service_user, systemctl, units
 from socialpub.cli.installation.interpreter import ServiceInterpreter
 from socialpub.core.settings import loader
+from socialpub.ops import socket_addresses
 
 PROGRAM = "/opt/socialpub/.venv/bin/socialpub"
 UNITS = Path("usr/local/lib/systemd/system")
@@ -144,7 +145,7 @@ def test_the_socket_listens_where_the_configuration_says(tmp_path: Path) -> None
     ],
 )
 def test_an_address_is_written_as_systemd_reads_it(listen: str, expected: list[str]) -> None:
-    assert units.addresses(loader.Settings(listen=listen)) == expected
+    assert socket_addresses.wanted(loader.Settings(listen=listen)) == expected
 
 
 def test_a_configuration_is_never_overwritten_and_its_data_dir_counts(tmp_path: Path) -> None:

@@ -515,6 +515,25 @@ def test_what_systemd_says_of_the_services_is_told(
     assert "service" not in {finding.subject for finding in inside(rt)}, "it runs another installation"
 
 
+def test_a_socket_elsewhere_than_the_configuration_says_is_told(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = rt.settings.data_dir.parent / "config.toml"
+    rt.settings._file = file
+    socket = {"ActiveState": "active", "Listen": f"{rt.settings.listen} (Stream)"}
+    asked = {
+        "socialpub-web.service": {"LoadState": "loaded", "ActiveState": "active", "ExecStart": f"--config {file} web"},
+        "socialpub-web.socket": socket,
+    }
+    monkeypatch.setattr(machine_checks, "ask_systemd", lambda unit: asked.get(unit, {}))
+    assert "listen" not in {finding.subject for finding in inside(rt)}
+    socket["Listen"] = "0.0.0.0:9000 (Stream) [::1]:9000 (Stream)"
+    found = the(inside(rt), "listen")
+    assert found.level is Level.PROBLEM
+    assert "at 0.0.0.0:9000 and [::1]:9000, while `listen` says 127.0.0.1:8000" in found.message
+    assert "install-service" in (found.remedy or "")
+    socket["ActiveState"] = "inactive"
+    assert "listen" not in {finding.subject for finding in inside(rt)}, "then the web server opens its own"
+
+
 # --- the way to the web server ---------------------------------------------------------------------------------------
 
 

@@ -60,8 +60,6 @@ def _for_this_installation(unit: str) -> str:
     if program is None:
         return unit
     if program.startswith(("/home/", "/root/")):
-        print_note(
-            f"The service may not enter home folders, where {program} lies. Install socialpub elsewhere, such as"
-        )
-        print_note("in /opt: sudo pipx install --global PATH")
+        print_note(f"The service may not enter home folders, where {program} lies. This copies it to where it may:")
+        print_note(f"sudo {program} install-service")
     return unit.replace("/opt/socialpub/.venv/bin/socialpub", program)

@@ -82,15 +82,9 @@ def test_a_second_run_upgrades_in_place_and_starts_again_what_ran(machine: Machi
 
     machine.runs("socialpub-web.socket", "socialpub-web.service", "socialpub-worker.service")
     assert "Start again what runs" in make(machine, "install")
-    assert machine.told_systemd() == [
-        "daemon-reload",
-        "enable socialpub-web.service socialpub-worker.service socialpub-backup.timer socialpub-web.socket",
-        "stop socialpub-worker.service",
-        "stop socialpub-web.service",
-        "start socialpub-web.socket",
-        "start socialpub-web.service",
-        "start socialpub-worker.service",
-    ]
+    again = ["start socialpub-web.service", "start socialpub-worker.service"]
+    stopped = ["stop socialpub-worker.service", "stop socialpub-web.service"]
+    assert machine.told_systemd() == [*stopped, *again], "the socket stays open, and nothing else is touched"
     assert (config.read_text(), (machine.root / "var/lib/socialpub/secret.key").read_bytes()) == before
 
     config.write_text(config.read_text().replace("127.0.0.1:8000", "0.0.0.0:9000"))
@@ -98,6 +92,26 @@ def test_a_second_run_upgrades_in_place_and_starts_again_what_ran(machine: Machi
     told = machine.told_systemd()
     assert told.index("stop socialpub-web.service") < told.index("restart socialpub-web.socket")
     assert told.index("restart socialpub-web.socket") < told.index("start socialpub-web.service")
+
+
+def test_what_a_version_adds_is_enabled_and_started_with_what_ran(machine: Machine) -> None:
+    """As after an installation by hand of a version that had two services and no socket."""
+    needs_a_python_that_a_service_can_run()
+    (machine.root / "etc/systemd/system/socialpub-web.service").write_text("[Service]\n")
+    machine.runs("socialpub-web.service", "socialpub-worker.service")
+    done = machine.try_to("make", "-C", ROOT, "install")
+    assert done.returncode == 0, done.stderr
+    assert "/etc/systemd/system/socialpub-web.service wins over the unit of this version" in done.stderr
+    assert machine.told_systemd() == [
+        "daemon-reload",
+        "enable socialpub-backup.timer socialpub-web.socket",
+        "stop socialpub-worker.service",
+        "stop socialpub-web.service",
+        "start socialpub-backup.timer",
+        "start socialpub-web.socket",
+        "start socialpub-web.service",
+        "start socialpub-worker.service",
+    ]
 
 
 def test_a_configuration_that_the_new_version_refuses_stops_nothing(machine: Machine) -> None:

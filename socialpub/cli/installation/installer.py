@@ -81,11 +81,12 @@ class Installer:
         yield from self._command()
         texts = units.texts(places, configuration.read(places))
         renewed = {name for name, text in texts.items() if self._differs(places.units / name, text)}
+        fresh = [name for name in texts if not places.real(places.units / name).exists()]
         for name, text in texts.items():
             path = places.units / name
             yield from steps.file(places.real(path), path, text, 0o644, None)
         if not self.is_staged:
-            yield from self._start(list(texts), renewed)
+            yield from self._start(list(texts), renewed, fresh)
             if former is not None and self.built is not None:
                 yield InstallationStep("Remove versions before the former one", lambda: self._remove_former(former))
 
@@ -158,7 +159,7 @@ class Installer:
         text = command_script.text(places)
         yield from steps.file(places.real(places.command), places.command, text, 0o755, None)
 
-    def _start(self, names: list[str], renewed: set[str]) -> Iterator[InstallationStep]:
+    def _start(self, names: list[str], renewed: set[str], fresh: list[str]) -> Iterator[InstallationStep]:
         for name in names:
             edited = Path("/etc/systemd/system", name)
             if edited.is_file() and self.places.units != edited.parent:
@@ -167,14 +168,16 @@ class Installer:
                     "systemctl daemon-reload"
                 )
         running = [unit for unit in (systemctl.SOCKET, systemctl.WEB, systemctl.WORKER) if systemctl.is_active(unit)]
-        yield InstallationStep("Have systemd read the units", partial(systemctl.run, "daemon-reload"))
-        if systemctl.is_enabled(systemctl.WEB):
-            started = [name for name in names if name.endswith((".socket", ".timer"))]
-            enabled = [systemctl.WEB, systemctl.WORKER, *started]
-            yield InstallationStep("Enable what is new among them", partial(systemctl.run, "enable", *enabled))
+        if renewed:
+            yield InstallationStep("Have systemd read the units", partial(systemctl.run, "daemon-reload"))
+        # Only what this version brings: who has disabled the timer has a reason.
+        added = [name for name in fresh if name.endswith((".socket", ".timer"))]
+        if added and systemctl.is_enabled(systemctl.WEB):
+            yield InstallationStep(f"Enable {', '.join(added)}", partial(systemctl.run, "enable", *added))
         if running:
+            added = added if systemctl.WEB in running else []
             renew_socket = bool(renewed & {units.SOCKET, units.ADDRESSES})
-            again = partial(systemctl.restart, running, renew_socket)
+            again = partial(systemctl.restart, running, added, renew_socket)
             yield InstallationStep(f"Start again what runs: {', '.join(running)}", again)
 
     # --- parts -------------------------------------------------------------------------------------------------------

@@ -40,16 +40,16 @@ def is_enabled(unit: str) -> bool:
     return _ask("is-enabled", "--quiet", unit).returncode == 0
 
 
-def restart(running: list[str], renew_socket: bool) -> None:
-    """Have those that ran run the new version; a socket is only closed when its address became another."""
+def restart(running: list[str], added: list[str], renew_socket: bool) -> None:
+    """Have those that ran run the new version, and what it added; a socket is only closed when it became another."""
     # The worker first: it may be in a call that makes a post public, and web answers until it has ended.
     for unit in (WORKER, WEB):
         if unit in running:
             run("stop", unit)
     if SOCKET in running and renew_socket:
         run("restart", SOCKET)
-    for unit in (SOCKET, WEB, WORKER):
-        if unit in running and not (unit == SOCKET and renew_socket):
+    for unit in (*added, WEB, WORKER):
+        if unit in running or unit in added:
             run("start", unit)
 
 

@@ -72,7 +72,7 @@ def _find(rt: Runtime, failed: Failures, restored: str | None) -> list[Cause]:
     door = Door.DASHBOARD if rt.settings.dashboard.enabled else Door.SHELL
     found = [cause for cause in causes.find(rt, door) if cause.calls]
     found += [cause for cause in (absence.find(rt), failed.cause) if cause is not None]
-    wanted = {CauseKind.PAUSED.value} if restored else set(rt.settings.notify.causes)
+    wanted = [kind for kind in rt.settings.notify.causes if not restored or kind == CauseKind.PAUSED]
     return [cause for cause in found if cause.kind in wanted]
 
 

@@ -1,0 +1,92 @@
+"""The owner is told by real processes: a network refuses the app, and takes posts again. One service hangs for ever."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.conftest import MakeInstallation
+from tests.e2e.installation import Installation
+from tests.e2e.processes import Process, lives, until
+from tests.support.notify_services import HttpService, http_service
+
+pytestmark = pytest.mark.endurance
+
+STOP_SECONDS = 15.0
+"""What `serve` promises."""
+WORKER_BYTES = 120_000_000
+
+
+@pytest.fixture
+def phone() -> Iterator[HttpService]:
+    with http_service() as service:
+        yield service
+
+
+@pytest.fixture
+def hanging() -> Iterator[HttpService]:
+    with http_service() as service:
+        service.hangs = True
+        yield service
+
+
+@pytest.fixture
+def installation(make_installation: MakeInstallation, phone: HttpService, hanging: HttpService) -> Installation:
+    urls = f'urls = ["json://{hanging.address}/", "ntfy://{phone.address}/owner"]'
+    return make_installation(settings=f'[notify]\n{urls}\ncauses = ["network", "delivery", "worker"]')
+
+
+def titles(phone: HttpService) -> list[str]:
+    return [str(body["title"]) for _, body in phone.taken]
+
+
+def test_a_held_network_is_told_and_its_end_whatever_hangs_or_dies(
+    installation: Installation, phone: HttpService, hanging: HttpService
+) -> None:
+    installation.sandbox()
+    web, worker = installation.start("web"), installation.start("worker")
+    caller = installation.caller()
+    installation.x.script("create_post", "credits_depleted")
+    post = caller.publish("Not for nothing", installation.profiles[0])
+    until(lambda: len(phone.taken) == 1, "the owner is told")
+    assert "X has refused this app" in titles(phone)[0]
+    hanging.asked.clear()
+    until(hanging.asked.is_set, "the service that hangs is asked again")
+    (child,) = notifier_children(worker)
+
+    # It has told the one and waits for the other: whoever takes its place tells nothing anew.
+    worker.kill()
+    until(lambda: not lives(child), "the child ended with its worker")
+    worker = installation.start("worker")
+    caller.publish("Goes out, whatever hangs", installation.profile_on["tiktok"])
+
+    installation.admin("resume")
+    until(lambda: caller.post(post)["status"] == "settled", "the post is out")
+    until(lambda: len(phone.taken) == 2, "it is told that it is well again")
+    assert "well again" in titles(phone)[1]
+    assert worker.peak_bytes() < WORKER_BYTES
+    assert hanging.address not in worker.output
+
+    hanging.asked.clear()
+    until(hanging.asked.is_set, "a message hangs")
+    began = time.monotonic()
+    assert worker.stop() == 0
+    assert time.monotonic() - began < STOP_SECONDS
+    assert web.stop() == 0
+
+
+def test_a_worker_that_is_gone_is_told_by_the_web_server(installation: Installation, phone: HttpService) -> None:
+    installation.sandbox()
+    installation.start("web")
+    worker = installation.start("worker")
+    worker.kill()
+    installation.forward(600)
+    until(lambda: len(phone.taken) == 1, "the owner is told")
+    assert "The worker has not reported" in titles(phone)[0]
+    installation.start("worker")
+    until(lambda: len(phone.taken) == 2, "and when it is back")
+    assert "well again" in titles(phone)[1]
+
+
+def notifier_children(worker: Process) -> list[int]:
+    return [pid for pid in worker.children() if lives(pid)]

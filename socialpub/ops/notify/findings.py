@@ -9,6 +9,7 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import notifications
 from socialpub.db.notifications import ServiceState
+from socialpub.db.transaction import Reader
 from socialpub.ops.finding import Finding, note, ok, problem
 from socialpub.ops.notify import apprise_client, services
 from socialpub.runtime import Runtime
@@ -23,9 +24,9 @@ class ServiceHealth:
     """None before it was used for the first time."""
 
 
-def read(rt: Runtime) -> list[ServiceHealth]:
+def read(rt: Runtime, reader: Reader) -> list[ServiceHealth]:
     """Every service, in the order of the list."""
-    states = {state.id: state for state in notifications.services(rt.reader)}
+    states = {state.id: state for state in notifications.services(reader)}
     return [ServiceHealth(one.name, states.get(one.id)) for one in services.configured(rt.settings, rt.secrets)]
 
 
@@ -54,7 +55,7 @@ def check(rt: Runtime, door: Door) -> Iterator[Finding]:
         return
     for sentence in wrong_addresses(rt.settings):
         yield problem("notify", sentence, WRITTEN)
-    for one in read(rt):
+    for one in read(rt, rt.reader):
         yield _of(one, door)
 
 

@@ -43,6 +43,9 @@ WORKER_AWAY = "worker_away"
 WORKER_ENDED_AT = "worker_ended_at"
 """When the last worker ended because it was told to. Absent while one runs."""
 
+HOUSEKEPT_AT = "housekept_at"
+"""When housekeeping last came to its end (`ops/housekeeping_report.py`)."""
+
 READINESS = "readiness"
 """When readiness last tried a write."""
 

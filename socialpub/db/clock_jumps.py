@@ -17,6 +17,8 @@ from socialpub.db.transaction import Reader, Tx
 
 NOTICED_SECONDS = 30.0
 """Less than this is an ordinary correction, or a leap second."""
+REMEMBERED = 50
+"""So many jumps."""
 SHOWN = timedelta(days=1)
 """How long readiness and the doctor speak of a jump."""
 
@@ -46,6 +48,8 @@ class ClockState:
     """When the last jump was noticed, on the clock that it left."""
     jumped_by: float = 0.0
     """In seconds; below zero it went back."""
+    jumps: tuple[tuple[str, float], ...] = ()
+    """The last of them, with when each was noticed: in the order in which they were."""
 
 
 class ClockWatch:
@@ -72,7 +76,8 @@ class ClockWatch:
         if abs(jump) < NOTICED_SECONDS:
             seen = replace(known, boot=self._clock.boot, ahead=ahead) if known else ClockState(self._clock.boot, ahead)
         else:
-            seen = ClockState(self._clock.boot, ahead, moved + jump, tx.stamp, jump)
+            jumps = (*(known.jumps if known else ()), (tx.stamp, jump))[-REMEMBERED:]
+            seen = ClockState(self._clock.boot, ahead, moved + jump, tx.stamp, jump, jumps)
             _move_waits(tx, jump)
         appliance_state.put(tx, appliance_state.CLOCK, json.dumps(asdict(seen)))
 
@@ -107,12 +112,16 @@ def age_seconds(store: Reader | Tx, now: datetime, written_at: str) -> float:
 
 
 def written_before(store: Reader | Tx, now: datetime, age: timedelta) -> str:
-    """What was written down until then is as old as that, though the clock may have been set forward since: a wrong
-    date for an hour makes nothing a year old."""
-    known, before = state(store), stamp(now - age)
-    if known is None or known.jumped_at is None or known.jumped_by <= 0 or known.jumped_at <= before:
-        return before
-    return after(before, -known.jumped_by)
+    """What bears a stamp up to this one is at least as old as that, however the clock was set since it was written: a
+    wrong date for an hour makes nothing a year old. Some of it may be older still."""
+    known = state(store)
+    before = safe = stamp(now - age)
+    for at, seconds in reversed(known.jumps if known else ()):
+        if at <= before:  # longer ago than that, and so is all that was written before it
+            break
+        before = after(before, -seconds)  # the same instant on the clock as it was until then
+        safe = min(safe, before)
+    return safe
 
 
 def recent(store: Reader | Tx, now: datetime) -> ClockState | None:

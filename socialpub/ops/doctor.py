@@ -22,6 +22,7 @@ from socialpub.ops import (
     configuration_in_use,
     database_file,
     health,
+    housekeeping_report,
     last_copy,
     machine_checks,
     offline_checks,
@@ -86,6 +87,7 @@ def check(rt: Runtime, door: Door = Door.SHELL) -> Iterator[Finding]:
     yield from _check_disk(rt, known[CauseKind.DISK])
     yield from storage_checks.check(rt)
     yield from machine_checks.check(rt)
+    yield from housekeeping_report.check(rt)
     yield from _check_clock(rt, known[CauseKind.CLOCK])
     yield web_address.check(rt)
     yield from known[CauseKind.PAUSED]

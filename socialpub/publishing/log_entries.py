@@ -28,9 +28,10 @@ def oldest_beyond(reader: Reader, number: int) -> tuple[int, str] | None:
 
 def delete_over(tx: Tx, beyond: int, last: int, before: str) -> int:
     """Remove those of these that are as old as that and belong to no open post; how many. An entry without a post is
-    one whose post was removed, and goes at any age."""
+    one whose post was removed, and goes at any age. The newest stays: its number says how far the log has come, and is
+    not given twice."""
     return tx.execute(
-        """DELETE FROM log_entry WHERE n > ? AND n <= ? AND (
+        """DELETE FROM log_entry WHERE n > ? AND n <= ? AND n < (SELECT max(n) FROM log_entry) AND (
             NOT EXISTS (SELECT 1 FROM post p WHERE p.id = log_entry.post_id)
             OR occurred_at <= ? AND EXISTS (
                 SELECT 1 FROM post p WHERE p.id = log_entry.post_id AND p.status IN ('settled', 'canceled')))""",

@@ -22,7 +22,7 @@ from socialpub.core import logging
 from socialpub.core.errors import SocialpubError
 from socialpub.db.transaction import AT_ONCE, Tx
 from socialpub.media import decoder_client
-from socialpub.ops import copy_download, database_file, restore, worker_report
+from socialpub.ops import copy_download, database_file, housekeeping_report, restore, worker_report
 from socialpub.ops.notify import rounds
 from socialpub.publishing import backfill, cleanup, engine, holds, idempotency, renditions, retention, thumbnails
 from socialpub.runtime import Runtime
@@ -74,6 +74,7 @@ class Housekeeping:
             PeriodicTask("decoder that could not start", 60.0, lambda _: decoder_client.try_again()),
             PeriodicTask("decoder", 3600.0, lambda _: decoder_client.try_starting(), rt.clock.monotonic() + 60.0),
             PeriodicTask("old usage", 3600.0, in_steps(usage.clean)),
+            PeriodicTask("note of housekeeping", 3600.0, housekeeping_report.note),
         ]
         self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
 

@@ -8,7 +8,7 @@ from importlib import metadata
 from socialpub.accounts import api_keys, browser_sessions, password, usage
 from socialpub.accounts.remedies import Door
 from socialpub.core.clock import stamp
-from socialpub.ops import last_copy, overview, resume_sentences, storage_use
+from socialpub.ops import housekeeping_report, last_copy, overview, resume_sentences, storage_use
 from socialpub.ops.last_copy import LastCopy
 from socialpub.ops.notify import findings
 from socialpub.providers.registry import LABELS
@@ -41,6 +41,7 @@ async def render(rt: Runtime, visit: Visit, errors: dict[str, str] | None = None
         outlook=outlook,
         too_late=resume_sentences.too_late(outlook.too_late, rt.settings) if outlook else None,
         storage=await asyncio.to_thread(storage_use.read, rt),
+        housekeeping=await asyncio.to_thread(housekeeping_report.read, rt),
         posts=sum(count for _, count in audiences.count_posts(rt.reader)),
         usage=usage_table.build(
             usage.read(rt.reader, rt.now(), usage_table.DAYS), api_keys.list_all(rt.reader), rt.providers

@@ -11,6 +11,7 @@ from socialpub.accounts.api_keys import Caller
 from socialpub.db import appliance_state, delivery_rows
 from socialpub.db.models import State
 from socialpub.db.trail import TrailAction, record
+from socialpub.ops import housekeeping_report
 from socialpub.publishing import audiences, cleanup, posts, retention, retries
 from socialpub.publishing.drafts import DraftMedia
 from socialpub.runtime import Runtime
@@ -101,7 +102,8 @@ def test_a_post_that_is_over_goes_with_all_that_belongs_to_it(rt: Runtime, clock
     assert rows_of(rt, "artifact") == 0, "its media are unused since it was settled"
     clock.forward(30 * DAY)
     keep_house(rt, clock)
-    assert {table: rows_of(rt, table) for table in OF_POSTS} == dict.fromkeys(OF_POSTS, 0)
+    left = {table: rows_of(rt, table) for table in OF_POSTS}
+    assert left == dict.fromkeys(OF_POSTS, 0) | {"log_entry": 1}, "the newest entry's number is not given twice"
 
 
 def test_what_is_not_over_stays(rt: Runtime, clock: HandClock, profile: str) -> None:
@@ -274,3 +276,30 @@ def test_an_owners_key_and_others_see_the_same_totals_after_it(rt: Runtime, cloc
     assert seen is not None
     assert len(seen) == 1
     assert State.PUBLISHED.letter in rt.reader.value("SELECT outcomes FROM post")
+
+
+# --- told ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kept", [{"posts": "30d", "attempts": "7d"}])
+def test_the_doctor_tells_what_goes_next_and_when_housekeeping_last_ran(
+    rt: Runtime, clock: HandClock, profile: str, kept: dict[str, str]
+) -> None:
+    published(rt, clock, profile)
+    (said,) = housekeeping_report.check(rt)
+    assert said.message == (
+        "Housekeeping has not run here yet. Kept are posts 30d, attempts 7d (retention); no post is due."
+    )
+    clock.forward(40 * DAY)
+    housekeeping_report.note(rt)
+    (said,) = housekeeping_report.check(rt)
+    assert said.message == (
+        f"Housekeeping last ran at {rt.stamp()}. Kept are posts 30d, attempts 7d (retention); 1 post is removed next."
+    )
+
+
+@pytest.mark.parametrize(
+    ("kept", "told"), [({}, "for ever."), ({"log": "30d"}, "log 30d (retention); posts for ever.")]
+)
+def test_what_is_kept_for_ever_is_said_as_well(rt: Runtime, kept: dict[str, str], told: str) -> None:
+    assert housekeeping_report.read(rt).sentence.endswith(told)

@@ -1,0 +1,51 @@
+"""How old something is, though the clock may have been set since it was written."""
+
+import itertools
+from datetime import timedelta
+
+import pytest
+
+from socialpub.core.clock import stamp
+from socialpub.db import clock_jumps
+from socialpub.runtime import Runtime
+from tests.support.hand_clock import HandClock
+
+DAY = 86_400.0
+KEPT = timedelta(days=30)
+
+
+def before(rt: Runtime) -> str:
+    return clock_jumps.written_before(rt.reader, rt.now(), KEPT)
+
+
+def jump(rt: Runtime, clock: HandClock, days: float) -> None:
+    clock.jump(days * DAY)
+    rt.db.look_at_clock()
+
+
+def test_with_a_clock_that_nobody_sets_it_is_a_subtraction(rt: Runtime) -> None:
+    assert before(rt) == stamp(rt.now() - KEPT)
+
+
+@pytest.mark.parametrize("jumps", [*itertools.product((-900.0, -20.0, 20.0, 900.0), repeat=2), (20.0, 20.0, -10.0)])
+def test_whenever_something_is_written_it_is_not_old_before_its_time(
+    rt: Runtime, clock: HandClock, jumps: tuple[float, ...]
+) -> None:
+    written = [rt.stamp()]
+    for days in jumps:
+        clock.forward(DAY)
+        jump(rt, clock, days)
+        written.append(rt.stamp())
+    clock.forward((30 - len(jumps)) * DAY - 60)
+    assert all(at > before(rt) for at in written), "none of it is 30 days old"
+    clock.forward((900 * len(jumps) + 31) * DAY)
+    assert all(at <= before(rt) for at in written)
+
+
+def test_a_wrong_date_that_was_put_right_delays_nothing(rt: Runtime, clock: HandClock) -> None:
+    at = rt.stamp()
+    jump(rt, clock, 900)
+    clock.forward(3600)
+    jump(rt, clock, -900)
+    clock.forward(30 * DAY)
+    assert at <= before(rt)

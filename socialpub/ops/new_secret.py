@@ -12,7 +12,7 @@ from socialpub.core import actor, crypto, durable_files
 from socialpub.core.clock import Clock
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
-from socialpub.db import profile_rows, secret_binding, trail
+from socialpub.db import migrate, profile_rows, secret_binding, trail
 from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Tx
 from socialpub.ops import alone
@@ -52,6 +52,11 @@ def make(settings: Settings, clock: Clock) -> list[tuple[str, str]]:
 def _part_from_old_key(settings: Settings, clock: Clock) -> list[tuple[str, str]]:
     with closing(sqlite3.connect(settings.database_file)) as connection, connection:
         connection.row_factory = sqlite3.Row
+        if unknown := migrate.unknown(migrate.applied(connection)):
+            raise OperatorError(
+                migrate.is_newer(str(settings.database_file), unknown),
+                "Install the newer version again, and run it there.",
+            )
         tx = Tx(connection, clock.now(), actor.current())
         secret_binding.forget(tx)
         if trail.is_kept(tx):

@@ -141,3 +141,50 @@ def test_what_fails_on_the_way_has_changed_nothing(
     assert "paused" not in terminal("doctor").stdout
     assert not list((terminal.folder / "data").glob(".rollback*"))
     assert profile in terminal("admin", "list-profiles").stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("serve",),
+        ("web",),
+        ("worker",),
+        ("admin", "list-keys"),
+        ("admin", "rotate-secret"),
+        ("backup", "copy.tar"),
+        ("doctor",),
+        ("init", "--new-secret"),
+    ],
+    ids=" ".join,
+)
+def test_no_door_opens_a_database_of_a_newer_version(
+    terminal: Terminal, next_version: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    assert terminal("admin", "list-keys").exit_code == 0
+    next_version.undo()
+    if command[0] == "init":
+        (terminal.folder / "data" / "secret.key").unlink()
+    before = database_of(terminal).read_bytes()
+    refused = terminal(*command)
+    assert refused.exit_code == 1
+    told = words(refused.output)
+    assert "9001_next" in told or "by another version" in told
+    assert database_of(terminal).read_bytes() == before
+
+
+def test_a_copy_that_an_older_version_made_is_restored_and_brought_up_to_date(
+    terminal: Terminal, profile: str, request: pytest.FixtureRequest
+) -> None:
+    copy = terminal.folder / "older.tar"
+    assert terminal("backup", "--with-secret", str(copy)).exit_code == 0
+    (terminal.folder / "data").rename(terminal.folder / "lost")
+    (terminal.folder / "data").mkdir(mode=0o700)
+    shutil.copytree(migrate.MIGRATIONS, terminal.folder / "migrations", ignore=shutil.ignore_patterns("__pycache__"))
+    (terminal.folder / "migrations" / "9001_next.py").write_text(NEXT)
+    patch: pytest.MonkeyPatch = request.getfixturevalue("monkeypatch")
+    patch.setattr(migrate, "MIGRATIONS", terminal.folder / "migrations")
+    assert terminal("verify-backup", str(copy)).exit_code == 0
+    assert terminal("restore", str(copy)).exit_code == 0
+    assert profile in terminal("admin", "list-profiles").stdout
+    assert "restored" in terminal("doctor").stdout
+    assert copy_in(terminal).exists()

@@ -1,0 +1,60 @@
+"""An installation that moves, as the README has it: to another machine, and to another address."""
+
+import json
+import shutil
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from socialpub.core import signed_urls
+from socialpub.web.app import create_app
+from tests.integration.api.client import Client
+from tests.integration.cli.conftest import Terminal
+from tests.support.appliance import accept, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+
+
+def moved(terminal: Terminal, folder: Path, address: str | None = None) -> Terminal:
+    """Another machine has its own `init`; then config.toml and data_dir of the former one take its place."""
+    other = Terminal(folder, HandClock(terminal.clock.now()), terminal.world)
+    shutil.rmtree(folder / "data")
+    shutil.copytree(terminal.folder / "data", folder / "data", symlinks=True)
+    shutil.copy(terminal.config, other.config)
+    if address:
+        lines = [line for line in other.config.read_text().splitlines() if not line.startswith("base_url")]
+        other.config.write_text("\n".join([f'base_url = "{address}"', *lines]))
+    return other
+
+
+def test_on_another_machine_accounts_keys_and_posts_are_there_and_go_on(terminal: Terminal, tmp_path: Path) -> None:
+    profile = terminal.connect("ada")
+    key = terminal("admin", "create-key", "laptop").stdout.strip()
+    with terminal.open() as rt:
+        post = accept(rt, profile, body="Due while moving")
+    other = moved(terminal, tmp_path / "other")
+    with other.open() as rt:
+        drain(rt, other.clock)
+        assert state_of(rt, post) == "published"
+        with Client(create_app(rt), key) as client:
+            assert client.send("GET", f"/posts/{post}").json()["data"]["status"] == "settled"
+    assert [post.text for post in terminal.world.x.posts] == ["Due while moving"]
+
+
+def test_at_another_address_former_addresses_and_answers_stay_valid(terminal: Terminal, tmp_path: Path) -> None:
+    key = terminal("admin", "create-key", "laptop").stdout.strip()
+    size = {"fileName": "sunset.jpg", "mimeType": "image/jpeg", "fileSize": 5}
+    with terminal.open() as rt, Client(create_app(rt), key) as client:
+        first = client.send("POST", "/uploads", size, idempotency_key="once").json()["data"]
+        media = urlsplit(signed_urls.media_url(rt.settings, rt.secrets, "06/a.jpg", rt.now())).query
+    other = moved(terminal, tmp_path / "other", "https://social.example.com/social")
+    with other.open() as rt, Client(create_app(rt), key) as client:
+        again = client.send("POST", "/uploads", size, idempotency_key="once")
+        assert again.headers["idempotency-replayed"] == "true"
+        assert again.json()["data"]["artifactId"] == first["artifactId"]
+        assert again.json()["data"]["uploadUrl"].startswith("https://social.example.com/social/storage/uploads/")
+        former = urlsplit(first["uploadUrl"])
+        sent = client.send("PUT", f"{former.path}?{former.query}", b"bytes", content_type="image/jpeg", key=None)
+        assert sent.status == 200, sent.body
+        assert signed_urls.check_media(rt.secrets, "06/a.jpg", media, rt.now()) > 0
+    shown = json.loads(other("doctor", "--json").stdout)
+    assert "https://social.example.com/social is https." in [finding["message"] for finding in shown]

@@ -320,6 +320,7 @@ def test_an_appliance_that_works_has_no_problem(rt: Runtime, http: AnsweringHttp
     found = inside(rt)
     assert problems(found) == []
     assert {finding.subject for finding in found} == {
+        "housekeeping",
         "database",
         "disk",
         "clock",

@@ -1,9 +1,10 @@
 """`make soak`: moderate load for half an hour, and whether memory, descriptors, threads and the WAL level off.
 
 Caches and pools fill in the first third. From then on a figure levels off when the straight line through its samples
-rises by less than its allowance over the remaining two thirds: memory by a twentieth, counts by a twentieth or two. The
-WAL is bounded by its checkpoints instead, so its highest value counts. Posts, logs and their media are kept for ever by
-default: database and folder grow with them, and are told as bytes for each post, which have to stay the same.
+rises by less than its allowance over the remaining two thirds: by a twentieth, or a few descriptors, or as much as the
+scatter of the samples explains by itself (two standard errors). The WAL is bounded by its checkpoints instead, so its
+highest value counts. Posts, logs and their media are kept for ever by default: database and folder grow with them, and
+are told as bytes for each post, which have to stay the same.
 """
 
 import argparse
@@ -93,11 +94,14 @@ def judge(samples: list[SoakSample]) -> list[SoakVerdict]:
             early, late = _per_post(kept[: half + 1], name), _per_post(kept[half:], name)
             verdicts.append(_told(samples, name, late, early * 1.5 + 2000, late <= early * 1.5 + 2000))
             continue
-        rise = statistics.linear_regression(seconds, values).slope * (seconds[-1] - seconds[0])
+        line = statistics.linear_regression(seconds, values)
+        rise = line.slope * (seconds[-1] - seconds[0])
+        scatter = statistics.pstdev(v - line.intercept - line.slope * s for s, v in zip(seconds, values, strict=True))
         if name == "wal":
             verdicts.append(_told(samples, name, rise, WAL_AT_MOST, max(values) <= WAL_AT_MOST))
         else:
-            allowed = max(LEAST_RISE[name.split()[1]], SHARE * statistics.fmean(values))
+            by_chance = 2 * scatter * (12 / len(kept)) ** 0.5
+            allowed = max(LEAST_RISE[name.split()[1]], SHARE * statistics.fmean(values), by_chance)
             verdicts.append(_told(samples, name, rise, allowed, rise <= allowed))
     return verdicts
 

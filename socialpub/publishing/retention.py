@@ -17,7 +17,8 @@ from socialpub.runtime import Runtime
 
 EVERY_SECONDS = 3600.0
 MOST_WRITES = 50
-"""In one round. Another one follows at once, as long as there is more."""
+MOST_SECONDS = 2.0
+"""In one go, so that other periodic tasks have their turn. Another one follows, as long as there is more."""
 MOST_DELIVERIES = 100
 """Of the posts that go in one write, but for a single post that has more."""
 LOOKING_BACK = timedelta(days=1)
@@ -74,8 +75,10 @@ def remove(rt: Runtime) -> int:
         if rt.clock.monotonic() < own.again_at:
             return 0
         own.steps = _steps(rt, limits(rt))
-    removed = 0
+    removed, began = 0, rt.clock.monotonic()
     for _ in range(MOST_WRITES):
+        if rt.clock.monotonic() - began >= MOST_SECONDS:
+            break
         step = None if rt.stopping.is_set() else next(own.steps, None)
         if step is None:
             own.steps, own.again_at = None, rt.clock.monotonic() + EVERY_SECONDS

@@ -17,6 +17,7 @@ from socialpub.ops import health, worker_report
 from socialpub.ops.finding import Finding
 from socialpub.publishing import deliveries, holds
 from socialpub.runtime import Runtime
+from socialpub.worker.reconciler import Reconciler
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, open_appliance
 from tests.support.hand_clock import HandClock
@@ -259,3 +260,22 @@ def test_asking_often_does_not_write_often(client: Client, rt: Runtime, clock: H
     clock.forward(1)
     client.send("GET", "/readyz", key=None)
     assert rt.reader.data_version() != version
+
+
+def test_a_worker_whose_rounds_fail_does_not_work(
+    client: Client, rt: Runtime, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its threads live and it can write, but nothing would be woken."""
+    reconciler = Reconciler(rt)
+    reconciler.once()
+    assert client.send("GET", "/readyz", key=None).status == 200
+
+    def breaks(*_: object) -> None:
+        raise sqlite3.OperationalError("no such column")
+
+    monkeypatch.setattr("socialpub.publishing.scheduling.due_lanes", breaks)
+    for _ in range(4):
+        clock.forward(10)
+        with pytest.raises(sqlite3.OperationalError):
+            reconciler.once()
+    assert client.send("GET", "/readyz", key=None).json()["codes"] == ["workerLate"]

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import httpx2
+
 from tests.chaos.accounts import ChaosAccounts
 from tests.chaos.callers import ChaosCaller
 from tests.chaos.interruptions import Interruptions
@@ -109,12 +111,8 @@ class ChaosRun:
         try:
             answer = self.installation.caller().ask("GET", "/api/v1/posts?status=pending&perPage=1")
             return int(answer.json()["pagination"]["total"]) if answer.status_code == 200 else self._open
-        except OSError:
-            return self._open
-        except Exception as error:
-            if type(error).__module__.startswith("httpx2"):
-                return self._open  # killed just then
-            raise
+        except httpx2.TransportError:
+            return self._open  # killed just then
 
     def _settle(self, interruptions: Interruptions, accounts: ChaosAccounts) -> None:
         """The networks are calm and nobody is killed any more: now everything has to find its end."""

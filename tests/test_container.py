@@ -1,0 +1,42 @@
+"""The recipe of the container names what exists, and says the same in each of its files."""
+
+import re
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "systemd" / "container"
+RECIPE = (FOLDER / "Containerfile").read_text()
+COMPOSE = yaml.safe_load((FOLDER / "compose.yaml").read_text())
+SERVICE = COMPOSE["services"]["socialpub"]
+
+
+def test_what_the_image_is_made_of_exists_and_is_not_ignored() -> None:
+    copied = {name for line in re.findall(r"^COPY ([^-].*) \S+$", RECIPE, re.MULTILINE) for name in line.split()}
+    assert {"socialpub", "requirements.lock"} <= copied
+    assert [name for name in copied if not (ROOT / name).exists()] == []
+    ignored = (FOLDER / "Containerfile.dockerignore").read_text().splitlines()
+    assert {line[1:] for line in ignored if line.startswith("!")} == copied
+
+
+def test_the_image_is_nobodys_root_and_its_packages_are_the_locked_ones() -> None:
+    assert re.search(r"^USER [1-9]\d+:", RECIPE, re.MULTILINE)
+    assert "--require-hashes -r requirements.lock" in RECIPE
+    assert RECIPE.count("--no-deps") == 1
+
+
+def test_compose_builds_this_recipe_and_keeps_the_volume_that_it_names() -> None:
+    assert (FOLDER / SERVICE["build"]["context"]).resolve() == ROOT
+    assert ROOT / SERVICE["build"]["dockerfile"] == FOLDER / "Containerfile"
+    (volume,) = SERVICE["volumes"]
+    name, _, place = volume.partition(":")
+    assert name in COMPOSE["volumes"]
+    assert f"\nVOLUME {place}\n" in RECIPE
+    assert SERVICE["read_only"] is True
+    assert SERVICE["cap_drop"] == ["ALL"]
+    assert all(port.startswith("127.0.0.1:") for port in SERVICE["ports"])
+
+
+def test_a_stop_is_given_longer_than_serve_takes() -> None:
+    assert int(SERVICE["stop_grace_period"].removesuffix("s")) > 15

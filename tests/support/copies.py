@@ -28,6 +28,19 @@ def copy_of(rt: Runtime, folder: Path, *, with_secret: bool = True) -> Path:
     return target
 
 
+def copy_of_former_tables(rt: Runtime, folder: Path) -> Path:
+    """A copy of an appliance whose tables are a former version's, as that one wrote it: this one's own way reads tables
+    that are not there. It holds no media."""
+    database, target = folder / "copied.db", folder / "former.copy"
+    backup.copy_database(rt, database)
+    info = backup.BackupInfo(rt.stamp(), rt.secrets.check_value, holds_secret=True)
+    with archive.create(target, rt.secrets.sign_copy) as copy:
+        copy.add(archive.FIRST, info.as_json())
+        copy.add_file(backup.SECRET, rt.settings.secret_key_file)
+        copy.add_file(backup.DATABASE, database)
+    return target
+
+
 def file_of(rt: Runtime, artifact_id: str) -> Path:
     """Where the bytes of an artifact are stored."""
     row = uploads.find(rt, artifact_id)

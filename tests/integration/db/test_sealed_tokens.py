@@ -185,7 +185,7 @@ def test_a_copy_of_the_former_version_is_brought_up_to_date_at_its_first_start(
 ) -> None:
     rt = old()
     good = rt.reader.value("SELECT id FROM profile WHERE account_id = 'acct'")
-    copied = backup._copy_database
+    copied = backup.copy_database
 
     def as_it_was(rt: Runtime, target: Path) -> None:
         copied(rt, target)
@@ -193,7 +193,7 @@ def test_a_copy_of_the_former_version_is_brought_up_to_date_at_its_first_start(
             database.execute("DELETE FROM schema_migration WHERE name = '0005_bound_tokens'")
             database.execute("UPDATE profile SET access_token = ? WHERE id = ?", (former("access-0"), good))
 
-    monkeypatch.setattr(backup, "_copy_database", as_it_was)
+    monkeypatch.setattr(backup, "copy_database", as_it_was)
     backup.write(rt, tmp_path / "copy", with_secret=True)
     rt.close()
     other = build(put_back(tmp_path / "copy", tmp_path / "new", clock), clock=clock)

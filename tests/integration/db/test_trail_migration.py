@@ -7,9 +7,9 @@ import pytest
 
 from socialpub.core.settings.loader import Settings
 from socialpub.db import migrate, trail
-from socialpub.ops import last_copy, restore, trail_sentences
+from socialpub.ops import restore, trail_sentences
 from tests.support.appliance import open_appliance
-from tests.support.copies import copy_of
+from tests.support.copies import copy_of_former_tables
 from tests.support.hand_clock import HandClock
 
 
@@ -24,10 +24,9 @@ def test_a_restored_copy_of_a_former_version_is_told_once(
     new.mkdir()
     with monkeypatch.context() as patched:
         patched.setattr(migrate, "MIGRATIONS", former)
-        patched.setattr(last_copy, "note_made", lambda *_, **__: None)
         rt = open_appliance(tmp_path, clock)
         assert not trail.is_kept(rt.reader)
-        copy = copy_of(rt, tmp_path)
+        copy = copy_of_former_tables(rt, tmp_path)
         rt.close()
         clock.forward(60)
         restore.restore(copy, Settings(data_dir=new / "data"), clock)

@@ -6,9 +6,13 @@ the kill must not be made again by whoever comes after.
 """
 
 import os
+import sqlite3
+import subprocess
 import sys
+import sysconfig
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -18,6 +22,7 @@ import httpx2
 from PIL import Image
 
 from socialpub.core.clock import stamp
+from socialpub.db import migrate
 from tests.e2e.installation import Installation
 from tests.e2e.processes import Process, until
 from tests.samples import media
@@ -29,23 +34,36 @@ PEOPLE = ("ada", "ben", "cleo", "dan", "eva")
 
 
 class FormerInstallation(Installation):
-    """The appliance is that of another checkout; the sandbox is ours."""
+    """The appliance is that of another checkout, in an environment of its own; the sandbox is ours."""
 
     def __init__(self, folder: Path, checkout: Path) -> None:
         super().__init__(folder, pace=0)
         self.config.write_text(self.config.read_text().replace("[rate_limit]\nrequests_per_minute = 1000000\n", ""))
-        self._ours, self._theirs = self.env, {**self.env, "PYTHONPATH": str(checkout)}
-        self.env = self._theirs
+        environment = folder / "environment"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
+        self._program = (str(environment / "bin" / "python"), "-m", "socialpub", "--config", str(self.config))
+        (packages,) = environment.glob("lib/python*/site-packages")
+        # What it needs is that of this environment, which has hardly changed; the checkout comes first.
+        (packages / "former.pth").write_text(f"{checkout}\n{sysconfig.get_path('purelib')}\n")
 
-    def sandbox(self) -> Process:
-        self.env = self._ours
-        try:
-            return super().sandbox()
-        finally:
-            self.env = self._theirs
+    def admin(self, *arguments: str, stdin: str = "") -> str:
+        done = subprocess.run(
+            [*self._program, "admin", *arguments],
+            input=stdin,
+            env=self.env,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
 
     def serve(self) -> Process:
-        process = self.begin("serve")
+        # Python looks first into the folder that it is started in.
+        log = self.folder / "serve.log"
+        process = Process("serve", log=log, env=self.env, program=self._program, cwd=self.folder)
+        self._processes.append(process)
         until(self._answers, "it answers", 60)
         assert process.running, process.output
         return process
@@ -68,6 +86,10 @@ def make(version: FormerVersion) -> Path:
             facts = live(at)
         finally:
             at.close()
+        with closing(sqlite3.connect(at.data / "socialpub.db")) as connection:
+            applied = set(migrate.applied(connection))
+        ours = {path.stem for path in checkout.glob("socialpub/*/migrations/0*.py")}
+        assert applied == ours, f"another version has worked here: {applied ^ ours}"
         return sample.pack(version.schema, at.data, at.journal, facts)
 
 
@@ -129,14 +151,14 @@ def in_the_middle(at, publish, x, pinterest, tiktok, picture, video, board) -> N
     calls = at.x.calls
     at.x.script("create_post", "rate_limited", seconds=600)
     publish("Uploaded, and told to wait", x["ben"], media=(picture,))
-    until(lambda: calls("create_post") >= 4, "X has told it to wait")
+    reach(lambda: calls("create_post") >= 4, "X has told it to wait")
 
     at.x.script("create_post", "times_out_after_effect")
     publish("Made, and nobody heard of it", x["cleo"])
-    until(lambda: at.x.held() >= 1, "the first call hangs")
+    reach(lambda: at.x.held() >= 1, "the first call hangs")
     at.x.script("create_post", "times_out_before_effect")
     publish("Asked for, and never made", x["dan"])
-    until(lambda: at.x.held() >= 2, "the second call hangs")
+    reach(lambda: at.x.held() >= 2, "the second call hangs")
 
     at.x.tell("tokens", username="eva", end="removed")
     lapsed = publish("Waits for its owner", x["eva"])
@@ -144,11 +166,19 @@ def in_the_middle(at, publish, x, pinterest, tiktok, picture, video, board) -> N
 
     at.pinterest.script("create_pin", "drops_connection_after_effect")
     publish("Pinned, and cut off", pinterest, media=(picture,), options=board)
-    until(lambda: at.pinterest.calls("create_pin") >= 2, "the pin is made")
+    reach(lambda: at.pinterest.calls("create_pin") >= 2, "the pin is made")
 
     at.tiktok.script("upload_chunk", "times_out_before_effect")
     publish("Half of a film", tiktok, media=(video,), options={"tiktok": {"privacyLevel": "PUBLIC_TO_EVERYONE"}})
-    until(lambda: at.tiktok.held() >= 1, "the film hangs", 30)
+    reach(lambda: at.tiktok.held() >= 1, "the film hangs")
+
+
+def reach(true: Callable[[], object], what: str) -> None:
+    """Wait for it; a version that does not come so far leaves another folder, which is a sample as well."""
+    try:
+        until(true, what, 20)
+    except AssertionError:
+        print(f"not with this version: {what}", flush=True)
 
 
 def still_film(path: Path) -> Path:

@@ -13,9 +13,9 @@ from socialpub.core.actor import COMMAND, SYSTEM, acting
 from socialpub.core.crypto import Secrets
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
-from socialpub.ops import backup, backup_verification, restore, rollback, scheduled_copy
-from socialpub.ops.backup import BackupSummary, Seal
-from socialpub.ops.scheduled_copy import CopyInProgress
+from socialpub.ops.copies import backup, backup_verification, restore, rollback, scheduled_copy
+from socialpub.ops.copies.backup import BackupSummary, Seal
+from socialpub.ops.copies.scheduled_copy import CopyInProgress
 from socialpub.runtime import Runtime
 
 UNSEALED = click.option(

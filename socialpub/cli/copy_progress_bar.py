@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from socialpub.cli.output import byte_bar, print_note
 from socialpub.core import sizes
-from socialpub.ops import copy_progress
+from socialpub.ops.copies import copy_progress
 
 LINE_SECONDS = 30.0
 """Into a log a line is written no more often than this."""

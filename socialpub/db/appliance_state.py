@@ -14,7 +14,7 @@ RESTORED_FROM = "restored_from"
 """The instant of the copy that this installation was restored from, until it has been resumed."""
 
 COPIED_AT = "copied_at"
-"""The instant that the last copy is of (`ops/last_copy.py`)."""
+"""The instant that the last copy is of (`ops/copies/last_copy.py`)."""
 
 COPY_FAILED_AT = "copy_failed_at"
 """When a copy was to be made later, and was not."""
@@ -23,7 +23,7 @@ COPY_FAILURE = "copy_failure"
 """Why it was not, as sentences."""
 
 SCHEDULED_COPY = "scheduled_copy"
-"""The last copy in the folder for scheduled ones (JSON, `ops/last_copy.py`)."""
+"""The last copy in the folder for scheduled ones (JSON, `ops/copies/last_copy.py`)."""
 
 HEARTBEAT = "heartbeat"
 """When a worker last showed that it lives and can write."""

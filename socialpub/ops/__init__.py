@@ -1,1 +1,1 @@
-"""Operations: backup and restore, the doctor's checks, health."""
+"""Operations: copies of everything, the checks of the doctor, health, and what the owner is told."""

@@ -13,7 +13,8 @@ from socialpub.accounts.remedies import Door
 from socialpub.core.cause_kinds import CauseKind
 from socialpub.core.clock import parse
 from socialpub.db import clock_jumps, post_rows
-from socialpub.ops import health, last_copy, overview, resume_sentences
+from socialpub.ops import health, overview, resume_sentences
+from socialpub.ops.copies import last_copy
 from socialpub.ops.overview import Needs, ProfileInNeed
 from socialpub.publishing import holds
 from socialpub.runtime import Runtime

@@ -23,7 +23,6 @@ from socialpub.ops import (
     database_file,
     health,
     housekeeping_report,
-    last_copy,
     machine_checks,
     offline_checks,
     overview,
@@ -31,6 +30,7 @@ from socialpub.ops import (
     upgrade_checks,
     web_address,
 )
+from socialpub.ops.copies import last_copy
 from socialpub.ops.finding import Finding, Level, note, ok, problem
 from socialpub.ops.notify import findings
 from socialpub.providers.errors import NotSent, ProviderError

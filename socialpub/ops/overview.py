@@ -15,9 +15,10 @@ from socialpub.db import appliance_state, failed_deliveries, log_lists, post_cal
 from socialpub.db.failed_deliveries import FailedDeliveries
 from socialpub.db.log_lists import LogEntry
 from socialpub.db.post_calendar import CalendarPost
-from socialpub.ops import health, last_copy
+from socialpub.ops import health
+from socialpub.ops.copies import last_copy
+from socialpub.ops.copies.last_copy import LastCopy
 from socialpub.ops.finding import Finding
-from socialpub.ops.last_copy import LastCopy
 from socialpub.publishing import audiences, holds
 from socialpub.runtime import Runtime
 

@@ -22,7 +22,8 @@ from socialpub.core import logging
 from socialpub.core.errors import SocialpubError
 from socialpub.db.transaction import AT_ONCE, Tx
 from socialpub.media import decoder_client
-from socialpub.ops import copy_download, database_file, housekeeping_report, restore, worker_report
+from socialpub.ops import database_file, housekeeping_report, worker_report
+from socialpub.ops.copies import copy_download, restore
 from socialpub.ops.notify import rounds
 from socialpub.publishing import backfill, cleanup, engine, holds, idempotency, renditions, retention, thumbnails
 from socialpub.runtime import Runtime

@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 
 from socialpub.core import logging
-from socialpub.ops import last_copy
+from socialpub.ops.copies import last_copy
 from socialpub.runtime import Runtime
 
 LOOK_SECONDS = 60.0

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from socialpub.db import appliance_state
-from socialpub.ops import backup
+from socialpub.ops.copies import backup
 from socialpub.providers.http import Http
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World

@@ -11,8 +11,8 @@ from pathlib import Path
 from socialpub.core.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
-from socialpub.ops import archive, backup, restore
-from socialpub.ops.archive import ArchiveWriter
+from socialpub.ops.copies import archive, backup, restore
+from socialpub.ops.copies.archive import ArchiveWriter
 from socialpub.publishing import deliveries, resume, uploads
 from socialpub.runtime import Runtime, build
 from socialpub.sandbox import World

@@ -20,7 +20,7 @@ from socialpub.core.errors import OperatorError
 _PARTIAL = ".partial"
 _PROBE = """
 import json, sys
-import socialpub.cli.serve, socialpub.worker.process, socialpub.ops.backup
+import socialpub.cli.serve, socialpub.worker.process, socialpub.ops.copies.backup
 import av, magic, PIL.Image, uvloop, httptools, cryptography.hazmat.bindings._rust, argon2
 maps = {line.split(None, 5)[5].strip() for line in open("/proc/self/maps") if "/" in line}
 print(json.dumps([sys.prefix, sys.base_prefix, *sorted(path for path in maps if path.startswith("/"))]))

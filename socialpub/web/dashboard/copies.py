@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from socialpub.ops import copy_download
+from socialpub.ops.copies import copy_download
 from socialpub.runtime import Runtime
 from socialpub.web import aside, file_body
 from socialpub.web.answer import Answer

@@ -8,8 +8,9 @@ from importlib import metadata
 from socialpub.accounts import api_keys, browser_sessions, password, usage
 from socialpub.accounts.remedies import Door
 from socialpub.core.clock import stamp
-from socialpub.ops import housekeeping_report, last_copy, overview, resume_sentences, storage_use
-from socialpub.ops.last_copy import LastCopy
+from socialpub.ops import housekeeping_report, overview, resume_sentences, storage_use
+from socialpub.ops.copies import last_copy
+from socialpub.ops.copies.last_copy import LastCopy
 from socialpub.ops.notify import findings
 from socialpub.providers.registry import LABELS
 from socialpub.publishing import audiences, resume

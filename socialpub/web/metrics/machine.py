@@ -8,7 +8,8 @@ from prometheus_client.core import Metric
 from socialpub.core.clock import parse
 from socialpub.db import clock_jumps
 from socialpub.db.transaction import Reader
-from socialpub.ops import health, last_copy, process_figures, storage_use, worker_report
+from socialpub.ops import health, process_figures, storage_use, worker_report
+from socialpub.ops.copies import last_copy
 from socialpub.ops.finding import FindingCode
 from socialpub.runtime import Runtime
 from socialpub.web.metrics.shapes import counter, gauge, one

@@ -13,7 +13,8 @@ from socialpub.accounts import renewal
 from socialpub.accounts.renewal import NotRenewed
 from socialpub.core.clock import stamp
 from socialpub.core.settings.sections import MetricsSection
-from socialpub.ops import last_copy, worker_report
+from socialpub.ops import worker_report
+from socialpub.ops.copies import last_copy
 from socialpub.providers.errors import NoAnswer, Rejected
 from socialpub.providers.outcomes import Published, Refused
 from socialpub.publishing import deliveries, holds

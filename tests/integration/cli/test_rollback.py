@@ -136,7 +136,7 @@ def test_what_fails_on_the_way_has_changed_nothing(
         def full(*_: object) -> None:
             raise OSError(28, "No space left on device")
 
-        patch.setattr("socialpub.ops.rollback._replace", full)
+        patch.setattr("socialpub.ops.copies.rollback._replace", full)
         assert "No space left" in terminal("restore", str(copy_in(terminal))).stderr
     assert "paused" not in terminal("doctor").stdout
     assert not list((terminal.folder / "data").glob(".rollback*"))

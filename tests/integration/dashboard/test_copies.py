@@ -10,7 +10,7 @@ import pytest
 from socialpub.core.errors import OperatorError
 from socialpub.db import trail
 from socialpub.media.files import Files
-from socialpub.ops import backup, backup_verification, copy_download, scheduled_copy
+from socialpub.ops.copies import backup, backup_verification, copy_download, scheduled_copy
 from socialpub.publishing import resume
 from socialpub.runtime import Runtime
 from tests.integration.uploads.caller import Reply

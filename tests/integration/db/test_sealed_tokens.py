@@ -17,7 +17,7 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db.locks import ProcessLock
 from socialpub.db.models import State
-from socialpub.ops import backup
+from socialpub.ops.copies import backup
 from socialpub.runtime import Runtime, build
 from tests.support.appliance import accept, add_profile, open_appliance, state_of
 from tests.support.copies import put_back

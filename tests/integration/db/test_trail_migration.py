@@ -7,7 +7,8 @@ import pytest
 
 from socialpub.core.settings.loader import Settings
 from socialpub.db import migrate, trail
-from socialpub.ops import restore, trail_sentences
+from socialpub.ops import trail_sentences
+from socialpub.ops.copies import restore
 from tests.support.appliance import open_appliance
 from tests.support.copies import copy_of_former_tables
 from tests.support.hand_clock import HandClock

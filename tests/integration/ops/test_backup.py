@@ -18,7 +18,7 @@ from socialpub.core.crypto import Secrets
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
-from socialpub.ops import archive, backup, backup_verification, restore
+from socialpub.ops.copies import archive, backup, backup_verification, restore
 from socialpub.publishing import cleanup, deliveries, idempotency, uploads
 from socialpub.publishing.drafts import DraftMedia
 from socialpub.publishing.idempotency import Ticket

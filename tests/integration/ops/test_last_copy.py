@@ -6,7 +6,8 @@ import pytest
 
 from socialpub.core.errors import OperatorError
 from socialpub.db import trail
-from socialpub.ops import backup, doctor, last_copy, trail_sentences
+from socialpub.ops import doctor, trail_sentences
+from socialpub.ops.copies import backup, last_copy
 from socialpub.ops.finding import Finding
 from socialpub.runtime import Runtime
 from tests.support.hand_clock import HandClock

@@ -16,7 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from socialpub.accounts import renewal
 from socialpub.core.settings.sections import StorageSection
 from socialpub.db import notifications
-from socialpub.ops import last_copy, worker_report
+from socialpub.ops import worker_report
+from socialpub.ops.copies import last_copy
 from socialpub.providers.outcomes import Published, Refused
 from socialpub.web.api import metric_families
 from socialpub.web.state import WebState

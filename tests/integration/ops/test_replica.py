@@ -9,7 +9,7 @@ import pytest
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
-from socialpub.ops import archive, backup, backup_verification, restore
+from socialpub.ops.copies import archive, backup, backup_verification, restore
 from socialpub.publishing.drafts import DraftMedia
 from socialpub.runtime import Runtime, build
 from tests.samples import media

@@ -19,7 +19,7 @@ from socialpub.core.settings.backup_section import BackupSection
 from socialpub.db import trail
 from socialpub.db.locks import FileLock
 from socialpub.media.files import Files
-from socialpub.ops import (
+from socialpub.ops.copies import (
     after_copy,
     archive,
     backup,
@@ -30,8 +30,8 @@ from socialpub.ops import (
     linked_media,
     scheduled_copy,
 )
-from socialpub.ops.dated_copies import UNFINISHED, DatedCopy
-from socialpub.ops.scheduled_copy import MadeCopy
+from socialpub.ops.copies.dated_copies import UNFINISHED, DatedCopy
+from socialpub.ops.copies.scheduled_copy import MadeCopy
 from socialpub.publishing.drafts import DraftMedia
 from socialpub.runtime import Runtime, build
 from tests.samples import media

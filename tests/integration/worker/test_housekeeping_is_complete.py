@@ -13,7 +13,7 @@ from socialpub.accounts import api_keys, browser_sessions, cooldowns, renewal, s
 from socialpub.accounts.sign_in_links import Purpose
 from socialpub.cli import web_lock
 from socialpub.core import ids
-from socialpub.ops import copy_download, scheduled_copy
+from socialpub.ops.copies import copy_download, scheduled_copy
 from socialpub.publishing import idempotency, thumbnails
 from socialpub.publishing.drafts import DraftMedia
 from socialpub.publishing.idempotency import Ticket

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from socialpub.core.errors import OperatorError
-from socialpub.ops import scheduled_copy
+from socialpub.ops.copies import scheduled_copy
 from socialpub.runtime import Runtime
 from socialpub.worker import scheduled_copies
 from socialpub.worker.scheduled_copies import REST_SECONDS, ScheduledCopies

@@ -22,8 +22,8 @@ from socialpub.core.errors import OperatorError, SocialpubError, Unavailable
 from socialpub.db import artifact_rows, damage, post_rows
 from socialpub.db.transaction import Reader, Tx
 from socialpub.media.disk_promises import DiskPromise
-from socialpub.ops import archive, copy_progress, last_copy
-from socialpub.ops.last_copy import ScheduledCopy
+from socialpub.ops.copies import archive, copy_progress, last_copy
+from socialpub.ops.copies.last_copy import ScheduledCopy
 from socialpub.runtime import Runtime
 
 FORMAT = 1

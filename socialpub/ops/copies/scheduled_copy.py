@@ -19,12 +19,12 @@ from socialpub.core.errors import OperatorError
 from socialpub.db import post_rows
 from socialpub.db.locks import FileLock
 from socialpub.db.transaction import Reader, Tx
-from socialpub.ops import after_copy, archive, backup, copy_folder, copy_progress, dated_copies, linked_media
-from socialpub.ops.backup import DATABASE, MEDIA, SECRET, BackupInfo, BackupSummary
-from socialpub.ops.copy_folder import FolderWriter
-from socialpub.ops.dated_copies import UNFINISHED, DatedCopy
-from socialpub.ops.last_copy import ScheduledCopy
-from socialpub.ops.linked_media import LinkedMedia
+from socialpub.ops.copies import after_copy, archive, backup, copy_folder, copy_progress, dated_copies, linked_media
+from socialpub.ops.copies.backup import DATABASE, MEDIA, SECRET, BackupInfo, BackupSummary
+from socialpub.ops.copies.copy_folder import FolderWriter
+from socialpub.ops.copies.dated_copies import UNFINISHED, DatedCopy
+from socialpub.ops.copies.last_copy import ScheduledCopy
+from socialpub.ops.copies.linked_media import LinkedMedia
 from socialpub.runtime import Runtime
 
 READ_ALL_AFTER = timedelta(days=30)

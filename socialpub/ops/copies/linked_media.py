@@ -13,9 +13,9 @@ from pathlib import Path
 
 from socialpub.core import durable_files, logging
 from socialpub.core.errors import OperatorError
-from socialpub.ops import copy_folder, copy_progress
-from socialpub.ops.backup import MEDIA, on_the_disk_of_media
-from socialpub.ops.dated_copies import DatedCopy
+from socialpub.ops.copies import copy_folder, copy_progress
+from socialpub.ops.copies.backup import MEDIA, on_the_disk_of_media
+from socialpub.ops.copies.dated_copies import DatedCopy
 from socialpub.runtime import Runtime
 
 log = logging.get_logger("socialpub.copies")

@@ -19,7 +19,7 @@ from typing import IO
 
 from socialpub.core import durable_files
 from socialpub.core.errors import OperatorError
-from socialpub.ops import copy_progress
+from socialpub.ops.copies import copy_progress
 
 FIRST = "socialpub-copy.json"
 """The name of the first member: a copy is known by its first bytes."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from socialpub.core.errors import Conflict
 from socialpub.media.files import StoredFile
-from socialpub.ops import backup
+from socialpub.ops.copies import backup
 from socialpub.runtime import Runtime
 
 FOLDER = "copies"

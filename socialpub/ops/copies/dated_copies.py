@@ -15,7 +15,7 @@ from pathlib import Path
 from socialpub.core import logging
 from socialpub.core.clock import parse
 from socialpub.core.settings.backup_section import BackupSection
-from socialpub.ops.archive import FIRST
+from socialpub.ops.copies.archive import FIRST
 
 log = logging.get_logger("socialpub.copies")
 

@@ -16,9 +16,9 @@ from urllib.parse import quote
 from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state, post_rows
 from socialpub.db.transaction import Reader
-from socialpub.ops import archive
-from socialpub.ops.archive import CheckedArchive, InvalidArchive, Member
-from socialpub.ops.backup import DATABASE, BackupInfo
+from socialpub.ops.copies import archive
+from socialpub.ops.copies.archive import CheckedArchive, InvalidArchive, Member
+from socialpub.ops.copies.backup import DATABASE, BackupInfo
 
 _BEGINNING = b"SQLite format 3\0"
 _NEVER = "1970-01-01T00:00:00.000Z"

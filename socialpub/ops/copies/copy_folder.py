@@ -15,8 +15,8 @@ from typing import IO
 
 from socialpub.core import durable_files
 from socialpub.core.errors import OperatorError
-from socialpub.ops import archive, copy_progress
-from socialpub.ops.archive import FIRST, SEAL, SUMS, CheckedArchive, InvalidArchive, Member
+from socialpub.ops.copies import archive, copy_progress
+from socialpub.ops.copies.archive import FIRST, SEAL, SUMS, CheckedArchive, InvalidArchive, Member
 
 _DIGEST_CHARACTERS = 64
 _LONGEST_LINE = 4096

@@ -19,9 +19,9 @@ from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state, artifact_rows, migrate, post_rows, row_names
 from socialpub.db.transaction import Reader
 from socialpub.media import storage_keys
-from socialpub.ops import archive, copy_folder, copy_progress, replica
-from socialpub.ops.archive import CheckedArchive, InvalidArchive, Member
-from socialpub.ops.backup import DATABASE, FORMAT, MEDIA, SECRET, BackupInfo, BackupSummary, Seal
+from socialpub.ops.copies import archive, copy_folder, copy_progress, replica
+from socialpub.ops.copies.archive import CheckedArchive, InvalidArchive, Member
+from socialpub.ops.copies.backup import DATABASE, FORMAT, MEDIA, SECRET, BackupInfo, BackupSummary, Seal
 
 _CHUNK_BYTES = 1 << 20
 _MOST_INFO_BYTES = 64 * 1024

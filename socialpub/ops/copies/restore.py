@@ -22,8 +22,8 @@ from socialpub.db import appliance_state, artifact_rows, trail
 from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Reader, Tx
 from socialpub.media import storage_keys
-from socialpub.ops import backup_verification, replica
-from socialpub.ops.backup import DATABASE, SECRET, BackupInfo, BackupSummary
+from socialpub.ops.copies import backup_verification, replica
+from socialpub.ops.copies.backup import DATABASE, SECRET, BackupInfo, BackupSummary
 from socialpub.runtime import Runtime
 
 SCRATCH = ".restore-"

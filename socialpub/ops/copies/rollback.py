@@ -17,8 +17,9 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, artifact_rows, migrate, post_rows, upgrade_copies
 from socialpub.db.transaction import Reader
-from socialpub.ops import alone, backup_verification, restore
-from socialpub.ops.backup import BackupInfo
+from socialpub.ops import alone
+from socialpub.ops.copies import backup_verification, restore
+from socialpub.ops.copies.backup import BackupInfo
 
 UNFINISHED = ".rollback.db"
 _SQLITE = b"SQLite format 3\0"

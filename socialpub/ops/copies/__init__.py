@@ -1,0 +1,1 @@
+"""Copies of everything: made, kept, checked and restored."""

@@ -226,4 +226,4 @@ def test_who_expects_something_to_be_published_hears_that_it_is_not(terminal: Te
     for arguments in (("list-posts",), ("show-post", post)):
         told = terminal("admin", *arguments).stderr
         assert "was restored from a copy of" in told
-        assert "socialpub admin resume" in told
+        assert "admin resume" in told

@@ -5,14 +5,16 @@ import re
 import shutil
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from socialpub.cli import main
 from socialpub.cli.config import UNITS as UNITS_BY_NAME
 from socialpub.core.settings.loader import Settings
-from socialpub.core.settings.sections import PublishingSection
+from socialpub.core.settings.sections import LONGEST_BUSY, DatabaseSection, PublishingSection
 from socialpub.media import decoder_client
 from socialpub.providers import registry
 
@@ -93,7 +95,12 @@ def test_a_service_that_hangs_is_ended_and_one_that_fails_is_started_for_ever(un
 def test_a_slow_disk_is_no_reason_to_end_the_worker() -> None:
     """Between two of its reports lie a round's write and its reads, each of which may wait for another process."""
     patience = Settings().database.busy_timeout.total_seconds()
-    assert int(service(FOLDER / "socialpub-worker.service")["WatchdogSec"]) > 10 * patience
+    watchdog = int(service(FOLDER / "socialpub-worker.service")["WatchdogSec"])
+    assert watchdog > 10 * patience
+    # Each of a round's two writes may wait twice for so long: for its turn, and for SQLite's lock.
+    assert watchdog > 4 * LONGEST_BUSY.total_seconds()
+    with pytest.raises(ValidationError):
+        DatabaseSection(busy_timeout=LONGEST_BUSY + timedelta(seconds=1))
 
 
 @pytest.mark.parametrize("unit", LASTING, ids=lambda unit: unit.stem)

@@ -146,6 +146,12 @@ class LoggingSection(Section):
     )
 
 
+LONGEST_BUSY = timedelta(seconds=30)
+"""A worker that waits for longer may look as if it hung: systemd's watchdog would end it."""
+
+
 class DatabaseSection(Section):
-    busy_timeout: Duration = Field(default=timedelta(seconds=5), description=A_DURATION)
+    busy_timeout: Duration = Field(
+        default=timedelta(seconds=5), le=LONGEST_BUSY, description='a duration up to "30s", such as "5s"'
+    )
     replicated: bool = Field(default=False, description="true or false")

@@ -5,6 +5,7 @@ being worked on gets its own answer, and then the connection ends.
 """
 
 import asyncio
+import sys
 from typing import Any, cast
 
 import httptools
@@ -22,6 +23,18 @@ _NO_HTTP = "Invalid HTTP request received."
 
 class _Refused(Exception):
     """Raised inside the parser's callbacks, to make it stop."""
+
+
+class _AnyLength(int):
+    """How many bytes an answer still has to have, when it ends with its connection."""
+
+    def __sub__(self, _: int) -> "_AnyLength":
+        return self
+
+    def __ne__(self, other: object) -> bool:
+        return False  # nothing is missing at its end
+
+    __hash__ = int.__hash__
 
 
 class HttpProtocol(HttpToolsProtocol):
@@ -118,6 +131,9 @@ class HttpProtocol(HttpToolsProtocol):
         self._in_head, self._in_body, self._barren_bytes = False, True, 0
         self.scope[TRANSPORT] = self.transport  # type: ignore[literal-required]
         super().on_headers_complete()
+        if self.parser.get_http_version() == "1.0":
+            # uvicorn would send chunks, which came with HTTP/1.1. It closes these connections after their answer.
+            self.cycle.chunked_encoding, self.cycle.expected_content_length = False, _AnyLength(sys.maxsize)
 
     def on_body(self, body: bytes) -> None:
         self._barren_bytes = 0

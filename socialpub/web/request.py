@@ -178,7 +178,8 @@ class Request:
         await self._send({"type": "http.response.body", "body": body})
 
     async def start(self, status: int, headers: tuple[Header, ...]) -> None:
-        """Begin an answer whose body follows piece by piece (`send`). `headers` has to hold `content-length`."""
+        """Begin an answer whose body follows piece by piece (`send`). Without `content-length` among `headers` it goes
+        out in chunks, or to a caller of HTTP/1.0 up to the end of the connection."""
         self.status = status
         await self._send(
             {

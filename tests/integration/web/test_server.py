@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from socialpub.core.errors import OperatorError
+from socialpub.db import post_lists
 from socialpub.runtime import Runtime
 from socialpub.web import listeners, server
 from socialpub.web.server import Server
@@ -128,6 +129,26 @@ def test_a_request_whose_body_is_still_on_its_way_is_waited_for(rt: Runtime, mon
             line.writer.write(b"}")
             status, headers, _ = await line.answer()
             assert (status, headers["connection"]) == (400, "close")
+
+    serve(rt, story)
+
+
+@pytest.mark.parametrize("most_bytes", [1, 10**6])
+def test_a_caller_of_http_1_0_gets_a_long_list_up_to_the_end_of_its_connection(
+    rt: Runtime, profile_post: str, monkeypatch: pytest.MonkeyPatch, most_bytes: int
+) -> None:
+    monkeypatch.setattr(post_lists, "MOST_BYTES", most_bytes)
+    another = accept(rt, add_profile(rt, account_id="two"))
+
+    async def story(_: Server, key: str, port: int) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(f"GET /api/v1/posts HTTP/1.0\r\nauthorization: Bearer {key}\r\n\r\n".encode())
+        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+        assert b"transfer-encoding" not in head
+        assert b"connection: close" in head
+        assert (b"content-length" in head) == (most_bytes > 1)
+        assert [post["id"] for post in json.loads(body)["data"]] == [another, profile_post]
+        writer.close()
 
     serve(rt, story)
 

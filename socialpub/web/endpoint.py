@@ -9,6 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from starlette.routing import Route
@@ -160,10 +161,8 @@ class Endpoint:
         form: ReceivedForm | None = None,
     ) -> Answer | None:
         field = None if form is None else PAYLOAD
-        if len(body) < LARGE_BODY_BYTES:
-            read = _read(shape, body, field)
-        else:
-            read = await asyncio.to_thread(_read, shape, body, field)
+        is_large = len(body) >= LARGE_BODY_BYTES
+        read = await asyncio.to_thread(_read, shape, body, field) if is_large else _read(shape, body, field)
 
         def check() -> None:
             # Looking at the files of a form is costly: whatever the rows refuse is found out before. Without a form the
@@ -176,10 +175,15 @@ class Endpoint:
             check()
             return await work()
         parts = () if form is None else form.fingerprints
+
+        async def fingerprint() -> str:
+            asked = partial(idempotency.fingerprint, request.path, read.value, parts)
+            return await asyncio.to_thread(asked) if is_large else asked()
+
         return await idempotent.run(
             rt,
             request,
-            fingerprint=lambda: idempotency.fingerprint(request.path, read.value, parts),
+            fingerprint=fingerprint,
             check=check,
             work=work,
             replay=self.replay,

@@ -19,7 +19,7 @@ REPLAYED = (b"idempotency-replayed", b"true")
 async def run(
     rt: Runtime,
     request: Request,
-    fingerprint: Callable[[], str],
+    fingerprint: Callable[[], Awaitable[str]],
     check: Callable[[], None],
     work: Callable[[], Awaitable[Answer | None]],
     replay: Replay,
@@ -34,7 +34,7 @@ async def run(
         check()
         return await work()
     assert request.caller is not None
-    ticket = Ticket(request.caller.key_id, key, fingerprint())
+    ticket = Ticket(request.caller.key_id, key, await fingerprint())
     kept = idempotency.find(rt, rt.reader, ticket, rt.now())
     if kept is None:
         check()

@@ -1,6 +1,7 @@
 """The same request sent twice does its work once, whatever happens in between (contract 1.11)."""
 
 import asyncio
+import threading
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,26 @@ def test_spelling_does_not_matter_what_was_asked_does(client: Client, rt: Runtim
     other = create(client, {**draft, "post": {"body": "Hello!"}})
     assert (other.status, other.json()["code"]) == (409, "conflict")
     assert count(rt) == 1
+
+
+def test_a_large_body_is_compared_beside_the_event_loop(
+    client: Client, draft: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compare, threads = idempotency.fingerprint, list[int]()
+
+    def fingerprint(*args: Any) -> str:
+        threads.append(threading.get_ident())
+        return compare(*args)
+
+    monkeypatch.setattr(idempotency, "fingerprint", fingerprint)
+    large = {**draft, "providerOptions": {"x": {"unknown": ["a"] * 100_000}}}
+    for key, body in (("k1", draft), ("k2", large)):
+        assert create(client, body, key).status in (201, 400)
+    assert threads[0] == client.run(_thread()) != threads[1]
+
+
+async def _thread() -> int:
+    return threading.get_ident()
 
 
 def test_another_path_under_the_same_key_is_a_conflict(client: Client, draft: Any) -> None:

@@ -64,6 +64,9 @@ SECRET_ROTATED_AT = "secret_rotated_at"  # noqa: S105  a name, no secret
 FORMER_URL_KEYS = "former_url_keys"
 """JSON: the keys, sealed, with which addresses were signed before that, and until when those count."""
 
+FORMER_SECRET_KEYS = "former_secret_keys"  # noqa: S105  a name, no secret
+"""JSON: the check values of the keys that this database belonged to before (`db/secret_rotation.py`)."""
+
 PASSWORD = "password"  # noqa: S105  a name, no secret
 """The argon2 hash of the dashboard's password."""
 

@@ -76,6 +76,26 @@ def _binding(database: Path) -> tuple[str | None, str | None]:
             return None, None
 
 
+# --- copies that were made before ------------------------------------------------------------------------------------
+
+
+def note_former(tx: Tx) -> None:
+    """The database is about to belong to another key: copies that the present one made stay this installation's own."""
+    present = appliance_state.get(tx, appliance_state.SECRET_KEY)
+    if present is not None:
+        known = [*_former_keys(tx.reader), present]
+        appliance_state.put(tx, appliance_state.FORMER_SECRET_KEYS, json.dumps(list(dict.fromkeys(known))))
+
+
+def own_keys(reader: Reader, secrets: Secrets) -> set[str]:
+    """The check values of this installation's `secret.key` and of its former ones."""
+    return {secrets.check_value, *_former_keys(reader)}
+
+
+def _former_keys(reader: Reader) -> list[str]:
+    return [str(key) for key in json.loads(appliance_state.get(reader, appliance_state.FORMER_SECRET_KEYS) or "[]")]
+
+
 # --- addresses that were handed out before ---------------------------------------------------------------------------
 
 

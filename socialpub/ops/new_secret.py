@@ -12,7 +12,7 @@ from socialpub.core import actor, crypto, durable_files
 from socialpub.core.clock import Clock
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
-from socialpub.db import migrate, profile_rows, secret_binding, trail
+from socialpub.db import migrate, profile_rows, secret_binding, secret_rotation, trail
 from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Tx
 from socialpub.ops import alone
@@ -58,6 +58,7 @@ def _part_from_old_key(settings: Settings, clock: Clock) -> list[tuple[str, str]
                 "Install the newer version again, and run it there.",
             )
         tx = Tx(connection, clock.now(), actor.current())
+        secret_rotation.note_former(tx)
         secret_binding.forget(tx)
         if trail.is_kept(tx):
             trail.record(tx, TrailAction.SECRET_RENEWED)

@@ -127,6 +127,7 @@ def _seal_anew(
             secret_rotation.keep_urls(tx, old, new, int((tx.now + _longest_url(settings)).timestamp()))
         else:
             appliance_state.remove(tx, appliance_state.FORMER_URL_KEYS)
+        secret_rotation.note_former(tx)
         appliance_state.put(tx, appliance_state.SECRET_KEY, new.check_value)
         appliance_state.put(tx, appliance_state.SECRET_ROTATED_AT, tx.stamp)
         trail.record(tx, TrailAction.SECRET_ROTATED)

@@ -23,7 +23,7 @@ from socialpub.core.errors import SocialpubError
 from socialpub.db.transaction import AT_ONCE, Tx
 from socialpub.media import decoder_client
 from socialpub.ops import database_file, housekeeping_report, worker_report
-from socialpub.ops.copies import copy_download, restore
+from socialpub.ops.copies import copy_download, copy_scratch, restore, scheduled_copy
 from socialpub.ops.notify import rounds
 from socialpub.publishing import backfill, cleanup, engine, holds, idempotency, renditions, retention, thumbnails
 from socialpub.runtime import Runtime
@@ -61,6 +61,7 @@ class Housekeeping:
             PeriodicTask("thumbnails", 3600.0, thumbnails.clean),
             PeriodicTask("scheduled copies", scheduled_copies.LOOK_SECONDS, self.copies.look),
             PeriodicTask("copies that nobody took", 3600.0, copy_download.clean),
+            PeriodicTask("copies that were killed", 3600.0, clean_copies),
             PeriodicTask("restores that were killed", 3600.0, restore.clean),
             PeriodicTask("processes that died", 3600.0, lambda rt: rt.process.forget_dead()),
             PeriodicTask("idempotency keys", 3600.0, in_steps(idempotency.clean)),
@@ -121,6 +122,12 @@ def run_if_due(rt: Runtime, task: PeriodicTask) -> None:
         log.warning("a periodic task could not do all of its work", task=task.name, reason=error.detail)
     except Exception:
         log.error("a periodic task failed and runs again at its next time", task=task.name, exc_info=True)
+
+
+def clean_copies(rt: Runtime) -> None:
+    """What copies that were cut off have left, wherever they were to lie."""
+    copy_scratch.clean_hourly(rt)
+    scheduled_copy.clean(rt)
 
 
 def renew_idle_tokens(rt: Runtime) -> str | None:

@@ -9,7 +9,6 @@ import json
 import os
 import shlex
 import sqlite3
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
@@ -22,7 +21,7 @@ from socialpub.core.errors import OperatorError, SocialpubError, Unavailable
 from socialpub.db import artifact_rows, damage, post_rows
 from socialpub.db.transaction import Reader, Tx
 from socialpub.media.disk_promises import DiskPromise
-from socialpub.ops.copies import archive, copy_progress, last_copy
+from socialpub.ops.copies import archive, copy_progress, copy_scratch, last_copy
 from socialpub.ops.copies.last_copy import ScheduledCopy
 from socialpub.runtime import Runtime
 
@@ -80,6 +79,7 @@ def write(rt: Runtime, target: Path, *, with_secret: bool = False) -> BackupSumm
     noted (`last_copy.py`), as far as a row can be written at all.
     """
     with failure_noted(rt):
+        copy_scratch.clean(rt.settings, sees_all=True)
         made = _write(rt, target, with_secret)
     note_made(rt, made)
     return made
@@ -122,9 +122,9 @@ def _write(rt: Runtime, target: Path, with_secret: bool) -> BackupSummary:
     with (
         failures_told(rt, target),
         _room(rt, folder) as room,
-        tempfile.TemporaryDirectory(dir=target.parent, prefix=".socialpub-backup-") as scratch,
+        copy_scratch.folder_in(rt.settings, folder) as scratch,
     ):
-        database, unfinished = Path(scratch, DATABASE), Path(scratch, "copy")
+        database, unfinished = scratch / DATABASE, scratch / "copy"
         copy_progress.expect(artifact_rows.stored(rt.reader)[1])
         copy_database(rt, database)
         copy_progress.expect(database.stat().st_size)

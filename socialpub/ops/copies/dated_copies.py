@@ -1,12 +1,12 @@
 """The folder for scheduled copies: which copies lie there, which of them stay, and the removal of the others.
 
-Nothing is removed but folders that say in their first file that this `secret.key` made them, and never the copy that
-was just made.
+Nothing is removed but folders that say in their first file that this `secret.key` or a former one made them, and
+never the copy that was just made.
 """
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -43,9 +43,9 @@ def free_place(folder: Path, copied_at: datetime) -> Path:
     return place
 
 
-def list_all(folder: Path, check_value: str) -> list[DatedCopy]:
-    """The copies that this secret.key made, oldest first."""
-    found = (_read(path, check_value) for path in folder.glob("[0-9]*") if _is_name(path.name))
+def list_all(folder: Path, keys: Collection[str]) -> list[DatedCopy]:
+    """The copies that a secret.key with one of these check values made, oldest first."""
+    found = (_read(path, keys) for path in folder.glob("[0-9]*") if _is_name(path.name))
     return sorted((copy for copy in found if copy is not None), key=lambda copy: (copy.copied_at, copy.path))
 
 
@@ -63,17 +63,17 @@ def kept(copies: Sequence[DatedCopy], settings: BackupSection) -> list[DatedCopy
     return [copy for copy in copies if copy.path in chosen]
 
 
-def prune(folder: Path, check_value: str, settings: BackupSection, just_made: Path) -> int:
+def prune(folder: Path, keys: Collection[str], settings: BackupSection, just_made: Path) -> int:
     """Remove the copies that need not stay; how many."""
-    copies = list_all(folder, check_value)
+    copies = list_all(folder, keys)
     stay = {copy.path for copy in kept(copies, settings)} | {just_made}
     return _remove(copy.path for copy in copies if copy.path not in stay)
 
 
-def clear_unfinished(folder: Path, check_value: str) -> int:
+def clear_unfinished(folder: Path, keys: Collection[str]) -> int:
     """Remove what killed runs have left; how many. Only for whoever keeps others from making copies here meanwhile."""
     left = [path for path in folder.glob(f"{UNFINISHED}*") if path.is_dir() and not path.is_symlink()]
-    return _remove(path for path in left if not any(path.iterdir()) or _read(path, check_value) is not None)
+    return _remove(path for path in left if not any(path.iterdir()) or _read(path, keys) is not None)
 
 
 def _remove(paths: Iterable[Path]) -> int:
@@ -94,14 +94,14 @@ def _remove(paths: Iterable[Path]) -> int:
     return removed
 
 
-def _read(path: Path, check_value: str) -> DatedCopy | None:
-    """What a folder tells of itself; None when it is no copy that this secret.key made."""
+def _read(path: Path, keys: Collection[str]) -> DatedCopy | None:
+    """What a folder tells of itself; None when it is no copy that one of these keys made."""
     with suppress(OSError, ValueError, TypeError, KeyError):
         if path.is_symlink():
             return None
         with (path / FIRST).open("rb") as file:
             told = json.loads(file.read(_MOST_INFO_BYTES))
-        if told["secret_key"] == check_value:
+        if told["secret_key"] in keys:
             read_at = told.get("media_read_at")
             return DatedCopy(path, parse(told["copied_at"]), read_at if isinstance(read_at, str) else None)
     return None

@@ -8,7 +8,7 @@ import shlex
 import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +16,7 @@ from pathlib import Path
 from socialpub.core import durable_files
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import OperatorError
-from socialpub.db import post_rows
+from socialpub.db import post_rows, secret_rotation
 from socialpub.db.locks import FileLock
 from socialpub.db.transaction import Reader, Tx
 from socialpub.ops.copies import after_copy, archive, backup, copy_folder, copy_progress, dated_copies, linked_media
@@ -53,9 +53,10 @@ def make(rt: Runtime, *, with_secret: bool = False) -> MadeCopy:
     with _alone(rt, folder), backup.failure_noted(rt):
         with backup.failures_told(rt, folder):
             _make_folder(rt, folder)
-            dated_copies.clear_unfinished(folder, rt.secrets.check_value)
+            keys = secret_rotation.own_keys(rt.reader, rt.secrets)
+            dated_copies.clear_unfinished(folder, keys)
             path, summary, media, database_bytes = _write(rt, folder, with_secret)
-        removed = dated_copies.prune(folder, rt.secrets.check_value, rt.settings.backup, path)
+        removed = dated_copies.prune(folder, keys, rt.settings.backup, path)
         if rt.settings.backup.after:
             after_copy.run(rt.settings.backup, path)
         scheduled = ScheduledCopy(
@@ -63,6 +64,14 @@ def make(rt: Runtime, *, with_secret: bool = False) -> MadeCopy:
         )
         backup.note_made(rt, summary, scheduled)
     return MadeCopy(path, summary, scheduled, media.changed, removed)
+
+
+def clean(rt: Runtime) -> None:
+    """Remove what a run that was killed has left, unless one is under way."""
+    folder = rt.settings.backup_dir
+    if folder.is_dir():
+        with suppress(CopyInProgress), _alone(rt, folder):
+            dated_copies.clear_unfinished(folder, secret_rotation.own_keys(rt.reader, rt.secrets))
 
 
 def _make_folder(rt: Runtime, folder: Path) -> None:
@@ -130,7 +139,7 @@ def _write(rt: Runtime, folder: Path, with_secret: bool) -> tuple[Path, BackupSu
 
 def _before(rt: Runtime, folder: Path) -> DatedCopy | None:
     """The newest copy whose sums can be trusted."""
-    copies = dated_copies.list_all(folder, rt.secrets.check_value)
+    copies = dated_copies.list_all(folder, {rt.secrets.check_value})
     return next((copy for copy in reversed(copies) if linked_media.trusted(rt, copy)), None)
 
 

@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
+from socialpub.core.crypto import Secrets
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings import loader
 from socialpub.core.settings.backup_section import BackupSection
-from socialpub.db import trail
+from socialpub.db import secret_rotation, trail
 from socialpub.db.locks import FileLock
 from socialpub.media.files import Files
 from socialpub.ops.copies import (
@@ -375,6 +376,20 @@ def test_what_a_killed_run_left_is_removed_by_the_next(rt: Runtime, picture: Pat
     clock.forward(DAY)
     next_one = scheduled_copy.make(rt)
     assert names(rt) == [next_one.path.name]
+
+
+def test_copies_of_former_keys_are_pruned_like_those_of_the_present_one(rt: Runtime, clock: HandClock) -> None:
+    configured(rt, keep_days=2, keep_weeks=0, keep_months=0)
+    former = []
+    for _ in range(2):
+        clock.forward(DAY)
+        former.append(scheduled_copy.make(rt).path)
+    rt.write(lambda _, tx: secret_rotation.note_former(tx))
+    rt.secrets = Secrets(bytes(32))
+    clock.forward(DAY)
+    made = scheduled_copy.make(rt)
+    assert made.removed == 1
+    assert sorted(names(rt)) == sorted([former[1].name, made.path.name])
 
 
 def test_two_within_a_second_have_two_names(rt: Runtime) -> None:

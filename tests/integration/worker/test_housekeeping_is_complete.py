@@ -76,6 +76,7 @@ FOLDERS = {
     "copies/*": "copies that nobody took: what a process that died has left",
     "backups/*": STAYS + "backup.keep_days and its like say how many; pruned by the next copy",
     ".restore-*/*": "restores that were killed: within an hour",
+    "run/.socialpub-backup-*": "copies that were killed: within an hour, with the folder that it names",
     "run/turnstile.*": STAYS + "two",
     "run/wakeup.sock": STAYS + "one",
     "run/decoders/*": STAYS + "one for each 256 MiB of memory",

@@ -205,6 +205,26 @@ def test_a_thousand_posts_go_in_many_small_writes_and_a_round_takes_only_so_many
     check_counters(rt)
 
 
+def test_on_a_slow_machine_others_have_their_turn_after_two_seconds(
+    rt: Runtime, clock: HandClock, profile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(6):
+        published(rt, clock, profile)
+    clock.forward(40 * DAY)
+    monkeypatch.setattr(retention, "MOST_DELIVERIES", 1)
+    remove_post = retention.remove_post
+
+    def slowly(*args: Any) -> bool:
+        clock.forward(1.0)
+        return remove_post(*args)
+
+    monkeypatch.setattr(retention, "remove_post", slowly)
+    retention.remove(rt)
+    assert rows_of(rt, "post") == 4
+    retention.remove(rt)
+    assert rows_of(rt, "post") == 2, "it goes on at its next turn"
+
+
 def _target(tx: Any, profile: str) -> Any:
     from socialpub.db import profile_rows
     from socialpub.publishing.drafts import Target

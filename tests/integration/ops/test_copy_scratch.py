@@ -1,0 +1,91 @@
+"""What a copy that was killed has left is removed, wherever its owner wanted it; never what somebody still works in."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from socialpub.core.errors import OperatorError
+from socialpub.ops.copies import archive, copy_scratch, scheduled_copy
+from socialpub.ops.copies.dated_copies import UNFINISHED
+from socialpub.runtime import Runtime
+from socialpub.worker import housekeeping
+from tests.support.copies import copy_of
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Path:
+    """Another one than the data's."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    return folder
+
+
+def killed(rt: Runtime, disk: Path) -> Path:
+    """What lies there when the power fails in the middle of a copy: a note of it that nobody holds, and the rest."""
+    with copy_scratch.folder_in(rt.settings, disk) as scratch:
+        note = rt.settings.run_dir / scratch.name
+        content = note.read_bytes()
+    scratch.mkdir()
+    (scratch / "secret.key").write_bytes(b"x")
+    note.write_bytes(content)
+    return scratch
+
+
+def left(rt: Runtime, disk: Path) -> list[str]:
+    return sorted(path.name for path in (*disk.iterdir(), *rt.settings.run_dir.glob(f"{copy_scratch.PREFIX}*")))
+
+
+def test_the_next_copy_and_housekeeping_remove_what_one_that_was_killed_left(rt: Runtime, disk: Path) -> None:
+    killed(rt, disk)
+    assert len(left(rt, disk)) == 2
+    housekeeping.clean_copies(rt)
+    assert left(rt, disk) == []
+    killed(rt, disk)
+    copy_of(rt, disk.parent)
+    assert left(rt, disk) == []
+
+
+def test_a_copy_that_is_being_made_stays(rt: Runtime, disk: Path) -> None:
+    with copy_scratch.folder_in(rt.settings, disk) as scratch:
+        assert scratch.stat().st_mode & 0o777 == 0o700
+        housekeeping.clean_copies(rt)
+        copy_scratch.clean(rt.settings, sees_all=True)
+        assert scratch.is_dir()
+    assert left(rt, disk) == []
+
+
+def test_one_that_fails_leaves_nothing(rt: Runtime, disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(archive.ArchiveWriter, "finish", full)
+    with pytest.raises(OperatorError, match="No space left"):
+        copy_of(rt, disk)
+    assert left(rt, disk) == []
+
+
+def test_a_folder_that_the_service_does_not_see_is_left_to_whoever_does(rt: Runtime, disk: Path) -> None:
+    killed(rt, disk)
+    hidden = disk.rename(disk.with_name("unmounted"))
+    housekeeping.clean_copies(rt)
+    hidden.rename(disk)
+    copy_scratch.clean(rt.settings, sees_all=True)
+    assert left(rt, disk) == []
+
+
+def test_a_note_removes_nothing_but_what_it_is_named_after(rt: Runtime, disk: Path) -> None:
+    scratch = killed(rt, disk)
+    (disk / "mine").mkdir()
+    (rt.settings.run_dir / scratch.name).write_bytes(os.fsencode(disk / "mine"))
+    copy_scratch.clean(rt.settings, sees_all=True)
+    assert sorted(path.name for path in disk.iterdir()) == [scratch.name, "mine"]
+
+
+def test_a_scheduled_copy_that_was_killed_is_gone_without_another_one(rt: Runtime) -> None:
+    made = scheduled_copy.make(rt)
+    rest = made.path.with_name(f"{UNFINISHED}2026-10-11T09-00-00Z")
+    rest.mkdir()
+    housekeeping.clean_copies(rt)
+    assert not rest.exists()
+    assert made.path.exists()

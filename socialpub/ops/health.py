@@ -32,7 +32,10 @@ WRITE_SECONDS = 4.0
 LOOK_SECONDS = 5.0
 """A look that takes longer has found out enough: those who ask for readiness wait no longer than this."""
 
-START_WORKER = "Start it: `socialpub serve` runs the web server and the worker, `socialpub worker` the worker alone."
+START_WORKER = (
+    "Start it: sudo systemctl start socialpub-worker, or where it is no service of the machine `socialpub serve` "
+    "(`socialpub worker` runs it alone)."
+)
 RESTART_WORKER = "Check the worker's log, and restart it."
 
 

@@ -12,7 +12,10 @@ from socialpub.providers.responses import json_object, text_at
 from socialpub.runtime import Runtime
 
 CALL_SECONDS = 10.0
-START = "Start it: `socialpub serve` runs the web server and the worker, `socialpub web` the web server alone."
+START = (
+    "Start it: sudo systemctl start socialpub-web.socket socialpub-web socialpub-worker, or where it is no service of "
+    "the machine `socialpub serve`."
+)
 
 
 class Answering(StrEnum):

@@ -95,14 +95,17 @@ def _say_next(installer: Installer, is_first: bool) -> None:
         print_note("When the package is unpacked, this does the rest (user, owners, secret.key), and tells systemd:")
         print_note(f"    {places.program} install-service")
         return
-    if not is_first:
-        print_note("Done. Whether all is well: sudo socialpub doctor")
-        return
     timers = " ".join(
         path.name for path in sorted(places.units.glob("socialpub-*")) if path.suffix in (".socket", ".timer")
     )
+    start = f"Start it: sudo systemctl enable --now {systemctl.WEB} {systemctl.WORKER} {timers}".rstrip()
+    if not is_first:
+        if not systemctl.is_active(systemctl.WEB):
+            print_note(f"It does not run. {start}")
+        print_note("Done. Whether all is well: sudo socialpub doctor")
+        return
     print_note("Next:")
     print_note(f"1. Fill in base_url and your networks' apps: sudoedit {places.config}")
-    print_note(f"2. Start it: sudo systemctl enable --now {systemctl.WEB} {systemctl.WORKER} {timers}".rstrip())
+    print_note(f"2. {start}")
     print_note("3. Set the dashboard's password: sudo socialpub admin set-password")
     print_note(f"Keep a copy of {places.data / 'secret.key'} elsewhere: without it the stored tokens cannot be read.")

@@ -165,7 +165,7 @@ class Installer:
             if edited.is_file() and self.places.units != edited.parent:
                 self.notes.append(
                     f"{edited} wins over the unit of this version. If it is not meant to: sudo rm {edited} && sudo "
-                    "systemctl daemon-reload"
+                    f"systemctl daemon-reload && sudo systemctl restart {name}"
                 )
         running = [unit for unit in (systemctl.SOCKET, systemctl.WEB, systemctl.WORKER) if systemctl.is_active(unit)]
         if renewed:

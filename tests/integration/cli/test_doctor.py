@@ -54,7 +54,9 @@ def test_what_must_be_fixed_ends_with_1_and_says_how(terminal: Terminal) -> None
     terminal.connect()
     shown = terminal("doctor")
     assert shown.exit_code == 1
-    assert "✗ worker: The worker has never run.\n    Start it: `socialpub " in shown.stdout
+    assert (
+        "✗ worker: The worker has never run.\n    Start it: sudo systemctl start socialpub-worker, or " in shown.stdout
+    )
     assert "1 problem must be fixed." in shown.stderr
     short = terminal("doctor", "--problems")
     assert short.exit_code == 1
@@ -108,7 +110,7 @@ def test_the_next_command_is_told_with_the_configuration_of_this_one(
     terminal.connect()
     config = f"--config {terminal.config}"
     shown = terminal("doctor")
-    assert f"`socialpub {config} serve` runs the web server and the worker, `socialpub {config} worker`" in shown.stdout
+    assert f"`socialpub {config} serve` (`socialpub {config} worker` runs it alone)" in shown.stdout
     (remedy,) = [one["remedy"] for one in json.loads(terminal("doctor", "--problems", "--json").stdout)]
     assert f"socialpub {config} serve" in remedy
     assert f"run: socialpub {config} admin resume" in terminal("admin", "pause").stderr
@@ -116,4 +118,4 @@ def test_the_next_command_is_told_with_the_configuration_of_this_one(
     assert f"socialpub {config} init --new-secret" in " ".join(terminal("admin", "list-keys").stderr.split())
     (terminal.folder / "kept.key").rename(terminal.folder / "data" / "secret.key")
     monkeypatch.setenv("SOCIALPUB_CONFIG", str(terminal.config))
-    assert "`socialpub serve` runs" in terminal("doctor").stdout, "here it is found without being named"
+    assert "`socialpub serve`" in terminal("doctor").stdout, "here it is found without being named"

@@ -3,9 +3,13 @@
 import os
 import pwd
 import sys
+from pathlib import Path
 
+import click
 import pytest
 
+from socialpub.cli import main
+from socialpub.cli.command_lines import typed_here
 from tests.integration.cli.conftest import Terminal
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
@@ -63,3 +67,22 @@ def test_what_belongs_to_root_is_roots(terminal: Terminal) -> None:
     for path in (data, *data.rglob("*")):
         os.chown(path, 0, 0)
     assert terminal("admin", "list-keys").exit_code == 0
+
+
+def test_a_command_typed_in_a_home_that_the_services_user_may_not_enter_speaks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `sudo socialpub` is: most homes are closed to other users."""
+    tmp_path.chmod(0o700)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SOCIALPUB_CONFIG", raising=False)
+    context = click.Context(main)
+    context.params["config"] = Path("/etc/passwd")
+    os.seteuid(USER.pw_uid)
+    try:
+        with context:
+            assert typed_here("Run socialpub doctor.") == "Run socialpub --config /etc/passwd doctor."
+            context.params["config"] = tmp_path / "config.toml"
+            assert typed_here("Run socialpub doctor.") == "Run socialpub doctor."
+    finally:
+        os.seteuid(0)

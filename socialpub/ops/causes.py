@@ -152,7 +152,7 @@ def _copy(rt: Runtime, needs: Needs, door: Door) -> Iterator[Cause]:
         CauseKind.COPY,
         f"copy:{state}",
         needs.copy_reminder,
-        last_copy.remedy(door),
+        last_copy.remedy(door, failed=needs.copy.failed_at is not None),
         "/system",
         # One that was to be made and was not is more than a reminder: whoever set it up relies on it.
         must_be_fixed=needs.copy.failed_at is not None,

@@ -20,10 +20,11 @@ _MOST_REASON = 1000
 """Characters of the reason why a copy failed."""
 
 
-def remedy(door: Door = Door.SHELL) -> str:
-    """How a copy is made."""
+def remedy(door: Door = Door.SHELL, *, failed: bool = False) -> str:
+    """How a copy is made; `failed`: the last try has said what is to be mended first."""
     how = "press “Download a copy” under System" if door is Door.DASHBOARD else "socialpub backup FILE"
-    return f"Make one, and keep it on another disk: {how}"
+    start = "See to that; to have one meanwhile" if failed else "Make one, and keep it on another disk"
+    return f"{start}: {how}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,9 @@ class LastCopy:
         """Why the owner should make one, as sentences; None when all is well."""
         why = f" {self.failure}" if self.failure else ""
         if self.made_at is None:
-            tried = f" The last try, at {self.failed_at}, failed.{why}" if self.failed_at else ""
-            return f"No copy of this installation has ever been made.{tried}"
+            if self.failed_at is None:
+                return "No copy of this installation has ever been made."
+            return f"The copy that was to be made at {self.failed_at} failed, and no other one is known.{why}"
         if self.failed_at is not None:
             return f"The copy that was to be made at {self.failed_at} failed; the last one is of {self.made_at}.{why}"
         age = now - parse(self.made_at)

@@ -148,7 +148,7 @@ def silence(reader: Reader, now: datetime) -> Finding | None:
         message = "The worker's last report is dated in the future: the clock was set back, and none has come since."
         return problem("worker", message, f"Check its log. {START_WORKER}", FindingCode.WORKER_LATE)
     if age > HEARTBEAT_LATE_SECONDS:
-        message = f"The worker has not reported for {age:.0f} seconds."
+        message = f"The worker has not reported for {_span(age)}."
         return problem("worker", message, f"Check its log. {START_WORKER}", FindingCode.WORKER_LATE)
     return None
 

@@ -56,7 +56,7 @@ def compose(
             "What comes up from now on is told tomorrow (UTC)."
         )
     parts.append(f"{sender.name}, {_moment(now)}: {sender.base_url}/")
-    return _title(message, sender), cut(_safe("\n\n".join(parts)), BODY_CHARACTERS)
+    return _title(message, found, sender), cut(_safe("\n\n".join(parts)), BODY_CHARACTERS)
 
 
 def together(waiting: list[Notification]) -> tuple[str, str]:
@@ -77,22 +77,24 @@ def test_message(sender: Sender, now: datetime) -> tuple[str, str]:
     return f"{sender.name}: a test message", body
 
 
-def _title(message: Due, sender: Sender) -> str:
+def _title(message: Due, found: Mapping[str, Cause], sender: Sender) -> str:
     needs, over = [*message.begun, *message.lasting], [*message.ended, *message.came_and_went]
     if len(needs) == 1:
-        what = _headline(needs[0])
+        # As it is now, like the text below it.
+        now = found.get(needs[0].key)
+        what = _headline(now.sentence if now else needs[0].sentence)
     elif needs:
         what = f"{len(needs):,} things need you"
     elif len(over) == 1:
-        what = f"well again, no longer: {_headline(over[0])}"
+        what = f"well again, no longer: {_headline(over[0].sentence)}"
     else:
         what = f"{len(over):,} things are well again"
     return cut(_safe(f"{sender.name}: {' '.join(what.split())}"), TITLE_CHARACTERS)
 
 
-def _headline(known: ToldCause) -> str:
+def _headline(sentence: str) -> str:
     """A sentence without its details."""
-    return known.sentence.partition(": ")[0].rstrip(".")
+    return sentence.partition(": ")[0].rstrip(".")
 
 
 def _part(heading: str, items: list[str]) -> Iterator[str]:

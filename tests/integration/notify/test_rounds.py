@@ -51,6 +51,8 @@ def test_a_held_network_is_told_once_and_once_more_when_it_is_well_again(
     assert "Resolve this with X" in postbox.last
     assert "https://social.example.com/system" in postbox.last
     release(rt)
+    minutes(4)
+    assert len(postbox.received) == 1, "it may come back at once"
     minutes(120)
     assert len(postbox.received) == 2
     assert "well again" in postbox.titles[1]
@@ -287,7 +289,9 @@ def test_a_worker_that_is_gone_is_told_by_the_web_server(
         clock.forward(60)
         stands_in.once()
     assert len(postbox.received) == 1
-    assert "The worker has not reported" in postbox.titles[0]
+    told = postbox.titles[0].partition(": ")[2]
+    assert told.startswith("The worker has not reported for ")
+    assert f"- {told}." in postbox.last, "title and text are of the same moment"
     minutes(10)
     assert len(postbox.received) == 2
     assert "well again" in postbox.titles[1]

@@ -379,7 +379,7 @@ def test_a_worker_that_is_gone_and_what_it_leaves_lying_are_told(rt: Runtime, cl
     accept(rt, add_profile(rt))
     clock.forward(121)
     first, second = [finding for finding in inside(rt) if finding.level is Level.PROBLEM]
-    assert "not reported for 121 seconds" in first.message
+    assert "not reported for 2 minutes" in first.message
     assert "1 delivery is overdue" in second.message
     rt.write(deliveries.pause)
     found = inside(rt)

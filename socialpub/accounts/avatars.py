@@ -30,6 +30,9 @@ MAX_KEPT_BYTES = 32 * 1024
 RENEWED_AFTER = timedelta(days=7)
 RETRY_SECONDS = 3600.0
 FETCH_SECONDS, DECODE_SECONDS = 10.0, 60.0
+HTTPS_PORT = 443
+CARRIERS = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "::/96")))
+"""Addresses whose last four bytes are one of IPv4: of a gateway's (NAT64, RFC 6052), and the former way to write them."""
 
 log = logging.get_logger("socialpub.avatars")
 
@@ -139,10 +142,10 @@ def _public_address(section: NetworkSection, url: str) -> str | None:
         raise PictureRefused("its address cannot be read") from None
     if section.is_overridden_host(host) and parts.scheme in ("http", "https"):
         return None
-    if parts.scheme != "https" or not host:
-        raise PictureRefused("its address is not https")
+    if parts.scheme != "https" or not host or port not in (None, HTTPS_PORT):
+        raise PictureRefused("its address is not https at its usual port")
     try:
-        found = [str(known[4][0]) for known in socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)]
+        found = [str(known[4][0]) for known in socket.getaddrinfo(host, HTTPS_PORT, type=socket.SOCK_STREAM)]
     except (OSError, UnicodeError):
         raise PictureRefused("its host was not found") from None
     if not all(_is_public(address) for address in found):
@@ -152,10 +155,13 @@ def _public_address(section: NetworkSection, url: str) -> str | None:
 
 
 def _is_public(address: str) -> bool:
-    found = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
-        return found.ipv4_mapped.is_global
-    return found.is_global
+    found: ipaddress.IPv4Address | ipaddress.IPv6Address = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(found, ipaddress.IPv6Address):
+        # What only carries an IPv4 address is as public as that.
+        carried = any(found in network for network in CARRIERS)
+        last = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
+        found = found.ipv4_mapped or found.sixtofour or (last if carried else found)
+    return found.is_global and not found.is_multicast
 
 
 def _remove_others(rt: Runtime, wanted: set[Path]) -> None:

@@ -1,0 +1,107 @@
+"""A network, or whoever stands in its place, answers to do harm: bombs, nests, and ways to elsewhere."""
+
+import gzip
+import socket
+import zlib
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from socialpub.providers.errors import NoAnswer
+from socialpub.providers.http import MAX_ANSWER_BYTES, Http
+from socialpub.providers.responses import json_object
+from tests.unit.providers.test_http import Server, answering
+
+ZEROS = 96 * 1024 * 1024
+
+
+@pytest.fixture
+def http() -> Iterator[Http]:
+    http = Http()
+    yield http
+    http.close()
+
+
+def packed_zeros(size: int) -> bytes:
+    """So many zeros, compressed without ever lying in memory."""
+    packer = zlib.compressobj(wbits=31)
+    block = bytes(1024 * 1024)
+    return b"".join(packer.compress(block) for _ in range(size // len(block))) + packer.flush()
+
+
+def peak_bytes() -> int:
+    """The most that this process ever held."""
+    with open("/proc/self/status") as status:
+        (line,) = (line for line in status if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024
+
+
+def test_a_bomb_is_cut_off_before_it_takes_room(http: Http) -> None:
+    bomb = packed_zeros(ZEROS)
+    assert len(bomb) < MAX_ANSWER_BYTES
+    before = peak_bytes()
+    with Server(answering("200 OK", bomb, "Content-Encoding: gzip")) as server:
+        with pytest.raises(NoAnswer, match=f"more than {MAX_ANSWER_BYTES} bytes"):
+            http.call("GET", server.url)
+    assert peak_bytes() - before < ZEROS / 4
+
+
+@pytest.mark.parametrize("headers", [("gzip, gzip",), ("gzip", "gzip"), ("GZIP ,identity, gzip",)])
+def test_what_was_compressed_more_than_once_is_not_unpacked(http: Http, headers: tuple[str, ...]) -> None:
+    """Of a few kilobytes the second unpacking makes terabytes of which nothing need ever come out."""
+    twice = gzip.compress(gzip.compress(b'{"a": 1}'))
+    with Server(answering("200 OK", twice, *(f"Content-Encoding: {one}" for one in headers))) as server:
+        with pytest.raises(NoAnswer, match="compressed more than once"):
+            http.call("GET", server.url)
+
+
+def test_an_answer_compressed_once_is_read(http: Http) -> None:
+    with Server(answering("200 OK", gzip.compress(b'{"a": 1}'), "Content-Encoding: gzip")) as server:
+        assert http.call("GET", server.url).json() == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"[" * 500_000, b'{"a":' * 300_000, b"1" * 100_000, b'"\\ud800"', b"\xff\xfe", b"NaN", b'{"a": 1e999999}'],
+    ids=["lists", "objects", "digits", "half a character", "bytes", "NaN", "infinity"],
+)
+def test_json_of_whatever_form_is_read_or_not_and_breaks_nothing(http: Http, body: bytes) -> None:
+    with Server(answering("200 OK", body)) as server:
+        answer = http.call("GET", server.url)
+    assert isinstance(json_object(answer), dict)
+
+
+@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"])
+def test_no_redirect_carries_a_token_elsewhere(http: Http, status: str) -> None:
+    with Server(answering("200 OK", b"mine now")) as elsewhere:
+        with Server(answering(status, b"", f"Location: {elsewhere.url}/")) as server:
+            for method in ("GET", "POST", "PUT"):
+                assert not http.call(method, server.url, token="a-token", content=b"x").ok
+        assert elsewhere.heard == []
+
+
+def heads(lines: Callable[[int], bytes]) -> Callable[[Server, socket.socket], None]:
+    """An answer whose head never ends."""
+
+    def play(server: Server, connection: socket.socket) -> None:
+        server.hear(connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\n")
+        number = 0
+        while not server.over.is_set():
+            connection.sendall(lines(number))
+            number += 1
+
+    return play
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [lambda number: f"x-{number}: {'y' * 1000}\r\n".encode(), lambda _: b"y" * 4096],
+    ids=["many headers", "one that is long"],
+)
+def test_a_head_that_never_ends_is_not_gathered(http: Http, lines: Callable[[int], bytes]) -> None:
+    before = peak_bytes()
+    with Server(heads(lines)) as server:
+        with pytest.raises(NoAnswer):
+            http.call("GET", server.url, deadline_seconds=20.0)
+    assert peak_bytes() - before < 32 * 1024 * 1024

@@ -101,7 +101,6 @@ def heads(lines: Callable[[int], bytes]) -> Callable[[Server, socket.socket], No
 )
 def test_a_head_that_never_ends_is_not_gathered(http: Http, lines: Callable[[int], bytes]) -> None:
     before = peak_bytes()
-    with Server(heads(lines)) as server:
-        with pytest.raises(NoAnswer):
-            http.call("GET", server.url, deadline_seconds=20.0)
+    with Server(heads(lines)) as server, pytest.raises(NoAnswer):
+        http.call("GET", server.url, deadline_seconds=20.0)
     assert peak_bytes() - before < 32 * 1024 * 1024

@@ -1,0 +1,171 @@
+"""Who may do what, at every address there is: derived from the document and the routes, so that none is forgotten."""
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from socialpub.accounts import api_keys, password
+from socialpub.runtime import Runtime
+from socialpub.web.dashboard.routes import routes as dashboard_routes
+from socialpub.web.endpoint import Methods
+from socialpub.web.routes import routes
+from tests.integration.api.client import Client, document
+from tests.integration.uploads.caller import Caller
+from tests.support.appliance import accept, add_profile
+
+UNKNOWN = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
+OPERATIONS = [
+    (method.upper(), path, operation) for path, methods in document()["paths"].items() for method, operation in methods.items()
+]  # fmt: skip
+LABELS = [f"{method} {path}" for method, path, _ in OPERATIONS]
+OPEN_TO_ALL = {
+    "/api/v1/openapi-docs",
+    "/healthz",
+    "/readyz",
+    "/metrics",  # unless it has a token
+    "/problems/{slug}",
+    "/static/{name:path}",
+    "/oauth/{provider}/callback",  # by the state that it brings
+    "/storage/uploads/{artifactId}",  # by signature
+    "/storage/media/{key:path}",  # by signature
+    "/",
+    "/login",
+    "/setup",  # by the token that it brings
+}
+"""Every address that no key and no session guards."""
+
+
+def body_for(method: str, path: str, profile: str) -> bytes:
+    if method not in ("POST", "PATCH"):
+        return b""
+    whole = {"post": {"body": "x"}, "profiles": [profile]}
+    bodies: dict[str, Any] = {
+        "/api/v1/posts": whole,
+        "/api/v1/posts/validate": whole,
+        "/api/v1/posts/{postId}": {"post": {"body": "changed by a stranger"}},
+        "/api/v1/uploads": {"fileName": "a.png", "mimeType": "image/png", "fileSize": 10},
+        "/api/v1/uploads/complete": {"artifactId": UNKNOWN},
+    }
+    return json.dumps(bodies.get(path, {})).encode()
+
+
+def ask(client: Caller, method: str, url: str, body: bytes, key: str | None) -> Any:
+    told = {"content-type": "application/json"} if body else {}
+    return client.ask(method, url, body, told | ({"authorization": f"Bearer {key}"} if key else {}))
+
+
+def rows(rt: Runtime) -> dict[str, list[Any]]:
+    """Everything that a caller could change."""
+    return {
+        table: rt.reader.all(f"SELECT * FROM {table} ORDER BY 1")
+        for table in ("post", "delivery", "profile", "artifact", "idempotency", "log_entry", "api_key")
+    }
+
+
+@pytest.fixture
+def known(rt: Runtime) -> Iterator[dict[str, str]]:
+    """A profile of somebody else, and a post of theirs that is still to come."""
+    profile = add_profile(rt, "tiktok", "theirs")
+    post = accept(rt, profile, body="theirs", at=datetime(2031, 1, 1, 12, tzinfo=UTC))
+    yield {"postId": post, "id": profile}
+
+
+WITH_IDS = [one for one in OPERATIONS if "{" in one[1]]
+
+
+@pytest.mark.parametrize(("method", "path", "operation"), WITH_IDS, ids=[f"{m} {p}" for m, p, _ in WITH_IDS])
+def test_what_is_out_of_a_keys_scope_is_as_if_it_were_not_there(
+    client: Client, rt: Runtime, known: dict[str, str], method: str, path: str, operation: Any
+) -> None:
+    mine = add_profile(rt, "x", "mine")
+    key = rt.write(api_keys.create, "mine alone", "write", None, [mine])
+    url, unknown = (re.sub(r"\{(\w+)\}", lambda found: ids[found[1]], path)
+                    for ids in (known, dict.fromkeys(known, UNKNOWN)))  # fmt: skip
+    before = rows(rt)
+    for query in ("", "?wait=1") if path.endswith("{postId}") and method == "GET" else ("",):
+        body = body_for(method, path, mine)
+        theirs, nobodys = (ask(client, method, one + query, body, key) for one in (url, unknown))
+        assert theirs.status == 404
+        shown = [
+            {name: value for name, value in reply.json().items() if name not in ("requestId", "instance")}
+            for reply in (theirs, nobodys)
+        ]
+        assert shown[0] == shown[1], "it cannot be told from what does not exist"
+    assert rows(rt) == before
+    assert ask(client, method, url, body_for(method, path, mine), client.key).status != 404, "whose it is, finds it"
+
+
+def test_no_list_and_no_filter_shows_what_is_out_of_scope(client: Client, rt: Runtime, known: dict[str, str]) -> None:
+    mine = add_profile(rt, "x", "mine")
+    key = rt.write(api_keys.create, "mine alone", "read", None, [mine])
+    for path in ("/posts", f"/posts?profileIds={known['id']}", "/posts?providers=tiktok", "/posts?status=scheduled",
+                 "/profiles", "/publish/logs"):  # fmt: skip
+        shown = client.send("GET", path, key=key)
+        assert known["id"].encode() not in shown.body, path
+        assert known["postId"].encode() not in shown.body, path
+        assert b"theirs" not in shown.body, path
+    reply = client.send("GET", f"/posts?profileIds={known['id']}", key=key)
+    assert reply.status in (200, 400)
+
+
+@pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS, ids=LABELS)
+def test_a_key_that_may_only_read_changes_nothing_at_any_address(
+    client: Client, rt: Runtime, known: dict[str, str], method: str, path: str, operation: Any
+) -> None:
+    key = rt.write(api_keys.create, "reader", "read")
+    url = re.sub(r"\{(\w+)\}", lambda found: known[found[1]], path)
+    before = rows(rt)
+    reply = ask(client, method, url, body_for(method, path, known["id"]), key)
+    reads = method == "GET" or path.endswith("/validate")
+    assert (reply.status < 300) if reads else (reply.status == 403)
+    assert rows(rt) == before
+
+
+@pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS, ids=LABELS)
+def test_no_address_is_open_that_the_document_guards(
+    client: Client, known: dict[str, str], method: str, path: str, operation: Any
+) -> None:
+    url = re.sub(r"\{(\w+)\}", lambda found: known[found[1]], path)
+    guarded = operation.get("security") != []
+    assert guarded == (path not in OPEN_TO_ALL)
+    for key in (None, "spk_0000000000_" + "x" * 43, "null", "' OR 1=1 --"):
+        reply = ask(client, method, url, body_for(method, path, known["id"]), key)
+        assert reply.status == 401 if guarded else reply.status < 400
+
+
+def addresses(dashboard: bool) -> set[str]:
+    return {route.path for route in (dashboard_routes() if dashboard else routes())}
+
+
+def test_every_address_is_guarded_or_listed_as_open() -> None:
+    documented = {
+        path for path, methods in document()["paths"].items() for one in methods.values() if one.get("security") != []
+    }
+    assert addresses(dashboard=False) - documented <= OPEN_TO_ALL
+    assert not documented & OPEN_TO_ALL
+
+
+PAGES = sorted(addresses(dashboard=True) - OPEN_TO_ALL)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_no_key_opens_a_page_of_the_owners(client: Client, rt: Runtime, known: dict[str, str], path: str) -> None:
+    """A key is for the API: whatever it may do there, it manages no keys, no accounts and no copies."""
+    (route,) = (one for one in dashboard_routes() if one.path == path)
+    url = re.sub(r"\{(\w+)\}", lambda found: known.get(found[1], known["id"]), path)
+    rt.write(password.put, "a hash")
+    before = rows(rt)
+    assert isinstance(route.endpoint, Methods)
+    for method in route.endpoint.by_method:
+        for cookie in ({}, {"cookie": f"socialpub_session_{rt.instance_id[:8]}={client.key}"}):
+            told = {"authorization": f"Bearer {client.key}", "accept": "text/html", "host": "127.0.0.1:8000", **cookie}
+            told |= {"content-type": "application/x-www-form-urlencoded", "origin": "http://127.0.0.1:8000"}
+            reply = client.ask(method, url, b"csrf=x&name=stolen&scope=write" if method == "POST" else b"", told)
+            assert reply.status in (303, 401, 403, 404, 415), (method, reply.status)
+            assert reply.status != 303 or "/login" in reply.headers["location"]
+    assert rows(rt) == before
+    assert len(api_keys.list_all(rt.reader)) == 1

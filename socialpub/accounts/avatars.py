@@ -32,7 +32,7 @@ RETRY_SECONDS = 3600.0
 FETCH_SECONDS, DECODE_SECONDS = 10.0, 60.0
 HTTPS_PORT = 443
 CARRIERS = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "::/96")))
-"""Addresses whose last four bytes are one of IPv4: of a gateway's (NAT64, RFC 6052), and the former way to write them."""
+"""Addresses whose last four bytes are one of IPv4: a gateway's (NAT64, RFC 6052), and the former way to write one."""
 
 log = logging.get_logger("socialpub.avatars")
 

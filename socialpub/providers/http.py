@@ -292,7 +292,7 @@ def _attach(
 
 
 async def _read(response: httpx2.Response, host: str) -> bytes:
-    # Unpacked in one go: a few kilobytes that were packed several times keep a thread busy for hours, past any deadline.
+    # Unpacked in one go: a few kilobytes that were packed several times keep a thread busy for hours.
     if len(response.headers.get_list("content-encoding", split_commas=True)) > 1:
         raise NoAnswer(f"{host} answered with something that was compressed more than once.")
     content = bytearray()

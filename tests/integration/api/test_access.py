@@ -19,8 +19,10 @@ from tests.support.appliance import accept, add_profile
 
 UNKNOWN = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
 OPERATIONS = [
-    (method.upper(), path, operation) for path, methods in document()["paths"].items() for method, operation in methods.items()
-]  # fmt: skip
+    (method.upper(), path, operation)
+    for path, methods in document()["paths"].items()
+    for method, operation in methods.items()
+]
 LABELS = [f"{method} {path}" for method, path, _ in OPERATIONS]
 OPEN_TO_ALL = {
     "/api/v1/openapi-docs",
@@ -53,6 +55,11 @@ def body_for(method: str, path: str, profile: str) -> bytes:
     return json.dumps(bodies.get(path, {})).encode()
 
 
+def filled(path: str, ids: dict[str, str]) -> str:
+    """The address with these ids in it."""
+    return re.sub(r"\{(\w+)\}", lambda found: ids.get(found[1], ids["id"]), path)
+
+
 def ask(client: Caller, method: str, url: str, body: bytes, key: str | None) -> Any:
     told = {"content-type": "application/json"} if body else {}
     return client.ask(method, url, body, told | ({"authorization": f"Bearer {key}"} if key else {}))
@@ -83,8 +90,7 @@ def test_what_is_out_of_a_keys_scope_is_as_if_it_were_not_there(
 ) -> None:
     mine = add_profile(rt, "x", "mine")
     key = rt.write(api_keys.create, "mine alone", "write", None, [mine])
-    url, unknown = (re.sub(r"\{(\w+)\}", lambda found: ids[found[1]], path)
-                    for ids in (known, dict.fromkeys(known, UNKNOWN)))  # fmt: skip
+    url, unknown = filled(path, known), filled(path, dict.fromkeys(known, UNKNOWN))
     before = rows(rt)
     for query in ("", "?wait=1") if path.endswith("{postId}") and method == "GET" else ("",):
         body = body_for(method, path, mine)
@@ -117,7 +123,7 @@ def test_a_key_that_may_only_read_changes_nothing_at_any_address(
     client: Client, rt: Runtime, known: dict[str, str], method: str, path: str, operation: Any
 ) -> None:
     key = rt.write(api_keys.create, "reader", "read")
-    url = re.sub(r"\{(\w+)\}", lambda found: known[found[1]], path)
+    url = filled(path, known)
     before = rows(rt)
     reply = ask(client, method, url, body_for(method, path, known["id"]), key)
     reads = method == "GET" or path.endswith("/validate")
@@ -129,7 +135,7 @@ def test_a_key_that_may_only_read_changes_nothing_at_any_address(
 def test_no_address_is_open_that_the_document_guards(
     client: Client, known: dict[str, str], method: str, path: str, operation: Any
 ) -> None:
-    url = re.sub(r"\{(\w+)\}", lambda found: known[found[1]], path)
+    url = filled(path, known)
     guarded = operation.get("security") != []
     assert guarded == (path not in OPEN_TO_ALL)
     for key in (None, "spk_0000000000_" + "x" * 43, "null", "' OR 1=1 --"):
@@ -156,7 +162,7 @@ PAGES = sorted(addresses(dashboard=True) - OPEN_TO_ALL)
 def test_no_key_opens_a_page_of_the_owners(client: Client, rt: Runtime, known: dict[str, str], path: str) -> None:
     """A key is for the API: whatever it may do there, it manages no keys, no accounts and no copies."""
     (route,) = (one for one in dashboard_routes() if one.path == path)
-    url = re.sub(r"\{(\w+)\}", lambda found: known.get(found[1], known["id"]), path)
+    url = filled(path, known)
     rt.write(password.put, "a hash")
     before = rows(rt)
     assert isinstance(route.endpoint, Methods)

@@ -4,6 +4,7 @@ import gzip
 import socket
 import zlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -31,8 +32,7 @@ def packed_zeros(size: int) -> bytes:
 
 def peak_bytes() -> int:
     """The most that this process ever held."""
-    with open("/proc/self/status") as status:
-        (line,) = (line for line in status if line.startswith("VmHWM:"))
+    (line,) = (one for one in Path("/proc/self/status").read_text().splitlines() if one.startswith("VmHWM:"))
     return int(line.split()[1]) * 1024
 
 
@@ -40,9 +40,11 @@ def test_a_bomb_is_cut_off_before_it_takes_room(http: Http) -> None:
     bomb = packed_zeros(ZEROS)
     assert len(bomb) < MAX_ANSWER_BYTES
     before = peak_bytes()
-    with Server(answering("200 OK", bomb, "Content-Encoding: gzip")) as server:
-        with pytest.raises(NoAnswer, match=f"more than {MAX_ANSWER_BYTES} bytes"):
-            http.call("GET", server.url)
+    with (
+        Server(answering("200 OK", bomb, "Content-Encoding: gzip")) as server,
+        pytest.raises(NoAnswer, match=f"more than {MAX_ANSWER_BYTES} bytes"),
+    ):
+        http.call("GET", server.url)
     assert peak_bytes() - before < ZEROS / 4
 
 
@@ -50,9 +52,11 @@ def test_a_bomb_is_cut_off_before_it_takes_room(http: Http) -> None:
 def test_what_was_compressed_more_than_once_is_not_unpacked(http: Http, headers: tuple[str, ...]) -> None:
     """Of a few kilobytes the second unpacking makes terabytes of which nothing need ever come out."""
     twice = gzip.compress(gzip.compress(b'{"a": 1}'))
-    with Server(answering("200 OK", twice, *(f"Content-Encoding: {one}" for one in headers))) as server:
-        with pytest.raises(NoAnswer, match="compressed more than once"):
-            http.call("GET", server.url)
+    with (
+        Server(answering("200 OK", twice, *(f"Content-Encoding: {one}" for one in headers))) as server,
+        pytest.raises(NoAnswer, match="compressed more than once"),
+    ):
+        http.call("GET", server.url)
 
 
 def test_an_answer_compressed_once_is_read(http: Http) -> None:

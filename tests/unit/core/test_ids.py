@@ -1,0 +1,21 @@
+"""Ids ascend, and yet nobody finds the next one from the last."""
+
+from socialpub.core import ids
+
+NOW = 1_790_000_000_000
+
+
+def test_the_next_id_cannot_be_told_from_the_last() -> None:
+    made = [ids.new(NOW) for _ in range(2000)]
+    drawn = {int(one.replace("-", "")[16:], 16) & (1 << 62) - 1 for one in made}
+    assert len(drawn) == len(made)
+    # Each of the 62 bits is as often 0 as 1.
+    for bit in range(62):
+        ones = sum(number >> bit & 1 for number in drawn)
+        assert 800 < ones < 1200, bit
+
+
+def test_ids_ascend_whatever_the_clock_does() -> None:
+    made = [ids.new(at) for at in (NOW, NOW, NOW - 5000, NOW + 1, 0)]
+    assert made == sorted(made)
+    assert all(ids.parse(one.upper()) == one for one in made)

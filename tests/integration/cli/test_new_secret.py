@@ -3,6 +3,7 @@
 import pytest
 
 from socialpub.accounts import api_keys
+from socialpub.db import secret_rotation
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept, state_of
 from tests.support.drain import drain
@@ -30,6 +31,7 @@ def test_a_new_key_costs_the_tokens_and_nothing_else(terminal: Terminal, profile
     key = terminal("admin", "create-key", "laptop").stdout.strip()
     with terminal.open() as rt:
         post = accept(rt, profile, body="Before the loss")
+        former = rt.secrets.check_value
     lose_key(terminal)
     made = terminal("init", "--new-secret")
     assert made.exit_code == 0, made.output
@@ -38,6 +40,7 @@ def test_a_new_key_costs_the_tokens_and_nothing_else(terminal: Terminal, profile
     assert "reauthRequired" in terminal("admin", "list-profiles").stdout
     with terminal.open() as rt:
         drain(rt, terminal.clock, within=60)
+        assert former in secret_rotation.own_keys(rt.reader, rt.secrets), "its old copies are pruned like new ones"
         assert not state_of(rt, post).final, "it waits for its account"
         assert rt.reader.value("SELECT count(*) FROM api_key") == 1 and api_keys.list_all(rt.reader)[0].name == "laptop"
     assert key.startswith("spk_")

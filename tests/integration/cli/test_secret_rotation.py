@@ -52,6 +52,8 @@ def test_accounts_stay_connected_and_posts_go_out(terminal: Terminal, profile: s
     with terminal.open() as rt:
         drain(rt, terminal.clock)
         assert state_of(rt, post) == "published"
+        known = secret_rotation.own_keys(rt.reader, rt.secrets)
+        assert known == {before, rt.secrets.check_value}, "copies of before are still this installation's own"
         assert trail_sentences.what(trail.read(rt.reader).entries[0]) == (
             "Made a new secret.key, and sealed everything anew."
         )

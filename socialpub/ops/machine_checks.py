@@ -125,6 +125,7 @@ def ask_systemd(service: str) -> dict[str, str]:
         done = subprocess.run(  # noqa: S603  # constants of ours
             ["/usr/bin/systemctl", "show", f"--property={names}", service],
             capture_output=True, text=True, timeout=ASK_SECONDS, check=False,
+            env={"LANG": "C.UTF-8"},  # ours may hold secrets
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return {}

@@ -8,8 +8,10 @@ only raised when nothing did.
 import asyncio
 import base64
 import concurrent.futures
+import ssl
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
@@ -27,6 +29,12 @@ MAX_ANSWER_BYTES = 4 * 1024 * 1024
 CONNECT_SECONDS = 15.0
 KEEP_ALIVE_SECONDS = 5.0
 """Short: a reused connection that died unnoticed makes a call ambiguous that would have been a plain `NotSent`."""
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """Whose certificates are believed. To read them all takes a while and a megabyte: once for all networks."""
+    return httpx2.create_ssl_context()
 
 
 class Http:
@@ -175,6 +183,7 @@ class Http:
             **{pattern.rstrip("/"): transport for pattern, transport in self._mounts.items()},
         }
         client = httpx2.AsyncClient(
+            verify=_trusted(),
             mounts=mounts,
             limits=httpx2.Limits(max_connections=200, keepalive_expiry=KEEP_ALIVE_SECONDS),
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),

@@ -4,6 +4,7 @@ Nothing here reaches into the appliance: it is configured by its file, asked ove
 stopped by signals, as its owner would.
 """
 
+import http.client
 import json
 import os
 import shutil
@@ -11,9 +12,11 @@ import struct
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 
@@ -194,8 +197,7 @@ class Installation:
 
     def wait_until_up(self, process: Process, role: str) -> None:
         if role in ("web", "serve"):
-            # By a connection that is not kept: a stop waits for idle ones.
-            self._wait_for(process, lambda: _answers(lambda: httpx2.get(f"{self.url}/healthz", trust_env=False)))
+            self._wait_for(process, lambda: _answers(self._ask_health))
         if role in ("worker", "serve"):
             self._wait_for(process, lambda: "the worker is up" in process.output)
 
@@ -241,6 +243,12 @@ class Installation:
         self._processes.append(process)
         return process
 
+    def _ask_health(self) -> None:
+        # By a connection that is not kept: a stop waits for idle ones. A new httpx2 reads all certificates, every time.
+        with closing(http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=30)) as connection:
+            connection.request("GET", "/healthz")
+            connection.getresponse().read()
+
     def _wait_for(self, process: Process, up: Callable[[], object]) -> None:
         until(lambda: up() or not process.running, f"{process.log.stem} is up", START_SECONDS)
         assert process.running, f"{process.log.stem} ended at its start:\n{process.output}"
@@ -250,6 +258,6 @@ def _answers(ask: Callable[[], object]) -> bool:
     """Whether somebody listens there."""
     try:
         ask()
-    except httpx2.ConnectError:
+    except (httpx2.ConnectError, ConnectionRefusedError):
         return False
     return True

@@ -1,9 +1,12 @@
-"""Callers that ask without a pause, while something happens to those who answer."""
+"""Callers that ask again and again, while something happens to those who answer."""
 
 import http.client
 import threading
 from collections import Counter
 from urllib.parse import urlsplit
+
+PAUSE_SECONDS = 0.02
+"""Some connections are busy and some at rest at any moment; and a process that starts gets some of the machine, too."""
 
 
 class Load(threading.Thread):
@@ -45,4 +48,5 @@ class Load(threading.Thread):
                 kept = not answer.will_close
                 if not kept:
                     connection.close()  # the next request opens it anew
+                self.enough.wait(PAUSE_SECONDS)
         connection.close()

@@ -7,6 +7,7 @@ checkout is not seen, so a file that the wheel lacks fails here.
 import json
 import re
 import subprocess
+import sys
 import sysconfig
 import venv
 from collections.abc import Iterator
@@ -39,10 +40,10 @@ class Trial:
         self.processes: list[Process] = []
 
     def install(self, wheel: Path) -> None:
-        venv.create(self.folder / "venv", with_pip=True)
+        venv.create(self.folder / "venv")
         python = self.folder / "venv" / "bin" / "python"
         done = subprocess.run(
-            [python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", str(wheel)],
+            [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-index", "--no-deps", wheel],
             env=self.env, cwd=self.home, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr

@@ -270,6 +270,16 @@ def test_a_service_that_fails_is_tried_again_for_itself(
     assert "must be connected again" in late[2]
 
 
+@pytest.mark.parametrize("notify", [{"urls": ["ntfy://127.0.0.1/topic", "gotify://127.0.0.1/token-of-gotify"]}])
+def test_a_service_that_hangs_delays_no_other(
+    rt: Runtime, minutes: Minutes, postbox: Postbox, notify: dict[str, Any]
+) -> None:
+    postbox.waits_for["ntfy"] = postbox.took["gotify"]
+    hold(rt)
+    minutes(5)
+    assert [service for service, _, _ in postbox.received] == ["gotify", "ntfy"]
+
+
 def test_no_row_holds_an_address(rt: Runtime, minutes: Minutes) -> None:
     minutes(1)
     rows = rt.reader.all("SELECT * FROM notification_service")

@@ -278,6 +278,7 @@ def test_a_service_that_hangs_delays_no_other(
     hold(rt)
     minutes(5)
     assert [service for service, _, _ in postbox.received] == ["gotify", "ntfy"]
+    assert [one.failed for one in notifications.services(rt.reader)] == [0, 0]
 
 
 def test_no_row_holds_an_address(rt: Runtime, minutes: Minutes) -> None:

@@ -24,13 +24,14 @@ T = TypeVar("T")
 _JOURNAL_BYTES = 64 * 1024 * 1024
 """However long the journal became, so much of its file stays once it has been taken over."""
 _PRAGMAS = {
-    "auto_vacuum": "incremental",  # takes effect in a new database only, and there before anything else is written
     "journal_mode": "wal",
     "journal_size_limit": _JOURNAL_BYTES,
     "synchronous": "full",
     "foreign_keys": 0,
     "cache_size": -4000,
 }
+_OF_A_NEW_FILE = {"auto_vacuum": "incremental"}
+"""Takes effect there only, and before anything else is written; said of another file, it writes in it."""
 REPLICATED_LOG_PAGES = 100_000
 """Where a replica reads along, it empties the log, having read it: should we do so first, it had to begin anew with the
 whole database. Litestream does so at a thousand pages, and by force at 121,359. Should it be gone, we do at this many,
@@ -59,7 +60,10 @@ class Database:
         self.clock = clock
         self.busy_seconds = busy_seconds
         self._turnstile = Turnstile(run_dir)
-        pragmas = _PRAGMAS | {"wal_autocheckpoint": REPLICATED_LOG_PAGES} if replicated else _PRAGMAS
+        is_new = not path.exists() or path.stat().st_size == 0
+        pragmas = (_OF_A_NEW_FILE if is_new else {}) | _PRAGMAS
+        if replicated:
+            pragmas |= {"wal_autocheckpoint": REPLICATED_LOG_PAGES}
         # peewee opens the connection and runs the migrations; its models serve no rows. They were tried on `appliance`
         # and `artifact`: building a statement takes 60 to 170 µs of processor time where a prepared one takes 1 to 5,
         # neither file got shorter, and a model's connection is one per thread, while writes here share one.

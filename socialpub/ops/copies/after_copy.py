@@ -20,7 +20,7 @@ from socialpub.core.visible_text import visible
 
 END_SECONDS = 10.0
 _MOST_OUTPUT = 600
-"""Characters of its output that are told, the last ones."""
+"""Characters of its output that are told: half of them from its beginning, where restic and rclone say why."""
 
 
 def run(settings: BackupSection, copy: Path) -> None:
@@ -69,11 +69,19 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _failed(copy: Path, how: str, output: IO[bytes]) -> OperatorError:
-    size = output.seek(0, os.SEEK_END)
-    output.seek(max(0, size - 4 * _MOST_OUTPUT))
-    text = visible(redact(output.read().decode("utf-8", "replace")), keep="\n").strip()
-    said = f" It said: {text[-_MOST_OUTPUT:]}" if text else ""
+    text = _readable(output, 0)
+    if len(text) > _MOST_OUTPUT:
+        half = _MOST_OUTPUT // 2
+        size = output.seek(0, os.SEEK_END)
+        text = f"{text[:half]} … {_readable(output, max(0, size - 4 * _MOST_OUTPUT))[-half:]}"
+    said = f" It said: {text}" if text else ""
     return OperatorError(
         f"The copy lies in {copy}, but the command after it (backup.after) failed: {how}.{said}",
         "Mend what it says, then run `socialpub backup` again.",
     )
+
+
+def _readable(output: IO[bytes], start: int) -> str:
+    """From there, as much as can be told at most."""
+    output.seek(start)
+    return visible(redact(output.read(4 * _MOST_OUTPUT + 4).decode("utf-8", "replace")), keep="\n").strip()

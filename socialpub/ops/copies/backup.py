@@ -5,6 +5,7 @@ moment its turn came is noted in the copied database as removed: a copy never na
 that were lost before.
 """
 
+import errno
 import json
 import os
 import shlex
@@ -165,7 +166,17 @@ def failures_told(rt: Runtime, target: Path) -> Iterator[None]:
             raise _damaged(rt, how) from error
         reason = getattr(error, "strerror", None) or str(error)
         message = f"The copy could not be written to {target}: {reason}."
-        raise OperatorError(message, "Check the disk and the folder's permissions, and try again.") from error
+        raise OperatorError(message, _hint(error, target)) from error
+
+
+def _hint(error: Exception, target: Path) -> str:
+    hint = "Check the disk and the folder's permissions, and try again."
+    if getattr(error, "errno", None) != errno.EROFS:
+        return hint
+    return (
+        f"{hint} A service may write there once its unit says so: sudo systemctl edit socialpub-backup, with the lines "
+        f"[Service] and ReadWritePaths={target}"
+    )
 
 
 def _exists(target: Path) -> OperatorError:

@@ -4,6 +4,7 @@ Nothing stands under such a name before it is whole and on the disk. One is made
 killed has left is removed by the next one.
 """
 
+import os
 import shlex
 import shutil
 import sqlite3
@@ -82,7 +83,8 @@ def _make_folder(rt: Runtime, folder: Path) -> None:
     elif not folder.is_dir():
         raise OperatorError(
             f"The folder {folder} (backup.folder) does not exist.",
-            f"Mount the disk that it is on, or make it once: mkdir -m 700 {shlex.quote(str(folder))}",
+            "Mount the disk that it is on, or make it once: sudo install -d -m 700 "
+            f"-o {os.geteuid()} {shlex.quote(str(folder))}",
         )
 
 

@@ -510,6 +510,10 @@ def test_the_command_gets_the_copy_and_none_of_our_settings(
         (("/nowhere/restic", "backup"), "'/nowhere/restic' cannot be run: No such file or directory"),
         (python("import os; os.kill(os.getpid(), 9)"), "ended by signal 9"),
         (python("print('password: hunter2-hunter2'); raise SystemExit(1)"), r"It said: password: \*\*\*\*"),
+        (
+            python("print('no lock', *(f'frame {n}' for n in range(5000)), 'the end', sep='\\n'); raise SystemExit(1)"),
+            r"(?s)It said: no lock\nframe 0.* … .*frame 4999\nthe end$",
+        ),
     ],
 )
 def test_a_command_that_fails_is_a_copy_that_failed(rt: Runtime, command: tuple[str, ...], told: str) -> None:

@@ -96,7 +96,7 @@ def restore_backup(context: CommandContext, copy: Path, unsealed: bool) -> None:
     """
     settings = context.settings()
     file_owner.refuse_root(settings)
-    if rollback.is_upgrade_copy(copy):
+    if rollback.is_upgrade_copy(copy, settings):
         _roll_back(context, settings, copy, unsealed)
         return
     with progress_bar("Restoring"), acting(COMMAND):

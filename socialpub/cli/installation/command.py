@@ -15,7 +15,7 @@ from socialpub.cli.installation.steps import InstallationStep
 from socialpub.cli.output import print_line, print_note
 from socialpub.core.errors import OperatorError
 
-FOLDER = click.Path(file_okay=False, path_type=Path)
+FOLDER = click.Path(path_type=Path)  # not looked at before one is known to be root
 
 
 def places_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,6 +10,7 @@ import sqlite3
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from socialpub.core import crypto, durable_files
 from socialpub.core.clock import Clock
@@ -18,11 +19,10 @@ from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, artifact_rows, migrate, post_rows, upgrade_copies
 from socialpub.db.transaction import Reader
 from socialpub.ops import alone
-from socialpub.ops.copies import backup_verification, restore
+from socialpub.ops.copies import backup_verification, replica, restore
 from socialpub.ops.copies.backup import BackupInfo
 
 UNFINISHED = ".rollback.db"
-_SQLITE = b"SQLite format 3\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,22 @@ class Rollback:
     """The migrations that this version applies to it at the next start."""
 
 
-def is_upgrade_copy(source: Path) -> bool:
-    """Whether this is a database, not an archive of everything."""
-    with suppress(OSError), source.open("rb") as file:
-        return file.read(len(_SQLITE)) == _SQLITE
+def is_upgrade_copy(source: Path, settings: Settings) -> bool:
+    """Whether this is a database that lies among those of upgrades, or says that it was made there. Any other is what a
+    replica brought back."""
+    if not replica.is_one(source):
+        return False
+    if _lies_among_them(source, settings):
+        return True
+    with suppress(sqlite3.Error, UnicodeDecodeError):
+        address = f"file:{quote(str(source.absolute()))}?mode=ro&immutable=1"
+        with closing(sqlite3.connect(address, uri=True)) as rows:
+            return appliance_state.get(Reader(rows), appliance_state.UPGRADE_COPY_OF) is not None
     return False
+
+
+def _lies_among_them(source: Path, settings: Settings) -> bool:
+    return source.resolve().parent == upgrade_copies.folder_of(settings.database_file).resolve()
 
 
 def roll_back(source: Path, settings: Settings, clock: Clock, *, unsealed: bool = False) -> Rollback:
@@ -49,7 +60,7 @@ def roll_back(source: Path, settings: Settings, clock: Clock, *, unsealed: bool 
 
     Such a copy has no seal; one that lies among the copies of upgrades is trusted as the database beside it is.
     """
-    if not unsealed and source.resolve().parent != upgrade_copies.folder_of(settings.database_file).resolve():
+    if not unsealed and not _lies_among_them(source, settings):
         raise OperatorError(
             f"{source} is a database without a seal: somebody may have changed it on purpose.",
             "If you know where it has been since it was made, accept it once with --unsealed.",

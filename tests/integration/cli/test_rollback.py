@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from socialpub.db import migrate, upgrade_copies
+from socialpub.ops.copies import backup
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept, state_of
 from tests.support.copies import resumed
@@ -123,8 +124,26 @@ def test_a_database_from_elsewhere_has_no_seal_and_another_one_is_none_of_ours(
     foreign = terminal.folder / "foreign.db"
     with closing(sqlite3.connect(foreign)) as rows:
         rows.execute("CREATE TABLE notes (text TEXT)")
-    assert "is no copy that socialpub made" in words(terminal("restore", "--unsealed", str(foreign)).stderr)
+    assert "nothing is overwritten" in words(terminal("restore", "--unsealed", str(foreign)).stderr)
+    shutil.copy(foreign, copy_in(terminal).with_name("foreign.db"))
+    among_them = str(copy_in(terminal).with_name("foreign.db"))
+    assert "is no copy that socialpub made" in words(terminal("restore", among_them).stderr)
     assert terminal("admin", "list-profiles").exit_code == 0
+
+
+def test_what_a_replica_brings_back_is_no_way_back_but_an_appliance(terminal: Terminal) -> None:
+    terminal.connect("ada")
+    data, brought_back = terminal.folder / "data", terminal.folder / "replica.db"
+    with terminal.open() as rt:
+        backup.copy_database(rt, brought_back)
+    data.rename(terminal.folder / "lost")
+    (data / "media").mkdir(parents=True)
+    shutil.copy(terminal.folder / "lost" / "secret.key", data)
+    assert terminal("restore", str(brought_back)).exit_code == 1, "nobody knows who had it in hand"
+    restored = terminal("restore", "--unsealed", str(brought_back))
+    assert restored.exit_code == 0, restored.stderr
+    assert "Restored, and paused" in restored.stderr
+    assert "ada" in terminal("admin", "list-profiles").stdout
 
 
 def test_what_fails_on_the_way_has_changed_nothing(

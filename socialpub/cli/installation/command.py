@@ -15,7 +15,7 @@ from socialpub.cli.installation.steps import InstallationStep
 from socialpub.cli.output import print_line, print_note
 from socialpub.core.errors import OperatorError
 
-FOLDER = click.Path(path_type=Path)  # not looked at before one is known to be root
+FOLDER = click.Path(readable=False, path_type=Path)  # whoever is not root is told that, and no more
 
 
 def places_options(command: Callable[..., Any]) -> Callable[..., Any]:

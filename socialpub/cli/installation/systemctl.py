@@ -28,7 +28,8 @@ def run(*arguments: str) -> None:
     if done.returncode:
         raise OperatorError(
             f"systemctl {' '.join(arguments)} failed: {done.stderr.strip() or done.returncode}",
-            "See what the units say: journalctl --unit 'socialpub-*' --since -5min",
+            "See what the units say: sudo journalctl --unit 'socialpub-*' --since -5min. If an address is in use "
+            "already, stop what has it, or change `listen`; then run this again.",
         )
 
 
@@ -41,16 +42,25 @@ def is_enabled(unit: str) -> bool:
 
 
 def restart(running: list[str], added: list[str], renew_socket: bool) -> None:
-    """Have those that ran run the new version, and what it added; a socket is only closed when it became another."""
+    """Have those that ran run the new version, and what it added; a socket is only closed when it became another.
+
+    Whatever cannot be started, such as a socket whose port is another program's, keeps no other one stopped.
+    """
     # The worker first: it may be in a call that makes a post public, and web answers until it has ended.
     for unit in (WORKER, WEB):
         if unit in running:
             run("stop", unit)
+    begun = [("start", unit) for unit in (*added, WEB, WORKER) if unit in running or unit in added]
     if SOCKET in running and renew_socket:
-        run("restart", SOCKET)
-    for unit in (*added, WEB, WORKER):
-        if unit in running or unit in added:
-            run("start", unit)
+        begun.insert(0, ("restart", SOCKET))
+    failures = []
+    for verb, unit in begun:
+        try:
+            run(verb, unit)
+        except OperatorError as failure:
+            failures.append(failure)
+    if failures:
+        raise failures[0]
 
 
 def _ask(*arguments: str) -> "subprocess.CompletedProcess[str]":

@@ -17,6 +17,7 @@ import socialpub
 from socialpub.cli import main
 from socialpub.cli.installation import environment, interpreter, packages, service_user, systemctl, units
 from socialpub.cli.installation.interpreter import ServiceInterpreter
+from socialpub.core.errors import OperatorError
 from socialpub.core.settings import loader
 from socialpub.ops import socket_addresses
 
@@ -291,3 +292,17 @@ def test_what_socialpub_needs_is_found_without_the_tools_beside_it(monkeypatch: 
 def test_a_user_that_is_missing_is_only_made_by_root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(service_user, "create", lambda _: pytest.fail("a package makes no user"))
     install(tmp_path, "--user", "nobody-of-this-name")
+
+
+def test_a_socket_whose_port_is_taken_keeps_no_other_unit_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = []
+
+    def run(*arguments: str) -> None:
+        told.append(" ".join(arguments))
+        if arguments == ("restart", systemctl.SOCKET):
+            raise OperatorError("the port is taken")
+
+    monkeypatch.setattr(systemctl, "run", run)
+    with pytest.raises(OperatorError, match="the port is taken"):
+        systemctl.restart([systemctl.SOCKET, systemctl.WEB, systemctl.WORKER], [], renew_socket=True)
+    assert told[-2:] == [f"start {systemctl.WEB}", f"start {systemctl.WORKER}"]

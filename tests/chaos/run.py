@@ -28,7 +28,8 @@ SETTLED_WITHIN_SECONDS = 300.0
 
 @dataclass
 class ChaosRun:
-    """`deliveries` many, or a few more: the last posts that callers were making count as well."""
+    """`deliveries` many, or a few more: the last posts that callers were making count as well, and it goes on until it
+    has `met_enough`."""
 
     installation: Installation
     seed: int
@@ -36,6 +37,7 @@ class ChaosRun:
     callers: int = 8
     more_accounts: bool = True
     every_seconds: tuple[float, float] = (1.0, 4.0)
+    met_enough: Callable[["ChaosRun"], bool] = lambda _: True
     say: Callable[[str], None] = lambda _: None
     promises: Promises = field(default_factory=Promises)
     interruptions: Counter[str] = field(default_factory=Counter)
@@ -47,6 +49,7 @@ class ChaosRun:
         accounts = ChaosAccounts(self.installation)
         accounts.connect(more=self.more_accounts)
         interruptions = Interruptions(self.installation, dice, self.every_seconds)
+        self.interruptions = interruptions.done
         samples = ChaosSamples(self.installation.folder, self.installation.fresh_caller())
         self.begin_faults(FAULTS)
         began = time.monotonic()
@@ -60,7 +63,6 @@ class ChaosRun:
         self._accompany(callers, interruptions, accounts, dice)
         self._settle(interruptions, accounts)
         self.seconds = time.monotonic() - began
-        self.interruptions = interruptions.done
         verdict = Verdict(self.installation, self.installation.fresh_caller(), accounts.by_profile(), self.promises)
         verdict.reach()
         verdict.outcomes["accounts reconnected"] = accounts.reconnected
@@ -76,7 +78,7 @@ class ChaosRun:
         """Asked by a caller before its next post; it waits here while enough are on their way."""
         while self._open > OPEN_AT_MOST and not self._over:
             time.sleep(0.05)
-        return self.promises.deliveries() < self.deliveries and not self._over
+        return not self._over and (self.promises.deliveries() < self.deliveries or not self.met_enough(self))
 
     _open: int = 0
     _over: bool = False

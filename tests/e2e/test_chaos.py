@@ -6,14 +6,25 @@ from tests.e2e.conftest import MakeInstallation
 SEED = 20260922
 
 
+def killed_and_lost(run: ChaosRun) -> bool:
+    """Without that a run tells nothing, and nobody can say how soon it comes."""
+    return any("killed" in what for what in run.interruptions) and run.promises.asked["answers lost"] > 0
+
+
 def test_after_all_the_chaos_every_outcome_is_true(make_installation: MakeInstallation) -> None:
     installation = make_installation(deadline_seconds=3.0)
     installation.sandbox()
-    run = ChaosRun(installation, SEED, deliveries=40, callers=4, more_accounts=False, every_seconds=(0.5, 1.5))
+    run = ChaosRun(
+        installation,
+        SEED,
+        deliveries=40,
+        callers=4,
+        more_accounts=False,
+        every_seconds=(0.5, 1.5),
+        met_enough=killed_and_lost,
+    )
     verdict = run.play()
     assert not verdict.violations, "\n\n".join(verdict.violations)
-    # The test has told something only when processes were killed, and most posts came through all the same.
-    assert any("killed" in what for what in run.interruptions), run.interruptions
-    assert run.promises.asked["answers lost"] > 0
+    assert killed_and_lost(run)
     published = sum(count for what, count in verdict.outcomes.items() if what.endswith("published"))
     assert published > run.promises.deliveries() / 2, verdict.outcomes

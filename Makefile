@@ -99,7 +99,7 @@ test-fast: dev
 # What takes minutes, or a machine of which one is root: real units, containers, power cuts, full disks, thousands of
 # files. What this machine lacks is left out, saying so.
 endurance: dev
-	$(BIN)/python -m pytest -m endurance -rs tests/endurance
+	$(BIN)/python -m pytest -m endurance -rs tests
 
 # Damaged media files through an upload's examination: FILES of them. SEED repeats what was found.
 FILES ?= 20000

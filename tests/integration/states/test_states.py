@@ -28,4 +28,4 @@ def test_no_order_of_events_leads_to_an_untruth() -> None:
 
 @pytest.mark.endurance
 def test_no_order_of_events_leads_to_an_untruth_in_a_long_search() -> None:
-    play(150, 50, derandomize=False)
+    play(100, 40, derandomize=False)

@@ -15,7 +15,7 @@ from typing import cast
 
 import uvicorn
 
-from socialpub.core import logging
+from socialpub.core import logging, malloc_arenas
 from socialpub.ops.notify.notifier import Notifier
 from socialpub.runtime import Runtime
 from socialpub.web import listeners
@@ -38,6 +38,7 @@ _POLL_SECONDS = 0.05
 
 def run(rt: Runtime, sockets: list[socket.socket]) -> int:
     """Serve on these listening sockets (`listeners.py`) until SIGTERM, SIGINT or SIGHUP; the exit code."""
+    malloc_arenas.limit()
     app = create_app(rt)
     descriptors = raise_descriptors()
     server = Server(app, ConnectionLimits(connections=connections_within(descriptors)))

@@ -7,7 +7,7 @@ from types import FrameType
 
 from huey.consumer import Consumer
 
-from socialpub.core import logging
+from socialpub.core import logging, malloc_arenas
 from socialpub.core.errors import SocialpubError, Unavailable
 from socialpub.db import delivery_rows
 from socialpub.ops.notify import absence
@@ -68,6 +68,7 @@ class _Consumer(Consumer):  # type: ignore[misc]
 def run(rt: Runtime) -> int:
     """Deliver until told to stop (SIGTERM, SIGINT, SIGHUP); the exit code. Wants the main thread."""
     assert isinstance(rt.wakeup, HueyWakeup)
+    malloc_arenas.limit()
     reconciler, housekeeping, notifier = Reconciler(rt), Housekeeping(rt), Notifier(rt)
     rt.write(absence.note_start)
     rt.write(lambda _, tx: holds.probe_all(tx))  # the configuration may have been mended

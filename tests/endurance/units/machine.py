@@ -26,8 +26,9 @@ cd {folder}/memory
 mkdir upper work root
 mount -t overlay overlay -o lowerdir=/,upperdir=upper,workdir=work root
 exec systemd-nspawn --quiet --directory={folder}/memory/root --boot --register=no --keep-unit --machine={name} \\
-    --link-journal=no --console=pipe systemd.unit=basic.target
+    --link-journal=no --console=pipe {bound} systemd.unit=basic.target
 """
+CHECKOUT = Path(__file__).parents[3]
 
 
 def lacking() -> str | None:
@@ -53,6 +54,8 @@ class Machine:
             folder=self._folder,
             name=self.name,
             trees=" ".join(map(str, self._trees)),
+            # A machine begins with an empty /tmp.
+            bound=f"--bind-ro={CHECKOUT}" if CHECKOUT.is_relative_to("/tmp") else "",
         )
         with self._log.open("wb") as log:
             self._nspawn = subprocess.Popen(

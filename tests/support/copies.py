@@ -14,11 +14,14 @@ from socialpub.db import appliance_state
 from socialpub.ops.copies import archive, backup, restore
 from socialpub.ops.copies.archive import ArchiveWriter
 from socialpub.publishing import deliveries, resume, uploads
+from socialpub.publishing.drafts import DraftMedia
 from socialpub.runtime import Runtime, build
 from socialpub.sandbox import World
+from tests.samples import media
+from tests.support.appliance import accept, add_profile
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import FaultTransport, http_over, providers_of_the_sandbox
+from tests.support.sandbox_http import FaultTransport, artifact, http_over, providers_of_the_sandbox
 
 
 def copy_of(rt: Runtime, folder: Path, *, with_secret: bool = True) -> Path:
@@ -39,6 +42,13 @@ def copy_of_former_tables(rt: Runtime, folder: Path) -> Path:
         copy.add_file(backup.SECRET, rt.settings.secret_key_file)
         copy.add_file(backup.DATABASE, database)
     return target
+
+
+def post_with_a_picture(rt: Runtime, folder: Path) -> str:
+    """What there is to copy: a profile, its post, and the post's picture, made in this folder; the artifact's id."""
+    artifact_id = artifact(rt, media.png(folder / "a.png"), "image/png")
+    accept(rt, add_profile(rt), media=(DraftMedia(artifact_id),))
+    return artifact_id
 
 
 def file_of(rt: Runtime, artifact_id: str) -> Path:

@@ -20,13 +20,12 @@ from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
 from socialpub.ops.copies import archive, backup, backup_verification, restore
 from socialpub.publishing import cleanup, deliveries, idempotency, uploads
-from socialpub.publishing.drafts import DraftMedia
 from socialpub.publishing.idempotency import Ticket
 from socialpub.runtime import Runtime, build
 from tests.samples import media
 from tests.support import copies
 from tests.support.appliance import accept, add_profile
-from tests.support.copies import copy_of, file_of, put_back
+from tests.support.copies import copy_of, file_of, post_with_a_picture, put_back
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
 
@@ -41,9 +40,7 @@ def appliance_folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def picture(rt: Runtime, tmp_path: Path) -> str:
     """A post with a picture; its artifact."""
-    artifact_id = artifact(rt, media.png(tmp_path / "a.png"), "image/png")
-    accept(rt, add_profile(rt), media=(DraftMedia(artifact_id),))
-    return artifact_id
+    return post_with_a_picture(rt, tmp_path)
 
 
 def files_in(folder: Path) -> list[str]:

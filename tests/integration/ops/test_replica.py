@@ -10,13 +10,10 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
 from socialpub.ops.copies import archive, backup, backup_verification, restore
-from socialpub.publishing.drafts import DraftMedia
 from socialpub.runtime import Runtime, build
-from tests.samples import media
 from tests.support.appliance import accept, add_profile
-from tests.support.copies import file_of
+from tests.support.copies import file_of, post_with_a_picture
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import artifact
 
 
 @pytest.fixture
@@ -28,9 +25,7 @@ def appliance_folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def stored(rt: Runtime, tmp_path: Path) -> Path:
-    artifact_id = artifact(rt, media.png(tmp_path / "a.png"), "image/png")
-    accept(rt, add_profile(rt), media=(DraftMedia(artifact_id),))
-    return file_of(rt, artifact_id)
+    return file_of(rt, post_with_a_picture(rt, tmp_path))
 
 
 @pytest.fixture

@@ -33,11 +33,9 @@ from socialpub.ops.copies import (
 )
 from socialpub.ops.copies.dated_copies import UNFINISHED, DatedCopy
 from socialpub.ops.copies.scheduled_copy import MadeCopy
-from socialpub.publishing.drafts import DraftMedia
 from socialpub.runtime import Runtime, build
 from tests.samples import media
-from tests.support.appliance import accept, add_profile
-from tests.support.copies import file_of, put_back
+from tests.support.copies import file_of, post_with_a_picture, put_back
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
 
@@ -54,9 +52,7 @@ def appliance_folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def picture(rt: Runtime, tmp_path: Path) -> Path:
     """Where the picture of a post is stored."""
-    artifact_id = artifact(rt, media.png(tmp_path / "a.png"), "image/png")
-    accept(rt, add_profile(rt), media=(DraftMedia(artifact_id),))
-    return file_of(rt, artifact_id)
+    return file_of(rt, post_with_a_picture(rt, tmp_path))
 
 
 @pytest.fixture

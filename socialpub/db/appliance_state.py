@@ -3,6 +3,7 @@
 Each name stands once, here. Values are texts; what is a time is a stamp (`core/clock.py`).
 """
 
+import json
 from typing import Protocol
 
 from socialpub.db.transaction import Reader, Tx, Value
@@ -12,6 +13,9 @@ PAUSED_AT = "paused_at"
 
 RESTORED_FROM = "restored_from"
 """The instant of the copy that this installation was restored from, until it has been resumed."""
+
+RESTORES = "restores"
+"""JSON: the instant of the backup of each restore that this database has gone through, the first one first."""
 
 COPIED_AT = "copied_at"
 """The instant that the last copy is of (`ops/copies/last_copy.py`)."""
@@ -114,3 +118,16 @@ def paused_at(store: Reader | Tx) -> str | None:
 def restored_from(store: Reader | Tx) -> str | None:
     """The instant of the copy that this installation was restored from, until it has been resumed; else None."""
     return get(store, RESTORED_FROM)
+
+
+def restores(store: Reader | Tx) -> list[str]:
+    """The instant of the backup of each restore, the first one first."""
+    found: list[str] = json.loads(get(store, RESTORES) or "[]")
+    return found
+
+
+def note_restore(tx: Tx, backed_up_at: str) -> None:
+    """Record one more restore, from a backup of that instant. Without a resume in between, the unknown time begins with
+    the first backup."""
+    put_earliest(tx, RESTORED_FROM, backed_up_at)
+    put(tx, RESTORES, json.dumps([*restores(tx), restored_from(tx)]))

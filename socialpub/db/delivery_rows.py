@@ -322,15 +322,13 @@ def count_posts_due_before(store: Reader | Tx, instant: str) -> int:
     return int(row[0]) if row else 0
 
 
-def open_due_by(store: Reader | Tx, instant: str) -> list[Delivery]:
-    """Everything without an outcome whose time has come by then."""
-    rows = store.all(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE {_OPEN} AND due_at <= ?", (instant,))
-    return [Delivery.of(row) for row in rows]
-
-
-def open_due_after(tx: Tx, instant: str) -> list[Delivery]:
-    """Everything without an outcome whose time has not come by then."""
-    rows = tx.all(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE {_OPEN} AND due_at > ?", (instant,))
+def open_elsewhere(store: Reader | Tx, restore_count: int) -> list[Delivery]:
+    """Return the deliveries without an outcome that came with a backup: posts that count fewer restores."""
+    rows = store.all(
+        f"""SELECT {Delivery.COLUMNS} FROM delivery WHERE {_OPEN}
+            AND post_id IN (SELECT id FROM post WHERE restore_count < ?)""",
+        (restore_count,),
+    )
     return [Delivery.of(row) for row in rows]
 
 

@@ -152,7 +152,9 @@ class Progress:
     confirming: bool = False
     """Reading back is one look that must precede the next call."""
     look_first: bool = False
-    """A restored copy looks for it once before its first step, from `since` on."""
+    """Another installation may have published it since `since`: one read-back precedes the first step."""
+    earlier: list[dict[str, Any]] = field(default_factory=list)
+    """Contents of this delivery that another installation may have published: body, media (ids and alt), options."""
     looks: int = 0
     """Answered looks at the account in this round."""
     looked_seconds: float = 0.0
@@ -275,5 +277,6 @@ class Delivery:
 
     @property
     def may_be_public(self) -> bool:
-        """The same but for a first commit that is announced and not sent yet."""
-        return self.progress.commits > 0 or (self.past_commit and not self.commits_next)
+        """Whether a post may be up: the commit was sent, not only announced, or another one may have sent it."""
+        progress = self.progress
+        return progress.commits > 0 or progress.look_first or (self.past_commit and not self.commits_next)

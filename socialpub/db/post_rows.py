@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from socialpub.db import appliance_state
 from socialpub.db.models import PostStatus
 from socialpub.db.transaction import Reader, Row, Tx, Value, placeholders
 
@@ -11,6 +12,16 @@ _AT_ONCE = 500
 
 def find(store: Reader | Tx, post_id: str) -> Row | None:
     return store.one("SELECT * FROM post WHERE id = ?", (post_id,))
+
+
+def elsewhere_since(store: Reader | Tx, post_id: str) -> str | None:
+    """Return since when another installation may publish this post: the instant of a backup that contains it.
+
+    The earliest backup counts, since every installation that was restored from one may publish. None: no other
+    installation has the post as it is now.
+    """
+    row = store.one("SELECT restore_count FROM post WHERE id = ?", (post_id,))
+    return None if row is None else min(appliance_state.restores(store)[row[0] :], default=None)
 
 
 def insert(tx: Tx, **columns: Value) -> None:
@@ -34,11 +45,20 @@ def final_among(reader: Reader, post_ids: Sequence[str]) -> list[str]:
     return found
 
 
-def scheduled_after(store: Reader | Tx, instant: str) -> list[Row]:
-    """id, scheduled_at and body of what waits for a later time, the next one first."""
+def scheduled_elsewhere(store: Reader | Tx, instant: str, restore_count: int) -> list[Row]:
+    """Return id, scheduled_at and body of the posts of a backup that wait for a later time, the next one first."""
     return store.all(
-        "SELECT id, scheduled_at, body FROM post WHERE status = ? AND scheduled_at > ? ORDER BY scheduled_at, id",
-        (PostStatus.SCHEDULED, instant),
+        """SELECT id, scheduled_at, body FROM post WHERE status = ? AND scheduled_at > ? AND restore_count < ?
+            ORDER BY scheduled_at, id""",
+        (PostStatus.SCHEDULED, instant, restore_count),
+    )
+
+
+def claim_open(tx: Tx, restore_count: int) -> None:
+    """Declare every open post this installation's own: no other installation has published it."""
+    tx.execute(
+        "UPDATE post SET restore_count = ? WHERE status IN (?, ?)",
+        (restore_count, PostStatus.PENDING, PostStatus.SCHEDULED),
     )
 
 

@@ -35,7 +35,7 @@ def results(resumed: Resumed) -> Iterator[str]:
     yield CONTINUES
     if resumed.read_back:
         were = "1 delivery was" if resumed.read_back == 1 else f"{resumed.read_back} deliveries were"
-        yield f"{were} due since the copy was made: the accounts are searched for them, and none of them is sent."
+        yield f"{were} due since the backup: socialpub reads the accounts back and sends none of them."
 
 
 def too_late(posts: int, settings: Settings) -> str | None:

@@ -55,7 +55,7 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) ->
             _put_off(tx, delivery, after(tx.stamp, EXAMINED_AGAIN_SECONDS), preflight.later)
             return None
         if preflight.refused is not None:
-            deliveries.fail(tx, delivery, State.FAILED, preflight.refused, Run(tx.stamp))
+            _end_unsent(rt, tx, delivery, preflight.refused)
             return None
         delivery.plan = list(preflight.plan)
     if delivery.progress.stopped and delivery.may_be_public and not delivery.asks:
@@ -111,9 +111,7 @@ def _ended_by_patience(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
         message = (
             f"Not sent: it could not start within {hours} of its time, because socialpub was down, paused or held."
         )
-        deliveries.fail(
-            tx, delivery, State.FAILED, f"{message} Create the post again if it should still go out.", Run(tx.stamp)
-        )
+        _end_unsent(rt, tx, delivery, f"{message} Create the post again if it should still go out.")
         return True
     if scheduling.patient_until(rt, delivery) >= tx.now:
         return False
@@ -121,6 +119,14 @@ def _ended_by_patience(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
     since = "the first start" if delivery.started_at else "its time"
     deliveries.give_up(rt, tx, delivery, Run(tx.stamp), f"gave up {patience} after {since}")
     return True
+
+
+def _end_unsent(rt: Runtime, tx: Tx, delivery: Delivery, message: str) -> None:
+    """This installation has sent nothing of it, and sends nothing. Another one may have published it."""
+    if delivery.may_be_public:
+        deliveries.close(rt, tx, delivery, Run(tx.stamp), message)
+    else:
+        deliveries.fail(tx, delivery, State.FAILED, message, Run(tx.stamp))
 
 
 def _must_wait(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from socialpub.accounts import cooldowns
 from socialpub.core.clock import after, parse, stamp
-from socialpub.db import appliance_state, delivery_rows, trail
+from socialpub.db import appliance_state, delivery_rows, post_rows, trail
 from socialpub.db.models import Delivery, State
 from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Reader, Tx
@@ -26,8 +26,8 @@ STOPPED = "Stopped by the owner."
 
 def stop(tx: Tx, post_id: str) -> None:
     """Fail what is not past its commit; what may be public already is looked for once more, but never sent again."""
-    # What was due in a restored copy may have been sent by its original; that is found out when it is resumed.
-    unclear = appliance_state.restored_from(tx) is not None
+    # The original may have published what was due since the backup. The resume reads that back.
+    unclear = is_unclear(tx, post_id)
     for delivery in delivery_rows.open_of_post(tx, post_id):
         if may_be_sent(tx, delivery, tx.stamp):
             delivery.progress.stopped = True
@@ -41,11 +41,15 @@ def stop(tx: Tx, post_id: str) -> None:
 
 
 def may_be_sent(store: Reader | Tx, delivery: Delivery, now: str) -> bool:
-    """Whether an open delivery is past its commit, or the original of this restored copy may have sent it: it cannot be
-    stopped any more, only looked for."""
-    begun = delivery.progress.look_first and delivery.started_at is not None
-    unclear = appliance_state.restored_from(store) is not None
-    return delivery.past_commit or begun or (unclear and delivery.due_at <= now)
+    """Whether an open delivery is past its commit, or another installation may have published it: it cannot be stopped
+    any more, only read back."""
+    unclear = delivery.due_at <= now and is_unclear(store, delivery.post_id)
+    return delivery.past_commit or delivery.progress.look_first or unclear
+
+
+def is_unclear(store: Reader | Tx, post_id: str) -> bool:
+    """Whether this post came with a backup that was restored and not resumed yet."""
+    return appliance_state.restored_from(store) is not None and post_rows.elsewhere_since(store, post_id) is not None
 
 
 def pause(rt: Runtime, tx: Tx) -> None:
@@ -127,8 +131,9 @@ def ask_later(
 def give_up(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, why: str, code: str | None = None) -> None:
     """The patience is over."""
     if delivery.may_be_public and not delivery.asks:
-        close(rt, tx, delivery, run, f"Not sent again: socialpub {why}. The account does not show the post.", code)
-    elif delivery.past_commit:
+        not_sent = "Not sent again" if delivery.progress.commits else "Not sent"
+        close(rt, tx, delivery, run, f"{not_sent}: socialpub {why}. The account does not show the post.", code)
+    elif delivery.may_be_public or delivery.past_commit:
         fail_unconfirmed(tx, delivery, f"socialpub {why}.", run, code=code)
     else:
         fail(tx, delivery, State.FAILED, f"Not sent: socialpub {why}.", run, code=code)
@@ -143,10 +148,14 @@ def close(
     code: str | None = None,
     outcome: AttemptOutcome = AttemptOutcome.UNKNOWN,
 ) -> None:
-    """End it without another call. One that went before may have arrived, so the account is looked at once more; when
-    it does not show the post, the delivery fails with this message."""
-    shown = f"{message} The account is looked at once more before this counts."
+    """End it without another call. It may be public already, so the account is read back once more. If the account does
+    not show the post, the delivery fails with this message."""
+    shown = f"{message} The account is read back before this counts."
     record_attempt(tx, delivery, run, outcome, shown, code)
+    if delivery.progress.look_first:
+        assert delivery.progress.since is not None
+        read_back.begin_elsewhere(rt, delivery, tx.stamp, delivery.progress.since)
+        post_status.begin(tx, delivery.post_id)
     read_back.begin_closing(rt, delivery, tx.stamp, message)
     requeue(rt, tx, delivery, read_back.LOOK_AFTER_SECONDS[0])
 
@@ -206,7 +215,8 @@ def record_attempt(
 
 
 def unknown_message(delivery: Delivery, hint: str) -> str:
-    why = (delivery.progress.unknown or "what became of the call cannot be told").rstrip(".")
+    elsewhere = read_back.MAYBE_SENT if delivery.progress.look_first else "what became of the call cannot be told"
+    why = (delivery.progress.unknown or elsewhere).rstrip(".")
     return f"{OUTCOME_UNKNOWN}{why}. {hint}"
 
 

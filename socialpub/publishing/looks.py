@@ -13,9 +13,9 @@ from socialpub.runtime import Runtime
 MOST_COMMITS = 2
 """The commit and, when the account shows for certain that it did not happen, one more."""
 
-NOT_SENT_BY_A_COPY = (
-    "Not sent: it was due before this restored copy was resumed, and the account does not show it. "
-    "Create the post again if it should still go out."
+NOT_SENT_AFTER_RESTORE = (
+    "Not sent: it was due before this restored appliance was resumed, and the account does not show it. "
+    "To publish it, create the post again."
 )
 SOMETHING_SIMILAR = (
     "The account has something of the same kind from that time whose words differ, and it cannot be told whether that "
@@ -37,10 +37,10 @@ def judge(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, missing: Missing) -
     elif missing.similar:
         deliveries.fail_unconfirmed(tx, delivery, SOMETHING_SIMILAR, run)
     elif progress.restored and not missing.whole:
-        hint = f"The upload that this copy knows of never ended; the original may have begun another. {LOOK_FIRST}"
+        hint = f"The upload in the backup never ended. The original may have begun another one. {LOOK_FIRST}"
         deliveries.fail_unconfirmed(tx, delivery, hint, run)
     elif progress.restored:
-        deliveries.fail(tx, delivery, State.FAILED, NOT_SENT_BY_A_COPY, run)
+        deliveries.fail(tx, delivery, State.FAILED, progress.closing or NOT_SENT_AFTER_RESTORE, run)
     elif progress.stopped and progress.closing is None:
         deliveries.close(rt, tx, delivery, run, deliveries.STOPPED)
     elif progress.closing is not None and not missing.whole:
@@ -62,8 +62,8 @@ def _go_ahead(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, missing: Missin
     """The look that must precede a call has shown nothing."""
     progress = delivery.progress
     if progress.look_first:
-        progress.look_first, progress.since = False, None
-        _send_again(rt, tx, delivery, run, "The account does not have the post from the time before this copy.")
+        progress.look_first, progress.since, progress.earlier = False, None, []
+        _send_again(rt, tx, delivery, run, "The account does not show the post: no other installation sent it.")
     elif missing.similar:
         deliveries.fail_unconfirmed(tx, delivery, SOMETHING_SIMILAR, run)
     else:

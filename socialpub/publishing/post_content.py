@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from socialpub.db import artifact_rows, delivery_rows, post_rows
-from socialpub.db.models import Profile
+from socialpub.db.models import Delivery, Profile
 from socialpub.db.transaction import Reader, Row, Tx
 from socialpub.providers.content import Account, Content, MediaFile, Problem
 from socialpub.providers.options import artifacts as option_artifacts
@@ -22,6 +22,14 @@ def of_post(rt: Runtime, store: Reader | Tx, post_id: str) -> Content:
     given = [(row["provider"], json.loads(row["options"])) for row in delivery_rows.of_post(store, post_id)]
     files = _files(rt, store, post_rows.media_of(store, post_id))
     return Content((post and post["body"]) or "", files, _option_files(rt, store, given))
+
+
+def earlier(rt: Runtime, delivery: Delivery) -> list[tuple[Content, dict[str, Any]]]:
+    """Return the contents and options with which another installation may have published this delivery."""
+    return [
+        (Content(kept["body"] or "", _files(rt, rt.reader, kept["media"]), {}), kept["options"])
+        for kept in delivery.progress.earlier
+    ]
 
 
 def of_draft(rt: Runtime, reader: Reader, draft: Draft, options: Sequence[tuple[str, Mapping[str, Any]]]) -> Content:

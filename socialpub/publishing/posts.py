@@ -17,7 +17,7 @@ from socialpub.db import appliance_state, artifact_rows, delivery_rows, post_row
 from socialpub.db.models import PostStatus, State
 from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Reader, Row, Tx
-from socialpub.publishing import audiences, deliveries, drafts, equal_content, log_entries, post_status
+from socialpub.publishing import audiences, deliveries, drafts, equal_content, log_entries, post_status, read_back
 from socialpub.publishing.drafts import Change, Draft, DraftMedia, Target
 from socialpub.runtime import Runtime
 
@@ -54,6 +54,7 @@ def accept(
         scheduled_at=at,
         audience_id=audience,
         outcomes=outcomes,
+        restore_count=len(appliance_state.restores(tx)),
     )
     audiences.add_post(tx, audience, status, outcomes)
     _insert_media(tx, post_id, media)
@@ -94,6 +95,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
     check_changeable(post["status"], post["scheduled_at"], tx.stamp)
     body = change.body if "body" in change.given else post["body"]
     used_before = _artifacts_of(tx, post_id)
+    _note_elsewhere(tx, post, change)
     if "media" in change.given:
         post_rows.delete_media(tx, post_id)
         _insert_media(tx, post_id, change.media)
@@ -121,7 +123,8 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
             tx.after_commit(rt.wakeup.ring, delivery["id"])
     artifact_rows.drop(tx, used_before - _artifacts_of(tx, post_id), tx.stamp)
     status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
-    post_rows.update(tx, post_id, body=body, scheduled_at=scheduled_at)
+    restore_count = len(appliance_state.restores(tx))  # from here on it is this installation's own
+    post_rows.update(tx, post_id, body=body, scheduled_at=scheduled_at, restore_count=restore_count)
     post_status.move(tx, post_id, status)
     record(tx, TrailAction.POST_EDITED, post_id, body, fields=sorted(change.given))
 
@@ -135,19 +138,20 @@ def check_changeable(status: str, scheduled_at: str | None, now: str) -> None:
 def cancel(rt: Runtime, tx: Tx, post_id: str, caller: Caller) -> None:
     """Cancel a scheduled post none of whose deliveries has started. Raises NotFound, Conflict."""
     post = find_visible(tx, post_id, caller)
-    check_cancelable(tx, post["status"], post["scheduled_at"], tx.stamp)
+    check_cancelable(tx, post_id, tx.stamp)
     _cancel(tx, post_id)
     record(tx, TrailAction.POST_CANCELED, post_id, post["body"])
 
 
-def check_cancelable(store: Reader | Tx, status: str, scheduled_at: str | None, now: str) -> None:
-    """Raises Conflict unless a post of this status and time can be canceled at this moment."""
-    if status != PostStatus.SCHEDULED:
-        raise Conflict(f"The post is {status}; only a scheduled post that has not started can be canceled.")
-    if _may_be_out(store, scheduled_at, now):
+def check_cancelable(store: Reader | Tx, post_id: str, now: str) -> None:
+    """Raises NotFound, and Conflict unless this post can be canceled at this moment."""
+    post = _find(store, post_id)
+    if post["status"] != PostStatus.SCHEDULED:
+        raise Conflict(f"The post is {post['status']}; only a scheduled post that has not started can be canceled.")
+    if _may_be_out(store, post, now):
         raise Conflict(
-            "socialpub was restored from a copy, and the original may have sent this post. “Resume” under "
-            "System in the dashboard, or `socialpub admin resume`, finds that out."
+            "socialpub was restored from a backup, and the original may have published this post. To find out, press "
+            "“Resume” under System in the dashboard, or run `socialpub admin resume`."
         )
 
 
@@ -156,10 +160,8 @@ def stop(rt: Runtime, tx: Tx, post_id: str) -> dict[str, str]:
 
     A scheduled post is canceled as a whole. Raises NotFound.
     """
-    post = post_rows.find(tx, post_id)
-    if post is None:
-        raise NotFound("No post has this id.")
-    if post["status"] == PostStatus.SCHEDULED and not _may_be_out(tx, post["scheduled_at"], tx.stamp):
+    post = _find(tx, post_id)
+    if post["status"] == PostStatus.SCHEDULED and not _may_be_out(tx, post, tx.stamp):
         _cancel(tx, post_id)
     else:
         deliveries.stop(tx, post_id)
@@ -197,13 +199,30 @@ def record(tx: Tx, action: TrailAction, post_id: str, body: str | None, **detail
 # --- inside ----------------------------------------------------------------------------------------------------------
 
 
+def _find(store: Reader | Tx, post_id: str) -> Row:
+    post = post_rows.find(store, post_id)
+    if post is None:
+        raise NotFound("No post has this id.")
+    return post
+
+
 def _stamp_of(instant: datetime | None) -> str | None:
     return None if instant is None else stamp(instant)
 
 
-def _may_be_out(store: Reader | Tx, scheduled_at: str | None, now: str) -> bool:
-    """Whether a scheduled post was due while this restored copy was not in charge."""
-    return appliance_state.restored_from(store) is not None and (scheduled_at or "") <= now
+def _may_be_out(store: Reader | Tx, post: Row, now: str) -> bool:
+    """Whether a scheduled post came with the backup and was due before the resume."""
+    return deliveries.is_unclear(store, post["id"]) and (post["scheduled_at"] or "") <= now
+
+
+def _note_elsewhere(tx: Tx, post: Row, change: Change) -> None:
+    """Before an edit of a post that came with a backup: another installation may publish it as it is now."""
+    since = post_rows.elsewhere_since(tx, post["id"])
+    if since is None:
+        return
+    for delivery in delivery_rows.open_of_post(tx, post["id"]):
+        content = {"body": post["body"], "media": post_rows.media_of(tx, post["id"]), "options": delivery.options}
+        read_back.look_first(tx, delivery, since, [content] if change.given - {"scheduled_at"} else [])
 
 
 def _cancel(tx: Tx, post_id: str) -> None:

@@ -1,11 +1,15 @@
 """Reading back: after a call of unknown outcome the account is looked at, and what is remembered of that between looks.
 
-Nothing here is stored; whoever settles or claims does that. What the looks come to is judged in `looks.py`.
+Claiming and settling store what changes here. `looks.py` judges what the read-backs mean.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from socialpub.db import delivery_rows
 from socialpub.db.models import Delivery
+from socialpub.db.transaction import Tx
 from socialpub.runtime import Runtime
 
 LOOK_AFTER_SECONDS = (5.0, 15.0, 30.0, 60.0)
@@ -18,6 +22,7 @@ FRESH_SECONDS = 60.0
 """A look that is older does not allow a second call."""
 
 LOOK_FIRST = "Look at the account before you post it again."
+MAYBE_SENT = "the installation that the backup was made of may have published it"
 
 
 @dataclass(slots=True)
@@ -42,6 +47,31 @@ def begin_closing(rt: Runtime, delivery: Delivery, now: str, message: str) -> No
     delivery.progress.closing = message
     delivery.started_at = now  # these looks have a patience of their own
     begin_round(rt, delivery)
+
+
+def begin_elsewhere(rt: Runtime, delivery: Delivery, now: str, since: str) -> None:
+    """Another installation may have published it since `since`: read back, and never send."""
+    progress = delivery.progress
+    progress.restored, progress.look_first = True, False
+    delivery.started_at = now  # this round has a deadline of its own
+    if delivery.past_commit_step:
+        return  # the plan goes on with a question, which sends nothing
+    begin_round(rt, delivery)
+    progress.since = min(since, progress.since or since, delivery.committed_at or since)
+    progress.unknown = progress.unknown or MAYBE_SENT
+    delivery.committed_at = delivery.committed_at or since
+    delivery.step = max(delivery.step, delivery.commit_step)
+
+
+def look_first(tx: Tx, delivery: Delivery, since: str, earlier: Sequence[Mapping[str, Any]] = ()) -> None:
+    """Another installation may have published it since `since`: one read-back precedes the first step.
+
+    `earlier` are the contents with which that installation knows it, where they differ from the present one.
+    """
+    progress = delivery.progress
+    progress.look_first, progress.since = True, min(since, progress.since or since)
+    progress.earlier = [*progress.earlier, *(dict(content) for content in earlier)]
+    delivery_rows.update(tx, delivery.id, progress=delivery_rows.as_json(progress.as_dict()))
 
 
 def begin_round(rt: Runtime, delivery: Delivery) -> None:

@@ -1,8 +1,9 @@
-"""Going on after a pause, and after a restore: a copy never sends what its original may have sent already.
+"""Resume after a pause, and after a restore: a restored appliance never sends what its original may have sent.
 
-Whatever was due between the copy and the resume is looked for at the account, from the instant of the copy on. If it
-is there it is published; if it is not, or nobody can tell, its message says so. What is due later is looked for once
-before its first call, since its owner may have published it from the original before its time.
+Only posts that came with the backup may be the original's. What of them was due before the resume is read back from the
+instant of the backup on. It ends as published, as failed, or as unknown. What is due later is read back once before its
+first call, since the owner may have published it from the original before its time. A post that the owner accepted or
+changed since the restore is this installation's own (`post.restore_count`).
 """
 
 from dataclasses import dataclass
@@ -15,8 +16,6 @@ from socialpub.db.transaction import Reader, Tx
 from socialpub.publishing import attempts, deliveries, holds, post_status, read_back
 from socialpub.publishing.attempts import Attempt, AttemptOutcome
 from socialpub.runtime import Runtime
-
-MAYBE_SENT = "it was due after this copy was made, and the original may have sent it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class Resumed:
     too_late: int
     """Posts that waited longer than `max_lateness` and are not sent."""
     read_back: int
-    """Deliveries that were due while this copy was not in charge: they are looked for, and never sent."""
+    """Deliveries that came with the backup and were due before the resume: they are read back, and never sent."""
     restored: bool
     """Whether this was the first time since a restore."""
     scheduled: tuple[ScheduledPost, ...] = ()
@@ -55,13 +54,13 @@ class Outlook:
 
 def outlook(rt: Runtime, reader: Reader, most: int = 50) -> Outlook:
     """What the owner has to know before they resume; of scheduled posts at most so many."""
-    now = rt.stamp()
+    now, count = rt.stamp(), len(appliance_state.restores(reader))
     too_late = delivery_rows.count_posts_due_before(reader, deliveries.too_late_before(rt))
     restored_from = appliance_state.restored_from(reader)
     if restored_from is None:
         return Outlook(too_late, None, 0, (), 0)
-    scheduled = [ScheduledPost(*row) for row in post_rows.scheduled_after(reader, now)]
-    due = len(delivery_rows.open_due_by(reader, now))
+    scheduled = [ScheduledPost(*row) for row in post_rows.scheduled_elsewhere(reader, now, count)]
+    due = sum(delivery.due_at <= now for delivery in delivery_rows.open_elsewhere(reader, count))
     return Outlook(too_late, restored_from, due, tuple(scheduled[:most]), len(scheduled))
 
 
@@ -76,53 +75,38 @@ def try_held(rt: Runtime, tx: Tx) -> int:
 
 def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
     """Let deliveries start again. `nothing_was_sent` is the owner's word that the original sent nothing since."""
-    copied_at = appliance_state.restored_from(tx)
-    count = 0
+    copied_at, restores = appliance_state.restored_from(tx), len(appliance_state.restores(tx))
+    count, scheduled = 0, tuple[ScheduledPost, ...]()
     if copied_at is not None:
-        for delivery in delivery_rows.open_due_by(tx, tx.stamp):
-            if not nothing_was_sent:
-                _read_back_later(rt, tx, delivery, copied_at)
+        scheduled = tuple(ScheduledPost(*row) for row in post_rows.scheduled_elsewhere(tx, tx.stamp, restores))
+        for delivery in delivery_rows.open_elsewhere(tx, restores):
+            since, due = post_rows.elsewhere_since(tx, delivery.post_id), delivery.due_at <= tx.stamp
+            assert since is not None
+            if due and not nothing_was_sent:
+                _read_back_later(rt, tx, delivery, since)
                 count += 1
-            elif not delivery.past_commit:
+            elif due and not delivery.past_commit:
                 _begin_anew(tx, delivery)
-        if not nothing_was_sent:
-            for delivery in delivery_rows.open_due_after(tx, tx.stamp):
-                _look_first(tx, delivery, copied_at)
+            elif not (nothing_was_sent or delivery.progress.reading_back or delivery.progress.commits):
+                read_back.look_first(tx, delivery, since)
+        if nothing_was_sent:
+            post_rows.claim_open(tx, restores)
         appliance_state.remove(tx, appliance_state.RESTORED_FROM)
     restored = copied_at is not None
-    scheduled = tuple(ScheduledPost(*row) for row in post_rows.scheduled_after(tx, tx.stamp)) if restored else ()
     if restored or appliance_state.paused_at(tx) is not None:
         trail.record(tx, TrailAction.PUBLISHING_RESUMED, copied_at=copied_at, nothing_was_sent=nothing_was_sent or None)
     return Resumed(deliveries.resume(rt, tx), count, restored, scheduled)
 
 
-def _look_first(tx: Tx, delivery: Delivery, copied_at: str) -> None:
-    """However far ahead its time lies, the original may have sent it by now."""
-    if delivery.progress.reading_back or delivery.progress.commits:
-        return  # it is looked for as it is
-    delivery.progress.look_first, delivery.progress.since = True, copied_at
-    delivery_rows.update(tx, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
-
-
-def _read_back_later(rt: Runtime, tx: Tx, delivery: Delivery, copied_at: str) -> None:
-    progress = delivery.progress
-    progress.restored, progress.look_first = True, False
+def _read_back_later(rt: Runtime, tx: Tx, delivery: Delivery, since: str) -> None:
     delivery.state, delivery.held_by = State.QUEUED, None  # its owner was a process of the original's
-    delivery.started_at = tx.stamp  # reading back has a patience of its own
     delivery.run_at = tx.stamp
-    if not delivery.past_commit_step:  # else its commit lies behind it, and asking how it stands sends nothing
-        read_back.begin_round(rt, delivery)
-        progress.since = min(progress.since or copied_at, delivery.committed_at or copied_at)
-        progress.unknown = progress.unknown or MAYBE_SENT
-        delivery.committed_at = delivery.committed_at or copied_at
-        delivery.step = max(delivery.step, delivery.commit_step)
+    read_back.begin_elsewhere(rt, delivery, tx.stamp, since)
+    if delivery.progress.reading_back:
         delivery.run_at = after(tx.stamp, read_back.LOOK_AFTER_SECONDS[0])
-        message = f"{MAYBE_SENT[0].upper()}{MAYBE_SENT[1:]}: the account is read back."
-        attempts.record(
-            tx,
-            delivery,
-            Attempt(delivery.step_name, tx.stamp, AttemptOutcome.WAITING, message, next_at=delivery.run_at),
-        )
+        why = f"{read_back.MAYBE_SENT[0].upper()}{read_back.MAYBE_SENT[1:]}: the account is read back."
+        attempt = Attempt(delivery.step_name, tx.stamp, AttemptOutcome.WAITING, why, next_at=delivery.run_at)
+        attempts.record(tx, delivery, attempt)
     delivery_rows.store(tx, delivery)
     post_status.begin(tx, delivery.post_id)
 

@@ -15,7 +15,7 @@ from socialpub.db import delivery_rows, post_rows, profile_rows
 from socialpub.db.models import ProfileStatus, State
 from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Reader, Row, Tx
-from socialpub.publishing import drafts, posts
+from socialpub.publishing import drafts, posts, read_back
 from socialpub.publishing.drafts import DraftMedia, Target
 from socialpub.runtime import Runtime
 
@@ -37,6 +37,10 @@ def retry(rt: Runtime, tx: Tx, post_id: str, caller: Caller, include_unknown: bo
     failed = _to_try_again(tx, post_id, include_unknown)
     media = [DraftMedia(artifact_id, alt) for artifact_id, alt in post_rows.media_of(tx, post_id)]
     new_id = posts.accept(rt, tx, post["body"], media, _targets(tx, failed, media))
+    since = post_rows.elsewhere_since(tx, post_id)
+    if since is not None:  # another installation may have retried the post as well
+        for delivery in delivery_rows.open_of_post(tx, new_id):
+            read_back.look_first(tx, delivery, since)
     posts.record(tx, TrailAction.POST_RETRIED, post_id, post["body"], new_post_id=new_id)
     return new_id
 

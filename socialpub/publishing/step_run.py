@@ -1,13 +1,15 @@
 """One run of one step: the conversation with the network. No transaction is open here."""
 
+from dataclasses import replace
+
 from socialpub.accounts import profiles, renewal
 from socialpub.core import held_secrets, logging
 from socialpub.core.errors import OperatorError, Unavailable
 from socialpub.db import delivery_rows
 from socialpub.db.models import Delivery, Profile
 from socialpub.providers.errors import AuthExpired, ProviderError
-from socialpub.providers.job import CallTrace, Unfit, Withdrawn
-from socialpub.providers.outcomes import Again, CannotTell, Done, Look, Refused
+from socialpub.providers.job import CallTrace, Job, Unfit, Withdrawn
+from socialpub.providers.outcomes import Again, CannotTell, Done, Look, Published, Refused
 from socialpub.publishing import call_results, post_content, read_back, step_job
 from socialpub.publishing.results import Missing, Result, Retry, Undecidable
 from socialpub.runtime import Runtime
@@ -74,10 +76,24 @@ def _converse(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) -> 
         case Done() as arrived:
             return arrived
         case Look() as look:
-            return _found(rt, delivery, look)
+            found = _found(rt, delivery, look)
+            return _found_earlier(rt, delivery, job) or found if isinstance(found, Missing) else found
 
 
-def _found(rt: Runtime, delivery: Delivery, look: Look) -> Result:
+def _found_earlier(rt: Runtime, delivery: Delivery, job: Job) -> Undecidable | None:
+    """Whether the account shows what an edit has replaced: another installation may have published it before."""
+    provider = rt.providers[delivery.provider]
+    for content, given in post_content.earlier(rt, delivery):
+        look = provider.recover(replace(job, content=content, options=provider.read_options(given)[0]))
+        if isinstance(look, Look) and isinstance(found := _found(rt, delivery, look), Published):
+            return Undecidable(
+                f"The account shows the text from before the last edit ({found.url or found.post_id}). "
+                "Delete that post first if the new text should be published."
+            )
+    return None
+
+
+def _found(rt: Runtime, delivery: Delivery, look: Look) -> Published | Missing:
     """The candidate that is this delivery's, or that it is missing. What another delivery made is not ours; what does
     not tell its words is nobody's while another delivery's outcome is unknown, too."""
     reader = rt.reader

@@ -161,5 +161,5 @@ def resumed(rt: Runtime, clock: HandClock, **how: bool) -> resume.Resumed:
 
 def become_restored(rt: Runtime) -> None:
     """As after `restore`, without a copy: this very appliance is one, made now, and paused."""
-    rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.RESTORED_FROM, tx.stamp))
+    rt.db.write(lambda tx: appliance_state.note_restore(tx, tx.stamp))
     rt.write(deliveries.pause)

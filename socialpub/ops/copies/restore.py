@@ -157,8 +157,7 @@ def pause(database: Path, copied_at: str, clock: Clock) -> None:
         if trail.is_kept(tx):  # else the migration that brings it notes this
             trail.record(tx, TrailAction.PUBLISHING_RESTORED, copied_at=copied_at)
         appliance_state.put(connection, appliance_state.PAUSED_AT, tx.stamp)
-        # The copy of a copy that was never resumed: what is not known begins with the first one.
-        appliance_state.put_earliest(connection, appliance_state.RESTORED_FROM, copied_at)
+        appliance_state.note_restore(tx, copied_at)
         # No worker and no look at readiness have been here yet.
         appliance_state.remove(connection, appliance_state.HEARTBEAT)
         appliance_state.remove(connection, appliance_state.READINESS)

@@ -137,7 +137,7 @@ async def stop(rt: Runtime, visit: Visit) -> Answer:
 
 
 def _check_cancel(rt: Runtime, post: dict[str, Any]) -> None:
-    posts.check_cancelable(rt.reader, post["status"], post.get("scheduledAt"), rt.stamp())
+    posts.check_cancelable(rt.reader, post["id"], rt.stamp())
 
 
 def _check_change(rt: Runtime, post: dict[str, Any]) -> None:

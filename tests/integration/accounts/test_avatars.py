@@ -182,7 +182,7 @@ def test_nothing_is_kept_of_a_disconnected_profile(rt: Runtime) -> None:
 
 def test_a_restored_copy_fetches_nothing_until_it_is_in_charge(rt: Runtime, http: Answering) -> None:
     profile = pictured(rt)
-    rt.write(lambda _, tx: appliance_state.put(tx, appliance_state.RESTORED_FROM, tx.stamp))
+    rt.write(lambda _, tx: appliance_state.note_restore(tx, tx.stamp))
     assert avatars.renew(rt) is None
     rt.write(lambda _, tx: appliance_state.remove(tx, appliance_state.RESTORED_FROM))
     assert avatars.renew(rt) == profile

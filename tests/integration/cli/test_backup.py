@@ -76,12 +76,12 @@ def test_after_a_restore_resume_says_what_becomes_of_what_was_due(terminal: Term
     terminal.clock.forward(600)
     resumed = other("admin", "resume")
     assert (
-        "2 deliveries were due since the copy was made: the accounts are searched for them, and none of them is sent"
+        "2 deliveries were due since the backup: socialpub reads the accounts back and sends none of them"
         in resumed.stderr
     )
     with other.open() as rt:
         drain(rt, terminal.clock)
-        assert message_of(rt, post) == looks.NOT_SENT_BY_A_COPY
+        assert message_of(rt, post) == looks.NOT_SENT_AFTER_RESTORE
     assert terminal.world.x.posts == []
 
 

@@ -154,10 +154,10 @@ def test_what_the_original_of_a_restored_copy_may_have_sent_is_stopped_and_not_c
     owner: DashboardBrowser, rt: Runtime, clock: HandClock
 ) -> None:
     post = accept(rt, add_profile(rt), at=rt.now() + timedelta(hours=1))
-    rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.RESTORED_FROM, tx.stamp))
+    rt.db.write(lambda tx: appliance_state.note_restore(tx, tx.stamp))
     clock.forward(7200)
     assert offered(owner, post) == {"Stop"}
-    assert "restored from a copy" in owner.open(f"/posts/{post}/cancel").role("alert")
+    assert "restored from a backup" in owner.open(f"/posts/{post}/cancel").role("alert")
 
 
 # --- post again ------------------------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ def test_after_a_restore_the_owner_s_word_is_needed(
     assert (refused.status, "Say first" in refused.role("alert")) == (400, True)
     assert state_of(rt, post) is State.QUEUED
     done = owner.press("Resume", {"#original": "maybe"})
-    assert "1 delivery was due since the copy was made" in done.role("status")
+    assert "1 delivery was due since the backup" in done.role("status")
     drain(rt, clock, within=1800)
     assert (state_of(rt, post), len(world.x.posts)) == (State.FAILED, 0)
     assert "publish" not in [step for step, _ in attempts_of(rt, post)]

@@ -104,7 +104,7 @@ def test_what_nobody_sent_fails_and_says_so(
     with restored(copy, world, clock) as rt:
         began = clock.now()
         resumed(rt, clock)
-        assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, looks.NOT_SENT_BY_A_COPY)
+        assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, looks.NOT_SENT_AFTER_RESTORE)
         assert clock.now() - began >= rt.settings.publishing.resend_after, "lists lag: it was looked for long enough"
         assert status_of(rt, post) == "settled"
     assert count(world) == 0
@@ -223,7 +223,7 @@ def test_an_account_that_cannot_be_read_leaves_it_unknown(
         resumed(rt, clock)
         assert state_of(rt, post) is State.UNCONFIRMED
         assert message_of(rt, post).startswith(
-            "Outcome unknown: it was due after this copy was made, and the original may have sent it. "
+            "Outcome unknown: the installation that the backup was made of may have published it. "
         )
         assert "must be connected again" in message_of(rt, post)
     assert tweets(world) == 1
@@ -291,7 +291,7 @@ def test_a_film_whose_upload_never_ended_may_have_been_begun_anew(
     with restored(tmp_path / "appliance.copy", world, clock) as rt:
         resumed(rt, clock)
         assert state_of(rt, post) is State.UNCONFIRMED
-        assert "the original may have begun another" in message_of(rt, post)
+        assert "The original may have begun another" in message_of(rt, post)
     assert len(world.tiktok.tasks.all) == 1
 
 
@@ -422,7 +422,7 @@ def test_before_the_resume_nobody_can_say_that_a_due_post_was_not_sent(
     clock.forward(600)
     drain(original)
     with restored(copy, world, clock) as rt:
-        with pytest.raises(Conflict, match="the original may have sent this post"):
+        with pytest.raises(Conflict, match="the original may have published this post"):
             rt.write(posts.cancel, due, OWNER)
         rt.write(posts.cancel, later, OWNER)
         rt.write(posts.stop, stopped)
@@ -453,7 +453,7 @@ def test_what_is_too_late_is_counted_only_where_it_would_have_been_sent(
     clock.forward(25 * HOUR)
     with restored(copy, world, clock) as rt:
         assert resumed(rt, clock) == resume.Resumed(too_late=0, read_back=1, restored=True)
-        assert message_of(rt, post) == looks.NOT_SENT_BY_A_COPY
+        assert message_of(rt, post) == looks.NOT_SENT_AFTER_RESTORE
 
 
 def test_a_second_pause_is_an_ordinary_one(original: Runtime, world: World, clock: HandClock, tmp_path: Path) -> None:

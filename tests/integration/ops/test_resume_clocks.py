@@ -21,7 +21,7 @@ BEHIND = timedelta(days=7)
 
 def restored_on_a_machine_that_is_behind(rt: Runtime, clock: HandClock) -> datetime:
     copied_at = clock.now() + BEHIND
-    rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.RESTORED_FROM, stamp(copied_at)))
+    rt.db.write(lambda tx: appliance_state.note_restore(tx, stamp(copied_at)))
     rt.write(deliveries.pause)
     return copied_at
 

@@ -170,7 +170,7 @@ def test_a_copy_that_was_not_resumed_keeps_what_it_may_have_to_tell_apart(
     rt: Runtime, clock: HandClock, profile: str
 ) -> None:
     known = published(rt, clock, profile)
-    rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.RESTORED_FROM, tx.stamp))
+    rt.db.write(lambda tx: appliance_state.note_restore(tx, tx.stamp))
     clock.forward(60 * DAY)
     assert keep_house(rt, clock) == 0
     assert status_of(rt, known) == "settled"

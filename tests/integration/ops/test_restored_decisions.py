@@ -1,0 +1,452 @@
+"""A restored appliance: its own posts are ordinary, the owner's decisions count, and a post of the backup never ends as
+a certain failure before the account was read back."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from socialpub.accounts import profiles
+from socialpub.core.errors import Conflict
+from socialpub.db import appliance_state, migrate, upgrade_copies
+from socialpub.db.models import State
+from socialpub.ops.copies import rollback
+from socialpub.publishing import posts, resume, retries
+from socialpub.publishing.drafts import Change, DraftMedia
+from socialpub.runtime import Runtime, build
+from socialpub.sandbox import World
+from tests.samples import media
+from tests.support.appliance import OWNER, accept, attempts_of, message_of, open_appliance, state_of, status_of
+from tests.support.copies import copy_of, restored, resumed
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import (
+    FaultTransport,
+    artifact,
+    connect_pinterest,
+    connect_tiktok,
+    connect_x,
+    http_over,
+    providers_of_the_sandbox,
+)
+
+HOUR = 3600.0
+DAY = 24 * HOUR
+NOW = Change(frozenset({"scheduled_at"}), scheduled_at=None)
+UNKNOWN = "Outcome unknown: the installation that the backup was made of may have published it. "
+
+
+def texts(world: World) -> list[str]:
+    return [post.text for post in world.x.posts]
+
+
+def rewrite(body: str) -> Change:
+    return Change(frozenset({"body"}), body=body)
+
+
+# --- what the restored appliance accepts itself ----------------------------------------------------------------------
+
+
+def test_what_is_accepted_before_the_resume_is_published_like_any_other_post(
+    original: Runtime, world: World, clock: HandClock, tmp_path: Path
+) -> None:
+    x, tiktok = connect_x(original, world), connect_tiktok(original, world)
+    copy = copy_of(original, tmp_path)
+    clock.forward(HOUR)
+    with restored(copy, world, clock) as rt:
+        now = accept(rt, x, body="Now")
+        soon = accept(rt, x, body="Soon", at=clock.now() + timedelta(minutes=5))
+        clip = DraftMedia(artifact(rt, media.video_mp4(tmp_path / "a.mp4", width=360, height=360), "video/mp4"))
+        options = {"tiktok": {"privacyLevel": "PUBLIC_TO_EVERYONE"}}
+        video = accept(rt, tiktok, body="Video", media=(clip,), options=options)
+        clock.forward(600)
+        assert resumed(rt, clock) == resume.Resumed(too_late=0, read_back=0, restored=True)
+        assert [state_of(rt, post) for post in (now, soon, video)] == [State.PUBLISHED] * 3
+        assert attempts_of(rt, now) == [("create_post", "published")]
+    assert texts(world) == ["Now", "Soon"]
+
+
+@pytest.mark.parametrize("ahead", [None, timedelta(days=1)])
+def test_an_equal_post_of_the_original_is_not_taken_for_one_of_the_restored_appliance(
+    original: Runtime, world: World, clock: HandClock, tmp_path: Path, ahead: timedelta | None
+) -> None:
+    profile = connect_x(original, world)
+    copy = copy_of(original, tmp_path)
+    clock.forward(HOUR)
+    accept(original, profile, body="Good morning")
+    drain(original, clock)
+    clock.forward(DAY)
+    with restored(copy, world, clock) as rt:
+        post = accept(rt, profile, body="Good morning", at=ahead and clock.now() + ahead)
+        resumed(rt, clock)
+        assert state_of(rt, post) is State.PUBLISHED
+    assert texts(world) == ["Good morning"] * 2
+
+
+def test_an_overdue_post_of_the_restored_appliance_is_canceled_and_stopped_as_usual(
+    original: Runtime, world: World, clock: HandClock, tmp_path: Path
+) -> None:
+    profile = connect_x(original, world)
+    copy = copy_of(original, tmp_path)
+    with restored(copy, world, clock) as rt:
+        canceled, stopped = (
+            accept(rt, profile, body=body, at=clock.now() + timedelta(minutes=1)) for body in ("Cancel", "Stop")
+        )
+        pending = accept(rt, profile, body="Pending")
+        clock.forward(120)
+        rt.write(posts.cancel, canceled, OWNER)
+        rt.write(posts.stop, stopped)
+        rt.write(posts.stop, pending)
+        assert [status_of(rt, post) for post in (canceled, stopped, pending)] == ["canceled", "canceled", "settled"]
+        resumed(rt, clock)
+    assert texts(world) == []
+
+
+def test_what_waited_too_long_for_the_resume_is_too_late_as_after_any_pause(
+    original: Runtime, world: World, clock: HandClock, tmp_path: Path
+) -> None:
+    profile = connect_x(original, world)
+    with restored(copy_of(original, tmp_path), world, clock) as rt:
+        post = accept(rt, profile, body="Days ago")
+        clock.forward(3 * DAY)
+        assert resumed(rt, clock).too_late == 1
+        assert state_of(rt, post) is State.FAILED
+        assert "could not start within 24 hours" in message_of(rt, post)
+
+
+# --- the owner's decisions -------------------------------------------------------------------------------------------
+
+
+DECISIONS = {"publish now": NOW, "change the words": rewrite("Launch")}
+
+
+@pytest.mark.parametrize("decision", DECISIONS)
+@pytest.mark.parametrize("after_the_resume", [False, True])
+@pytest.mark.parametrize("original_published", [False, True])
+def test_what_the_owner_decides_about_a_post_of_the_backup_is_read_back_once_and_then_sent(
+    original: Runtime,
+    world: World,
+    clock: HandClock,
+    tmp_path: Path,
+    decision: str,
+    after_the_resume: bool,
+    original_published: bool,
+) -> None:
+    post = accept(original, connect_x(original, world), body="Launch", at=clock.now() + timedelta(days=2))
+    copy = copy_of(original, tmp_path)
+    if original_published:
+        original.write(posts.edit, post, NOW, OWNER)
+        drain(original, clock, within=60)
+    with restored(copy, world, clock) as rt:
+        if after_the_resume:
+            rt.write(resume.resume)
+        rt.write(posts.edit, post, DECISIONS[decision], OWNER)
+        clock.forward(HOUR)
+        rt.write(resume.resume)
+        drain(rt, clock, within=3 * DAY)
+        assert state_of(rt, post) is State.PUBLISHED
+        assert [step for step, _ in attempts_of(rt, post)].count("read_back") == 1
+    assert texts(world) == ["Launch"]
+
+
+def test_a_post_that_was_moved_after_the_restore_and_due_before_the_resume_is_sent(
+    original: Runtime, world: World, clock: HandClock, tmp_path: Path
+) -> None:
+    post = accept(original, connect_x(original, world), body="Moved", at=clock.now() + timedelta(days=2))
+    with restored(copy_of(original, tmp_path), world, clock) as rt:
+        soon = Change(frozenset({"scheduled_at"}), scheduled_at=clock.now() + timedelta(minutes=5))
+        rt.write(posts.edit, post, soon, OWNER)
+        clock.forward(600)
+        assert resumed(rt, clock).read_back == 0
+        assert state_of(rt, post) is State.PUBLISHED
+    assert texts(world) == ["Moved"]
+
+
+@pytest.mark.parametrize("after_the_resume", [False, True])
+def test_an_edited_post_whose_earlier_text_is_up_ends_as_unknown_and_says_so(
+    original: Runtime, world: World, clock: HandClock, tmp_path: Path, after_the_resume: bool
+) -> None:
+    post = accept(original, connect_x(original, world), body="Launhc today", at=clock.now() + timedelta(days=2))
+    copy = copy_of(original, tmp_path)
+    original.write(posts.edit, post, NOW, OWNER)
+    drain(original, clock, within=60)
+    with restored(copy, world, clock) as rt:
+        if after_the_resume:
+            rt.write(resume.resume)
+        for body in ("Launch, today", "Launch today"):
+            rt.write(posts.edit, post, rewrite(body), OWNER)
+        rt.write(resume.resume)
+        drain(rt, clock, within=5 * DAY)
+        assert state_of(rt, post) is State.UNCONFIRMED
+        assert message_of(rt, post).startswith(UNKNOWN + "The account shows the text from before the last edit (http")
+    assert texts(world) == ["Launhc today"]
+
+
+def test_an_edited_pin_whose_earlier_text_is_up_ends_as_unknown(
+    original: Runtime, world: World, clock: HandClock, tmp_path: Path
+) -> None:
+    pin = DraftMedia(artifact(original, media.jpeg(tmp_path / "pin.jpg"), "image/jpeg"))
+    profile = connect_pinterest(original, world)
+    options = {"pinterest": {"boardId": world.pinterest.boards_of("demo")[0].id, "title": "Launhc"}}
+    at = clock.now() + timedelta(days=2)
+    post = accept(original, profile, body="Today", at=at, media=(pin,), options=options)
+    copy = copy_of(original, tmp_path)
+    original.write(posts.edit, post, NOW, OWNER)
+    drain(original, clock, within=60)
+    with restored(copy, world, clock) as rt:
+        rt.write(resume.resume)
+        corrected = {"pinterest": {**options["pinterest"], "title": "Launch"}}
+        rt.write(posts.edit, post, Change(frozenset({"options"}), options=corrected), OWNER)
+        drain(rt, clock, within=5 * DAY)
+        assert state_of(rt, post) is State.UNCONFIRMED
+    assert len(world.pinterest.pins) == 1
+
+
+# --- restored twice --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("resumed_between", [False, True])
+def test_after_a_second_restore_the_first_backup_still_counts(
+    original: Runtime, world: World, clock: HandClock, tmp_path: Path, resumed_between: bool
+) -> None:
+    post = accept(original, connect_x(original, world), body="Launch", at=clock.now() + timedelta(days=20))
+    first = copy_of(original, tmp_path)
+    clock.forward(HOUR)
+    original.write(posts.edit, post, NOW, OWNER)
+    drain(original, clock, within=60)
+    clock.forward(3 * DAY)
+    (tmp_path / "second").mkdir()
+    with restored(first, world, clock) as rt:
+        if resumed_between:
+            rt.write(resume.resume)
+        second = copy_of(rt, tmp_path / "second")
+    clock.forward(HOUR)
+    with restored(second, world, clock) as rt:
+        rt.write(resume.resume)
+        drain(rt, clock, within=25 * DAY)
+        assert state_of(rt, post) is State.PUBLISHED
+    assert texts(world) == ["Launch"]
+
+
+def test_what_the_first_restored_appliance_accepted_may_be_its_own_after_a_second_restore(
+    original: Runtime, world: World, clock: HandClock, tmp_path: Path
+) -> None:
+    profile = connect_x(original, world)
+    first = copy_of(original, tmp_path)
+    (tmp_path / "second").mkdir()
+    with restored(first, world, clock) as rt:
+        post = accept(rt, profile, body="From the first")
+        second = copy_of(rt, tmp_path / "second")
+        resumed(rt, clock)
+    clock.forward(HOUR)
+    with restored(second, world, clock) as rt:
+        assert resumed(rt, clock).read_back == 1
+        assert state_of(rt, post) is State.PUBLISHED
+    assert texts(world) == ["From the first"]
+
+
+# --- no certain failure without a read-back --------------------------------------------------------------------------
+
+
+def too_late(rt: Runtime, clock: HandClock, profile: str, post: str) -> None:
+    clock.forward(3 * DAY)
+
+
+def refused_by_the_check(rt: Runtime, clock: HandClock, profile: str, post: str) -> None:
+    options = {"x": {"replySetings": "following"}}
+    rt.write(posts.edit, post, Change(frozenset({"options"}), options=options), OWNER)
+
+
+def stopped(rt: Runtime, clock: HandClock, profile: str, post: str) -> None:
+    rt.write(lambda rt, tx: tx.execute("UPDATE post SET status = 'pending' WHERE id = ?", (post,)))
+    rt.write(posts.stop, post)
+
+
+def disconnected(rt: Runtime, clock: HandClock, profile: str, post: str) -> None:
+    rt.write(profiles.disconnect, profile)
+
+
+def without_access(rt: Runtime, clock: HandClock, profile: str, post: str) -> None:
+    rt.write(lambda rt, tx: profiles.require_reauth(rt, tx, profile, "The network refuses the token"))
+
+
+ENDS: dict[Callable[[Runtime, HandClock, str, str], None], State] = {
+    too_late: State.PUBLISHED,
+    refused_by_the_check: State.PUBLISHED,
+    stopped: State.PUBLISHED,
+    disconnected: State.UNCONFIRMED,
+    without_access: State.UNCONFIRMED,
+}
+
+
+@pytest.mark.parametrize("end", ENDS, ids=lambda end: end.__name__)
+def test_what_the_original_published_never_ends_as_failed(
+    original: Runtime,
+    world: World,
+    clock: HandClock,
+    tmp_path: Path,
+    end: Callable[[Runtime, HandClock, str, str], None],
+) -> None:
+    profile = connect_x(original, world)
+    post = accept(original, profile, body="Launch", at=clock.now() + timedelta(days=1))
+    copy = copy_of(original, tmp_path)
+    original.write(posts.edit, post, NOW, OWNER)
+    drain(original, clock, within=60)
+    with restored(copy, world, clock) as rt:
+        rt.write(resume.resume)
+        end(rt, clock, profile, post)
+        drain(rt, clock, within=8 * DAY)
+        assert state_of(rt, post) is ENDS[end], message_of(rt, post)
+        if ENDS[end] is State.UNCONFIRMED:
+            assert message_of(rt, post).startswith(UNKNOWN)
+        with pytest.raises(Conflict):
+            rt.write(retries.retry, post, OWNER)
+    assert texts(world) == ["Launch"]
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [(too_late, "24 hours"), (refused_by_the_check, "replySettings"), (stopped, "Stopped by the owner.")],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_what_the_original_did_not_publish_fails_with_its_own_reason_once_it_was_read_back(
+    original: Runtime,
+    world: World,
+    clock: HandClock,
+    tmp_path: Path,
+    end: Callable[[Runtime, HandClock, str, str], None],
+    said: str,
+) -> None:
+    profile = connect_x(original, world)
+    post = accept(original, profile, body="Launch", at=clock.now() + timedelta(days=1))
+    with restored(copy_of(original, tmp_path), world, clock) as rt:
+        rt.write(resume.resume)
+        end(rt, clock, profile, post)
+        drain(rt, clock, within=8 * DAY)
+        assert state_of(rt, post) is State.FAILED
+        assert said in message_of(rt, post)
+        assert "read_back" in [step for step, _ in attempts_of(rt, post)]
+    assert texts(world) == []
+
+
+def test_a_video_that_cannot_be_read_back_ends_as_unknown_when_it_is_too_late(
+    original: Runtime, world: World, clock: HandClock, tmp_path: Path
+) -> None:
+    clip = DraftMedia(artifact(original, media.video_mp4(tmp_path / "a.mp4", width=360, height=360), "video/mp4"))
+    options = {"tiktok": {"privacyLevel": "PUBLIC_TO_EVERYONE"}}
+    profile, at = connect_tiktok(original, world), clock.now() + timedelta(days=1)
+    post = accept(original, profile, body="Video", at=at, media=(clip,), options=options)
+    with restored(copy_of(original, tmp_path), world, clock) as rt:
+        rt.write(resume.resume)
+        clock.forward(3 * DAY)
+        drain(rt, clock)
+        assert state_of(rt, post) is State.UNCONFIRMED
+        assert message_of(rt, post).startswith(UNKNOWN)
+
+
+# --- a retry ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("after_the_resume", [False, True])
+@pytest.mark.parametrize("original_retried", [False, True])
+def test_a_retry_of_what_failed_before_the_backup_is_read_back_before_it_is_sent(
+    original: Runtime, world: World, clock: HandClock, tmp_path: Path, after_the_resume: bool, original_retried: bool
+) -> None:
+    profile = connect_x(original, world)
+    world.x.next("create_post").fails_with(403)
+    failed = accept(original, profile, body="Again")
+    drain(original, clock)
+    assert state_of(original, failed) is State.FAILED
+    copy = copy_of(original, tmp_path)
+    clock.forward(HOUR)
+    if original_retried:
+        original.write(retries.retry, failed, OWNER)
+        drain(original, clock)
+    clock.forward(HOUR)
+    with restored(copy, world, clock) as rt:
+        if after_the_resume:
+            resumed(rt, clock)
+            clock.forward(5 * DAY)
+        again = rt.write(retries.retry, failed, OWNER)
+        resumed(rt, clock)
+        assert state_of(rt, again) is State.PUBLISHED
+        assert attempts_of(rt, again)[0][0] == "read_back"
+    assert texts(world) == ["Again"]
+
+
+def test_a_retry_of_what_failed_in_the_restored_appliance_itself_is_sent_at_once(
+    original: Runtime, world: World, clock: HandClock, tmp_path: Path
+) -> None:
+    profile = connect_x(original, world)
+    with restored(copy_of(original, tmp_path), world, clock) as rt:
+        resumed(rt, clock)
+        world.x.next("create_post").fails_with(403)
+        failed = accept(rt, profile, body="Again")
+        drain(rt, clock)
+        again = rt.write(retries.retry, failed, OWNER)
+        drain(rt, clock)
+        assert attempts_of(rt, again) == [("create_post", "published")]
+    assert texts(world) == ["Again"]
+
+
+# --- a rollback, and a database of a former version ------------------------------------------------------------------
+
+
+@contextmanager
+def rolled_back(rt: Runtime, meanwhile: Callable[[], Any], world: World, clock: HandClock) -> Iterator[Runtime]:
+    """The appliance after it went back to a copy from before `meanwhile`."""
+    settings = rt.settings.model_copy(update={"providers": providers_of_the_sandbox()})
+    with closing(sqlite3.connect(settings.database_file, isolation_level=None)) as rows:
+        copy = upgrade_copies.make(rows, settings.database_file, max(migrate.applied(rows)), clock.now())
+    meanwhile()
+    rt.close()
+    rollback.roll_back(copy.path, settings, clock)
+    older = build(settings, clock=clock, http=http_over(FaultTransport(world)), role="test")
+    try:
+        yield older
+    finally:
+        older.close()
+
+
+def test_a_rollback_pauses_in_the_same_way(
+    tmp_path: Path, world: World, clock: HandClock, sandbox_options: dict[str, Any]
+) -> None:
+    newer = open_appliance(tmp_path, clock, **sandbox_options)
+    profile = connect_x(newer, world)
+    early = accept(newer, profile, body="Early", at=clock.now() + timedelta(days=2))
+
+    def publish_early() -> None:
+        newer.write(posts.edit, early, NOW, OWNER)
+        drain(newer, clock, within=60)
+        clock.forward(600)
+
+    with rolled_back(newer, publish_early, world, clock) as rt:
+        own = accept(rt, profile, body="Own")
+        clock.forward(600)
+        rt.write(resume.resume)
+        drain(rt, clock, within=3 * DAY)
+        assert [state_of(rt, post) for post in (early, own)] == [State.PUBLISHED] * 2
+    assert texts(world) == ["Early", "Own"]
+
+
+def test_all_posts_of_a_former_version_that_waits_for_its_resume_may_be_the_originals(
+    rt: Runtime, clock: HandClock
+) -> None:
+    """That version did not note which posts came with the backup."""
+    at = rt.stamp()
+    with closing(sqlite3.connect(":memory:")) as rows:
+        rows.execute("CREATE TABLE post (id TEXT PRIMARY KEY)")
+        rows.execute("CREATE TABLE appliance (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
+        rows.execute("INSERT INTO post VALUES ('a')")
+        appliance_state.put(rows, appliance_state.RESTORED_FROM, at)
+        migration = migrate.MIGRATIONS / "0018_restores.py"
+        scope: dict[str, Any] = {}
+        exec(migration.read_text(), scope)
+        for statement in scope["STATEMENTS"]:
+            rows.execute(statement)
+        assert rows.execute("SELECT restore_count FROM post").fetchall() == [(0,)]
+        assert rows.execute("SELECT value FROM appliance WHERE name = 'restores'").fetchall() == [(f'["{at}"]',)]

@@ -165,6 +165,39 @@ def revoke(rt: Runtime, tx: Tx, key_id: str) -> None:
         trail.record(tx, TrailAction.KEY_REVOKED, key_id, row["name"])
 
 
+@dataclass(frozen=True, slots=True)
+class UnrevokedKey:
+    """A key that nothing has revoked. It may have expired. Instants are stamps."""
+
+    id: str
+    name: str
+    scope: str
+    expires_at: str | None
+    last_used_at: str | None
+
+
+def unrevoked(store: Reader | Tx) -> list[UnrevokedKey]:
+    """Return every key that is not revoked, oldest first.
+
+    The query names only columns of the first schema, because a backup may come from any former version.
+    """
+    rows = store.all(
+        """SELECT id, name, scope, expires_at, last_used_at FROM api_key WHERE revoked_at IS NULL
+            ORDER BY created_at, id"""
+    )
+    return [UnrevokedKey(*row) for row in rows]
+
+
+def revocations(store: Reader | Tx) -> dict[str, str | None]:
+    """Return when each key was revoked, by id. None: the key is not revoked."""
+    return {row[0]: row[1] for row in store.all("SELECT id, revoked_at FROM api_key")}
+
+
+def repeat_revocation(tx: Tx, key_id: str, revoked_at: str) -> None:
+    """Revoke a key as of the instant that another database names."""
+    tx.execute("UPDATE api_key SET revoked_at = ? WHERE id = ?", (revoked_at, key_id))
+
+
 _FIND = "SELECT scope, secret_hash, providers, profiles, expires_at, revoked_at, name FROM api_key WHERE id = ?"
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from socialpub.cli import file_owner
+from socialpub.cli.admin.queue import list_valid_keys
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.copy_progress_bar import progress_bar
 from socialpub.cli.output import format_time, print_line, print_note
@@ -104,6 +105,7 @@ def restore_backup(context: CommandContext, copy: Path, unsealed: bool) -> None:
     print_line(str(settings.data_dir))
     _describe(summary)
     _describe_seal(summary)
+    list_valid_keys(summary.valid_keys)
     print_note("Restored, and paused: the API can be used, and nothing is published.")
     print_note("1. Stop the original for good.")
     print_note("2. Reconnect the accounts whose tokens it has renewed since then:")

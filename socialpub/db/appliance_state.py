@@ -17,6 +17,9 @@ RESTORED_FROM = "restored_from"
 RESTORES = "restores"
 """JSON: the instant of the backup of each restore that this database has gone through, the first one first."""
 
+RESTORED_KEYS = "restored_keys"
+"""JSON: ids of the API keys that came with a restored backup, until the owner keeps or revokes them."""
+
 COPIED_AT = "copied_at"
 """The instant that the last copy is of (`ops/copies/last_copy.py`)."""
 

@@ -30,6 +30,7 @@ class TrailAction(StrEnum):
 
     KEY_CREATED = "key.created"
     KEY_REVOKED = "key.revoked"
+    KEY_KEPT = "key.kept"
     PROFILE_CONNECTED = "profile.connected"
     PROFILE_RECONNECTED = "profile.reconnected"
     PROFILE_IMPORTED = "profile.imported"

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
 from socialpub.accounts import profiles
+from socialpub.accounts.api_keys import UnrevokedKey
 from socialpub.accounts.remedies import Door
 from socialpub.core.cause_kinds import CauseKind
 from socialpub.core.clock import parse, stamp
@@ -26,6 +27,7 @@ from socialpub.ops import (
     machine_checks,
     offline_checks,
     overview,
+    resume_sentences,
     storage_checks,
     upgrade_checks,
     web_address,
@@ -42,6 +44,8 @@ MOST_SKEW = timedelta(minutes=2)
 EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)
 """A clock that shows an earlier time was never set."""
 CALL_SECONDS = 10.0
+MOST_KEYS = 10
+"""A finding names no more keys than this."""
 SET_CLOCK = "Set the clock, and keep it set with NTP (timedatectl set-ntp true)."
 
 SUBJECTS = {
@@ -91,6 +95,7 @@ def check(rt: Runtime, door: Door = Door.SHELL) -> Iterator[Finding]:
     yield from _check_clock(rt, known[CauseKind.CLOCK])
     yield web_address.check(rt)
     yield from known[CauseKind.PAUSED]
+    yield from _check_restored_keys(needs.restored_keys, door)
     yield from _check_worker(rt, known[CauseKind.WORKER])
     yield from _check_copy(rt, known[CauseKind.COPY])
     yield from findings.check(rt, door)
@@ -134,6 +139,14 @@ def _check_clock(rt: Runtime, known: list[Finding]) -> Iterator[Finding]:
     else:
         yield ok("clock", f"{shows[0].upper()}{shows[1:]}.")
     yield from known
+
+
+def _check_restored_keys(keys: list[UnrevokedKey], door: Door) -> Iterator[Finding]:
+    if keys:
+        listed = "; ".join(map(resume_sentences.valid_key, keys[:MOST_KEYS]))
+        more = f" and {len(keys) - MOST_KEYS:,} more" if len(keys) > MOST_KEYS else ""
+        message = f"{resume_sentences.valid_keys(keys)} {resume_sentences.KEYS_MAY_BE_REVOKED}"
+        yield problem("keys", f"{message} They are: {listed}{more}.", resume_sentences.decide_keys(door))
 
 
 def _check_worker(rt: Runtime, known: list[Finding]) -> Iterator[Finding]:

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from socialpub.accounts import idle_tokens, profiles
+from socialpub.accounts import idle_tokens, profiles, restored_keys
+from socialpub.accounts.api_keys import UnrevokedKey
 from socialpub.accounts.remedies import Door
 from socialpub.core.clock import stamp
 from socialpub.db import appliance_state, failed_deliveries, log_lists, post_calendar
@@ -81,6 +82,8 @@ class Needs:
     paused_at: str | None
     restored_from: str | None
     """The instant of the copy that this is, until it is resumed."""
+    restored_keys: list[UnrevokedKey]
+    """Valid API keys that came with a restored backup, until the owner keeps or revokes them."""
     profiles: list[ProfileInNeed]
     failed: FailedDeliveries
     """Of the last 7 days, but for what was tried again."""
@@ -100,6 +103,7 @@ class Needs:
         return any(
             (
                 self.paused_at,
+                self.restored_keys,
                 self.profiles,
                 self.failed.newest,
                 self.holds,
@@ -132,6 +136,7 @@ def needs(rt: Runtime, door: Door = Door.DASHBOARD) -> Needs:
     return Needs(
         paused_at=appliance_state.paused_at(reader),
         restored_from=appliance_state.restored_from(reader),
+        restored_keys=restored_keys.undecided(reader, stamp(now)),
         profiles=list(_profiles(rt, door)),
         failed=failed_deliveries.lately(reader, stamp(now - FAILED_SINCE), MOST_FAILED),
         holds=[

@@ -1,8 +1,9 @@
 """What going on after a pause means and came to, in the words that every door says it with."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from socialpub.accounts import remedies
+from socialpub.accounts.api_keys import UnrevokedKey
 from socialpub.accounts.remedies import Door
 from socialpub.core import durations
 from socialpub.core.settings.loader import Settings
@@ -45,3 +46,29 @@ def too_late(posts: int, settings: Settings) -> str | None:
     are = "1 post is" if posts == 1 else f"{posts} posts are"
     most = durations.write(settings.publishing.max_lateness)
     return f"{are} more than {most} late (publishing.max_lateness) and will not be sent."
+
+
+KEYS_MAY_BE_REVOKED = "A key that was revoked after the backup is valid again."
+
+
+def valid_keys(keys: Sequence[UnrevokedKey]) -> str:
+    """How many keys came with a restored backup."""
+    if len(keys) == 1:
+        return "1 API key came with the restored backup and is valid."
+    return f"{len(keys)} API keys came with the restored backup and are valid."
+
+
+def valid_key(key: UnrevokedKey) -> str:
+    """One of these keys: name, id, scope and last use."""
+    used = f"last used at {key.last_used_at}" if key.last_used_at else "never used"
+    return f"“{key.name}” ({key.id}, {key.scope}), {used}"
+
+
+def decide_keys(door: Door) -> str:
+    """How the owner settles these keys."""
+    if door is Door.DASHBOARD:
+        return "Press “Keep keys” on the overview, or revoke the keys under Keys."
+    return (
+        "Revoke them: socialpub admin resume --revoke-keys. Keep them: socialpub admin resume --keep-keys. "
+        "Either command also ends a pause. Revoke a single key: socialpub admin revoke-key ID"
+    )

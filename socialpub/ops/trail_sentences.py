@@ -76,6 +76,7 @@ def _post_created(entry: TrailEntry) -> str:
 _SENTENCES: dict[str, Callable[[TrailEntry], str]] = {
     TrailAction.KEY_CREATED: _key_created,
     TrailAction.KEY_REVOKED: lambda entry: f"Revoked the API key “{entry.label}”",
+    TrailAction.KEY_KEPT: lambda entry: f"Kept the API key “{entry.label}” of a restored backup",
     TrailAction.PROFILE_CONNECTED: lambda entry: f"Connected {_account(entry)}",
     TrailAction.PROFILE_RECONNECTED: lambda entry: f"Connected {_account(entry)} again",
     TrailAction.PROFILE_IMPORTED: lambda entry: f"Imported tokens for {_account(entry)}",

@@ -1,7 +1,11 @@
 """`pause` and `resume`: nothing starts meanwhile, and the API goes on accepting."""
 
+from collections.abc import Sequence
+
 import click
 
+from socialpub.accounts import restored_keys
+from socialpub.accounts.api_keys import UnrevokedKey
 from socialpub.accounts.remedies import Door
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import format_time, print_note, print_table
@@ -29,14 +33,23 @@ def pause(context: CommandContext) -> None:
 @click.option(
     "--nothing-was-sent", is_flag=True, help="After a restore: your word that the original sent nothing since the copy."
 )
+@click.option("--revoke-keys", is_flag=True, help="After a restore: revoke the API keys that came with the backup.")
+@click.option("--keep-keys", is_flag=True, help="After a restore: keep these keys, and end the report about them.")
 @pass_command_context
-def resume_publishing(context: CommandContext, nothing_was_sent: bool) -> None:
+def resume_publishing(context: CommandContext, nothing_was_sent: bool, revoke_keys: bool, keep_keys: bool) -> None:
     """Let deliveries start again; says what is too late.
 
     After a restore, what was due since the copy was made is looked up on the accounts first, and never sent; what is
-    still scheduled is listed on standard output.
+    still scheduled is listed on standard output. The API keys that came with the backup are listed on standard error
+    until you keep or revoke them. Keys created after the restore are not affected.
     """
+    if revoke_keys and keep_keys:
+        raise click.UsageError("--revoke-keys and --keep-keys exclude each other.")
     with context.open() as rt:
+        if revoke_keys or keep_keys:
+            _settle_keys(rt, revoke=revoke_keys)
+        else:
+            list_valid_keys(restored_keys.undecided(rt.reader, rt.stamp()))
         if appliance_state.paused_at(rt.reader) is None:
             held = rt.write(resume.try_held)
             print_note("Publishing was not paused.")
@@ -55,6 +68,26 @@ def resume_publishing(context: CommandContext, nothing_was_sent: bool) -> None:
     too_late = resume_sentences.too_late(resumed.too_late, rt.settings)
     if too_late:
         print_note(too_late)
+
+
+def list_valid_keys(keys: Sequence[UnrevokedKey]) -> None:
+    """List the keys that came with a restored backup, and how the owner settles them."""
+    if keys:
+        print_note(f"{resume_sentences.valid_keys(keys)} {resume_sentences.KEYS_MAY_BE_REVOKED}")
+        for key in keys:
+            print_note(f"  {resume_sentences.valid_key(key)}")
+        print_note(resume_sentences.decide_keys(Door.SHELL))
+
+
+def _settle_keys(rt: Runtime, *, revoke: bool) -> None:
+    settled = rt.write(restored_keys.revoke if revoke else restored_keys.keep)
+    if not settled:
+        print_note("No valid API key of a restored backup waits for a decision.")
+        return
+    keys = "1 API key" if len(settled) == 1 else f"{len(settled)} API keys"
+    print_note(f"{'Revoked' if revoke else 'Kept'} {keys} of the restored backup:")
+    for key in settled:
+        print_note(f"  {resume_sentences.valid_key(key)}")
 
 
 def note_paused(rt: Runtime) -> None:

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from socialpub.accounts.api_keys import UnrevokedKey
 from socialpub.core import durable_files
 from socialpub.core.clock import stamp
 from socialpub.core.errors import OperatorError, SocialpubError, Unavailable
@@ -71,6 +72,8 @@ class BackupSummary:
     """Files that the database names and that were lost already when the copy was made."""
     seal: Seal = field(default=Seal.FITS, compare=False)
     """Depends on who asks: not a fact of the copy alone."""
+    valid_keys: tuple[UnrevokedKey, ...] = field(default=(), compare=False)
+    """After a restore: the API keys that came with the backup and are valid again."""
 
 
 def write(rt: Runtime, target: Path, *, with_secret: bool = False) -> BackupSummary:

@@ -13,6 +13,8 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from socialpub.accounts import restored_keys
+from socialpub.accounts.api_keys import UnrevokedKey
 from socialpub.core import actor, crypto, durable_files
 from socialpub.core.clock import Clock, stamp
 from socialpub.core.crypto import Secrets
@@ -46,6 +48,7 @@ def restore(source: Path, settings: Settings, clock: Clock, *, unsealed: bool = 
             with _scratch_folder(settings.data_dir) as scratch:
                 summary = backup_verification.unpack(copy, scratch, media=True)
                 pause(scratch / DATABASE, min(info.copied_at, stamp(clock.now())), clock)
+                summary = replace(summary, valid_keys=mark_keys(scratch / DATABASE, clock))
                 if alone:
                     summary = _with_media_found(summary, settings, scratch / DATABASE)
                 _move_into_place(settings, scratch, keep_media=alone)
@@ -165,3 +168,11 @@ def pause(database: Path, copied_at: str, clock: Clock) -> None:
         appliance_state.remove(connection, appliance_state.SCHEDULED_COPY)
         # The original has it, and may still run.
         appliance_state.remove(connection, appliance_state.INSTANCE_ID)
+
+
+def mark_keys(database: Path, clock: Clock) -> tuple[UnrevokedKey, ...]:
+    """Record which API keys came with the backup, and return the valid ones."""
+    with closing(sqlite3.connect(database)) as connection, connection:
+        tx = Tx(connection, clock.now(), actor.current())
+        restored_keys.mark(tx)
+        return tuple(restored_keys.undecided(tx, tx.stamp))

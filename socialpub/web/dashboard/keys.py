@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
-from socialpub.accounts import api_keys, profiles, usage
+from socialpub.accounts import api_keys, profiles, restored_keys, usage
 from socialpub.accounts.api_keys import Key, KeyRefused
 from socialpub.core.errors import Conflict, InvalidRequest, SocialpubError
 from socialpub.db.models import ProfileStatus
@@ -90,6 +90,15 @@ async def revoke(rt: Runtime, visit: Visit) -> Answer:
     return visit.go("/keys", status=f"The key “{key.name}” is revoked: whoever uses it is refused from now on.")
 
 
+@page()
+async def keep_restored(rt: Runtime, visit: Visit) -> Answer:
+    """Keep the keys that came with a restored backup: the overview reports them no longer."""
+    kept = await rt.write_soon(restored_keys.keep)
+    if not kept:
+        return visit.go("/", status="No key of a restored backup waits for a decision.")
+    return visit.go("/", status="The key is kept." if len(kept) == 1 else f"{len(kept)} keys are kept.")
+
+
 def _page(
     rt: Runtime,
     visit: Visit,
@@ -106,6 +115,7 @@ def _page(
         http_status=http_status if errors else 200,
         keys=[one for one in keys if one.state == "active"],
         ended=[one for one in keys if one.state != "active"],
+        restored={key.id for key in restored_keys.undecided(rt.reader, rt.stamp())},
         labels=LABELS,
         profiles=rows,
         form=form,

@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from socialpub.accounts import api_keys, profiles
 from socialpub.core.clock import parse
-from socialpub.ops import overview
+from socialpub.ops import overview, resume_sentences
 from socialpub.ops.overview import Flow
 from socialpub.providers.registry import LABELS
 from socialpub.publishing import audiences
@@ -55,6 +55,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         # Before there is anything to lose, nobody has to be reminded of copies.
         copy_reminder=needs.copy_reminder if steps.post else None,
         labels=LABELS,
+        sentences=resume_sentences,
         refresh_seconds=_refresh_seconds(visit, flow, paused=needs.paused_at is not None),
         outcome_unknown=OUTCOME_UNKNOWN,
         words=post_words,

@@ -1,5 +1,6 @@
 """`/system/pause`, `/system/resume`, `/system/try-held`: whether anything is published."""
 
+from socialpub.accounts import restored_keys
 from socialpub.core.errors import Conflict
 from socialpub.db import appliance_state
 from socialpub.ops import resume_sentences
@@ -59,5 +60,7 @@ async def _ask(rt: Runtime, visit: Visit, problem: str | None = None) -> Answer:
         outlook=outlook,
         too_late=resume_sentences.too_late(outlook.too_late, rt.settings),
         still_scheduled=resume_sentences.STILL_SCHEDULED,
+        valid_keys=restored_keys.undecided(rt.reader, rt.stamp()),
+        sentences=resume_sentences,
         problem=problem,
     )

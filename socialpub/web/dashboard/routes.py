@@ -64,6 +64,7 @@ def routes() -> list[Route]:
             POST=profile_connection.disconnect,
         ),
         route("/keys", GET=keys.index, POST=keys.create),
+        route("/keys/keep-restored", POST=keys.keep_restored),
         route("/keys/{keyId}/revoke", GET=keys.revoke_form, POST=keys.revoke),
         route("/log", GET=log.index),
         route("/log.csv", GET=log.download),

@@ -1,0 +1,158 @@
+"""A restore brings back API keys that were revoked since the backup: the owner sees them until they are settled."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from socialpub.accounts import api_keys
+from socialpub.db import trail
+from socialpub.ops import trail_sentences
+from socialpub.runtime import Runtime
+from tests.integration.cli.conftest import Terminal
+
+
+def key_id(key: str) -> str:
+    return key.split("_")[1]
+
+
+def created(terminal: Terminal, name: str, *options: str) -> str:
+    return terminal("admin", "create-key", name, *options).stdout.strip()
+
+
+def works(terminal: Terminal, key: str) -> bool:
+    with terminal.open() as rt:
+        return api_keys.authenticate(rt.reader, key, rt.now()) is not None
+
+
+def used(rt: Runtime, key: str) -> None:
+    rt.write(api_keys._record_uses, {key_id(key): rt.now()}, {})
+
+
+def note(text: str) -> str:
+    return " ".join(text.split())
+
+
+def history(terminal: Terminal) -> list[str]:
+    with terminal.open() as rt:
+        entries = trail.read(rt.reader, ["key"]).entries
+    return [f"{trail_sentences.who(one.actor)}: {trail_sentences.what(one)}" for one in entries]
+
+
+@pytest.fixture
+def leaked(terminal: Terminal) -> str:
+    """A key that is in the backup and was revoked after it."""
+    return created(terminal, "leaked")
+
+
+@pytest.fixture
+def restored(terminal: Terminal, leaked: str) -> Terminal:
+    """The backup of an appliance with the keys `leaked` and `backups`, restored as another appliance."""
+    with terminal.open() as rt:
+        used(rt, leaked)
+    created(terminal, "backups", "--scope", "read")
+    terminal("admin", "revoke-key", key_id(created(terminal, "revoked before")))
+    created(terminal, "expired", "--expires-in", "1m")
+    terminal.clock.forward(120)
+    backup = str(terminal.folder / "appliance.copy")
+    terminal("backup", backup, "--with-secret")
+    terminal("admin", "revoke-key", key_id(leaked))
+    other = Terminal(terminal.folder.parent / "other", terminal.clock, terminal.world)
+    (other.folder / "data" / "secret.key").unlink()
+    said = other("restore", backup)
+    assert said.exit_code == 0, said.output
+    assert said.stdout == f"{other.folder / 'data'}\n"
+    assert "2 API keys came with the restored backup and are valid." in said.stderr
+    assert f"“leaked” ({key_id(leaked)}, write), last used at 2026-10-12T09:00:00.000Z" in said.stderr
+    assert "“backups”" in said.stderr
+    assert "read), never used" in said.stderr
+    assert "revoked before" not in said.stderr
+    assert "expired" not in said.stderr
+    return other
+
+
+def test_the_keys_of_the_backup_are_reported_until_they_are_revoked_and_a_newer_key_stays(
+    restored: Terminal, leaked: str
+) -> None:
+    fresh = created(restored, "fresh")
+    assert works(restored, leaked), "without a decision it stays valid"
+    report = note(restored("doctor", "--problems").stdout)
+    assert "2 API keys came with the restored backup and are valid." in report
+    assert "“leaked”" in report
+    assert "fresh" not in report
+    assert "admin resume --revoke-keys" in report
+    resumed = restored("admin", "resume")
+    assert resumed.exit_code == 0
+    assert resumed.stdout == "", "standard output lists posts alone"
+    assert "“leaked”" in resumed.stderr
+    assert "fresh" not in resumed.stderr
+    assert "“leaked”" in restored("admin", "resume").stderr, "nothing was decided"
+
+    revoked = restored("admin", "resume", "--revoke-keys")
+    assert revoked.exit_code == 0
+    assert "Revoked 2 API keys of the restored backup:" in revoked.stderr
+    assert (works(restored, leaked), works(restored, fresh)) == (False, True)
+    assert "restored backup" not in restored("doctor").stdout
+    assert "“leaked”" not in restored("admin", "resume").stderr
+    assert set(history(restored)[:2]) == {
+        "owner, at the terminal: Revoked the API key “backups”.",
+        "owner, at the terminal: Revoked the API key “leaked”.",
+    }
+    again = restored("admin", "resume", "--revoke-keys")
+    assert again.exit_code == 0
+    assert "No valid API key of a restored backup waits" in again.stderr
+    assert works(restored, fresh)
+
+
+def test_kept_keys_stay_valid_and_are_reported_no_longer(restored: Terminal, leaked: str) -> None:
+    kept = restored("admin", "resume", "--keep-keys")
+    assert kept.exit_code == 0
+    assert "Kept 2 API keys of the restored backup:" in kept.stderr
+    assert "Publishing continues" in kept.stderr
+    assert works(restored, leaked)
+    assert "restored backup" not in restored("doctor").stdout
+    assert "owner, at the terminal: Kept the API key “leaked” of a restored backup." in history(restored)
+
+
+def test_revoking_the_keys_one_by_one_settles_them(restored: Terminal, leaked: str) -> None:
+    restored("admin", "revoke-key", key_id(leaked))
+    assert "1 API key came with the restored backup and is valid." in note(restored("doctor").stdout)
+    with restored.open() as rt:
+        (last,) = [one.id for one in api_keys.unrevoked(rt.reader) if one.name == "backups"]
+    restored("admin", "revoke-key", last)
+    assert "restored backup" not in note(restored("doctor").stdout)
+
+
+def test_nobody_both_keeps_and_revokes(restored: Terminal, leaked: str) -> None:
+    refused = restored("admin", "resume", "--keep-keys", "--revoke-keys")
+    assert refused.exit_code == 2
+    assert "exclude each other" in refused.stderr
+    assert "restored backup" in restored("doctor").stdout
+
+
+def test_a_second_restore_reports_every_key_of_its_backup(restored: Terminal, leaked: str) -> None:
+    """What was kept in between may have been revoked after the second backup."""
+    restored("admin", "resume", "--keep-keys")
+    fresh = created(restored, "fresh")
+    backup = str(restored.folder / "second.copy")
+    restored("backup", backup, "--with-secret")
+    third = Terminal(restored.folder.parent / "third", restored.clock, restored.world)
+    (third.folder / "data" / "secret.key").unlink()
+    said = third("restore", backup).stderr
+    assert "3 API keys came with the restored backup" in said
+    third("admin", "resume", "--revoke-keys")
+    assert not works(third, fresh)
+
+
+def test_an_appliance_without_keys_has_nothing_to_decide(terminal: Terminal) -> None:
+    backup = str(terminal.folder / "appliance.copy")
+    terminal("backup", backup, "--with-secret")
+    for left in Path(terminal.folder / "data").glob("socialpub.db*"):
+        left.unlink()
+    said = terminal("restore", backup)
+    assert said.exit_code == 0, said.stderr
+    assert "API key" not in said.stderr
+    assert "restored backup" not in terminal("doctor").stdout
+    with closing(sqlite3.connect(terminal.folder / "data" / "socialpub.db")) as rows:
+        assert not rows.execute("SELECT value FROM appliance WHERE name = 'restored_keys'").fetchall()

@@ -126,6 +126,13 @@ def _roll_back(context: CommandContext, settings: Settings, copy: Path, unsealed
     if done.put_aside:
         print_note(f"The database that was in use lies in {done.put_aside}: what was accepted since is there alone.")
         print_note(f"To go forward again: socialpub restore {done.put_aside}")
+    if done.keys.revoked:
+        print_note(f"API keys revoked since then stay revoked: {', '.join(done.keys.revoked)}.")
+    if done.keys.gone:
+        print_note(f"API keys created since then are gone: {', '.join(done.keys.gone)}.")
+    if done.put_aside:
+        print_note("The dashboard's password stays as it is. Every browser must sign in again.")
+    list_valid_keys(done.valid_keys)
     print_note("Restored, and paused: the API can be used, and nothing is published.")
     if done.updates:
         print_note("1. Install the former version now: any command of this one brings the database up to date again.")

@@ -12,12 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from socialpub.core import crypto, durable_files
+from socialpub.accounts import restored_keys
+from socialpub.accounts.api_keys import UnrevokedKey
+from socialpub.accounts.restored_keys import CarriedRevocations
+from socialpub.core import actor, crypto, durable_files
 from socialpub.core.clock import Clock
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
-from socialpub.db import appliance_state, artifact_rows, migrate, post_rows, upgrade_copies
-from socialpub.db.transaction import Reader
+from socialpub.db import appliance_state, artifact_rows, migrate, post_rows, trail, upgrade_copies
+from socialpub.db.trail import TrailAction
+from socialpub.db.transaction import Reader, Tx
 from socialpub.ops import alone
 from socialpub.ops.copies import backup_verification, replica, restore
 from socialpub.ops.copies.backup import BackupInfo
@@ -35,6 +39,9 @@ class Rollback:
     """The copy of the database that was in use; None when there was none."""
     updates: list[str]
     """The migrations that this version applies to it at the next start."""
+    keys: CarriedRevocations
+    valid_keys: tuple[UnrevokedKey, ...]
+    """The valid API keys that the owner must keep or revoke."""
 
 
 def is_upgrade_copy(source: Path, settings: Settings) -> bool:
@@ -73,6 +80,7 @@ def roll_back(source: Path, settings: Settings, clock: Clock, *, unsealed: bool 
             copied_at = _check(source, unfinished, settings)
             put_aside = _put_aside(database, clock, spare=source) if database.exists() else None
             restore.pause(unfinished, copied_at, clock)
+            carried, valid_keys = _keep_access(unfinished, database if put_aside else None, clock)
             with closing(sqlite3.connect(unfinished)) as rows:
                 posts, updates = post_rows.count(Reader(rows)), migrate.missing(migrate.applied(rows))
                 keys = artifact_rows.storage_keys(Reader(rows))
@@ -86,7 +94,7 @@ def roll_back(source: Path, settings: Settings, clock: Clock, *, unsealed: bool 
             ) from error
         finally:
             unfinished.unlink(missing_ok=True)
-    return Rollback(copied_at, posts, missing, put_aside, updates)
+    return Rollback(copied_at, posts, missing, put_aside, updates, carried, valid_keys)
 
 
 def _unpack(source: Path, target: Path) -> None:
@@ -130,6 +138,25 @@ def _put_aside(database: Path, clock: Clock, spare: Path) -> Path:
         if os.path.lexists(database.with_name(database.name + end)):
             raise OperatorError(f"Another program works with {database}.", f"Find out which one: fuser {database}")
     return copy.path
+
+
+def _keep_access(rows: Path, in_use: Path | None, clock: Clock) -> tuple[CarriedRevocations, tuple[UnrevokedKey, ...]]:
+    """Carry revocations and the password from the database in use: an upgrade undone lets no revoked caller in.
+
+    Sessions and links end by themselves, because `restore.pause` removes the instance id that they belong to.
+    """
+    if in_use is None:
+        return CarriedRevocations((), ()), restore.mark_keys(rows, clock)
+    address = f"file:{quote(str(in_use.absolute()))}?mode=ro"
+    with closing(sqlite3.connect(rows)) as older, older, closing(sqlite3.connect(address, uri=True)) as newer:
+        tx, reader = Tx(older, clock.now(), actor.current()), Reader(newer)
+        carried = restored_keys.carry_revocations(tx, reader)
+        password = appliance_state.get(reader, appliance_state.PASSWORD)
+        if password is not None and password != appliance_state.get(tx, appliance_state.PASSWORD):
+            appliance_state.put(tx, appliance_state.PASSWORD, password)
+            if trail.is_kept(tx):
+                trail.record(tx, TrailAction.PASSWORD_SET)
+        return carried, tuple(restored_keys.undecided(tx, tx.stamp))
 
 
 def _replace(database: Path, unfinished: Path) -> None:

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.db import migrate, upgrade_copies
+from socialpub.accounts import api_keys, browser_sessions, password, sign_in_links
+from socialpub.accounts.sign_in_links import Purpose
+from socialpub.db import migrate, trail, upgrade_copies
 from socialpub.ops.copies import backup
+from socialpub.runtime import Runtime
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept, state_of
 from tests.support.copies import resumed
@@ -104,6 +107,68 @@ def test_going_back_finds_what_went_out_meanwhile_and_sends_none_of_it_again(
     assert before.exists()
     refused = terminal("restore", str(aside))
     assert "was made by a newer socialpub" in words(refused.stderr)
+
+
+def test_going_back_and_forward_again_revives_no_revoked_key_no_password_and_no_session(
+    terminal: Terminal, profile: str, next_version: pytest.MonkeyPatch
+) -> None:
+    with next_version.context() as former:
+        former.setattr(migrate, "MIGRATIONS", Path(migrate.__file__).parent / "migrations")
+        terminal("admin", "set-password", stdin="the first password\n")
+        leaked, lasting = (terminal("admin", "create-key", name).stdout.strip() for name in ("leaked", "lasting"))
+        session = signed_in(terminal)
+        with terminal.open() as rt:
+            link = rt.write(sign_in_links.make, Purpose.SIGN_IN)
+    terminal("admin", "revoke-key", leaked)
+    terminal("admin", "set-password", stdin="the second password\n")
+    fresh = terminal("admin", "create-key", "fresh").stdout.strip()
+    with_the_second = signed_in(terminal)
+
+    back = terminal("restore", str(copy_in(terminal)))
+    assert back.exit_code == 0, back.output
+    assert "API keys revoked since then stay revoked: leaked." in back.stderr
+    assert "API keys created since then are gone: fresh." in back.stderr
+    assert "password stays as it is. Every browser must sign in again." in back.stderr
+    assert "came with the restored backup" not in back.stderr, "nothing is left to decide"
+    with next_version.context() as former:
+        former.setattr(migrate, "MIGRATIONS", Path(migrate.__file__).parent / "migrations")
+        with terminal.open() as rt:
+            assert [works(rt, key) for key in (leaked, lasting, fresh)] == [False, True, False]
+            assert not password.matches(rt, "the first password")
+            assert password.matches(rt, "the second password")
+            assert browser_sessions.find(rt, rt.reader, session) is None
+            assert browser_sessions.find(rt, rt.reader, with_the_second) is None
+            assert not sign_in_links.is_valid(rt, rt.reader, Purpose.SIGN_IN, link)
+            revoked = [
+                (one.actor, one.label) for one in trail.read(rt.reader, ["key"]).entries if "revoked" in one.action
+            ]
+            assert revoked == [("command", "leaked")]
+        terminal("admin", "revoke-key", lasting)
+        terminal("admin", "set-password", stdin="the third password\n")
+
+    aside = next(one.path for one in upgrade_copies.list_all(database_of(terminal)) if "9001" in one.path.name)
+    forward = terminal("restore", str(aside))
+    assert forward.exit_code == 0, forward.output
+    assert "stay revoked: lasting." in forward.stderr
+    assert "1 API key came with the restored backup and is valid." in forward.stderr, (
+        "it could not be revoked meanwhile"
+    )
+    assert "“fresh”" in forward.stderr
+    with terminal.open() as rt:
+        assert [works(rt, key) for key in (leaked, lasting, fresh)] == [False, False, True]
+        assert password.matches(rt, "the third password")
+        assert browser_sessions.find(rt, rt.reader, with_the_second) is None
+    assert "“fresh”" in words(terminal("doctor").stdout)
+
+
+def signed_in(terminal: Terminal) -> str:
+    """The token of a browser that is signed in."""
+    with terminal.open() as rt:
+        return str(rt.write(browser_sessions.begin, "127.0.0.1", "Test browser").token)
+
+
+def works(rt: Runtime, key: str) -> bool:
+    return api_keys.authenticate(rt.reader, key, rt.now()) is not None
 
 
 def test_it_is_refused_while_something_runs(terminal: Terminal, next_version: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from socialpub.web import client_address
 from socialpub.web.answer import Header
 
 WRONG_PASSWORDS, PASSWORD_MINUTES = 10, 15
-"""So many wrong passwords from one address in so many minutes (contract 9)."""
+"""This many wrong passwords from one address, or from one known browser, in this many minutes (contract 9)."""
 
 MOST_PLACES = 10_000
 """Of so many the failures are counted at a time: callers can invent addresses. Whoever has more starts anew."""
@@ -133,6 +133,9 @@ class RateLimits:
         self.passwords = RateLimit(
             WRONG_PASSWORDS, clock, "Too many wrong passwords came from this address.", MOST_PLACES, PASSWORD_MINUTES
         )
+        self.known_browsers = RateLimit(
+            WRONG_PASSWORDS, clock, "Too many wrong passwords came from this browser.", MOST_PLACES, PASSWORD_MINUTES
+        )
 
     def count(self, key_id: str) -> tuple[Header, ...]:
         """Count one request of this key; returns the headers of its answer. Raises RateLimited, which carries them."""
@@ -147,13 +150,23 @@ class RateLimits:
         RateLimited."""
         self.guesses.count(client_address.place(address))
 
-    def count_password(self, address: str) -> None:
-        """Count one password from this address as wrong until it turned out to be right. Raises RateLimited."""
-        self.passwords.count(client_address.place(address))
+    def count_password(self, address: str, browser_id: str | None) -> None:
+        """Count one password as wrong until it turns out to be right. Raises RateLimited.
 
-    def forgive_passwords(self, address: str) -> None:
-        """The right one came from this address."""
-        self.passwords.forget(client_address.place(address))
+        A known browser (`browser_id`) has its own count, which no other client at its address can use up.
+        """
+        limit, identifier = self._password_count(address, browser_id)
+        limit.count(identifier)
+
+    def forgive_passwords(self, address: str, browser_id: str | None) -> None:
+        """Forget the wrong passwords of a browser, or else of an address: the right one came."""
+        limit, identifier = self._password_count(address, browser_id)
+        limit.forget(identifier)
+
+    def _password_count(self, address: str, browser_id: str | None) -> tuple[RateLimit, str]:
+        if browser_id is not None:
+            return self.known_browsers, browser_id
+        return self.passwords, client_address.place(address)
 
 
 def _span(seconds: int) -> str:

@@ -1,4 +1,5 @@
-"""Cookies of the dashboard: who is signed in, which browser a form was given to, its time zone, and a notice.
+"""Cookies of the dashboard: who is signed in, which browser a form was given to or was signed in before, its time zone,
+and a notice.
 
 Over https they are `Secure` and bound to this very host; over plain http, as in a LAN, a browser would not send such
 ones back. The port does not tell cookies apart, so that names carry which installation they belong to.
@@ -11,7 +12,7 @@ from urllib.parse import urlsplit
 from socialpub.web.answer import Header
 from socialpub.web.request import Request
 
-Name = Literal["session", "visitor", "notice"]
+Name = Literal["session", "visitor", "notice", "device"]
 
 ZONE = "socialpub_zone"
 """Set by the page's own script: the name of the browser's time zone."""

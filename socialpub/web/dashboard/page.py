@@ -13,8 +13,8 @@ from socialpub.accounts.browser_sessions import BrowserSession
 from socialpub.core.actor import DASHBOARD, acting
 from socialpub.core.errors import NotFound, OperatorError, SocialpubError, UnsupportedMediaType
 from socialpub.runtime import Runtime
-from socialpub.web.answer import Answer
-from socialpub.web.dashboard import cookies, forgery, forms
+from socialpub.web.answer import Answer, Header
+from socialpub.web.dashboard import cookies, forgery, forms, known_browser
 from socialpub.web.dashboard.forms import Form
 from socialpub.web.dashboard.visit import Visit
 from socialpub.web.request import Request
@@ -103,14 +103,14 @@ async def visit_of(request: Request) -> Visit:
         visit.headers.append(cookies.put(request, "visitor", visitor))
     if session is not None and browser_sessions.is_due(rt, session):
         await rt.write_soon(browser_sessions.note, session.id, request.client_address)
-        visit.headers.append(session_cookie(request, session))
+        visit.headers += session_cookies(request, session)
     return visit
 
 
-def session_cookie(request: Request, session: BrowserSession) -> tuple[bytes, bytes]:
-    """The cookie that this session is known by, as long as it may last without being used."""
+def session_cookies(request: Request, session: BrowserSession) -> tuple[Header, Header]:
+    """Return the cookie of this session, which lasts as long as the session may be unused, and that of its browser."""
     lifetime = int(request.state.rt.settings.dashboard.session_lifetime.total_seconds())
-    return cookies.put(request, "session", session.token, lifetime)
+    return cookies.put(request, "session", session.token, lifetime), known_browser.cookie(request)
 
 
 def _lead_to_sign_in(visit: Visit) -> Answer:

@@ -7,8 +7,8 @@ from socialpub.core.errors import Conflict, Forbidden, InvalidRequest
 from socialpub.db.transaction import Tx
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
-from socialpub.web.dashboard import addresses, cookies, forms, password_turns
-from socialpub.web.dashboard.page import page, session_cookie
+from socialpub.web.dashboard import addresses, cookies, forms, known_browser, password_turns
+from socialpub.web.dashboard.page import page, session_cookies
 from socialpub.web.dashboard.visit import Visit
 
 WRONG = "This is not the password. If you have forgotten it, set another one: socialpub admin set-password"
@@ -37,13 +37,13 @@ async def form(rt: Runtime, visit: Visit) -> Answer:
 
 @page(signed_in=False)
 async def submit(rt: Runtime, visit: Visit) -> Answer:
-    """The password is checked; wrong ones are counted by address."""
+    """Check the password. Wrong passwords are counted by address, and for a known browser by its cookie alone."""
     limits = visit.request.state.rate_limits
-    address = visit.request.client_address
-    limits.count_password(address)
-    if not await password_turns.matches(rt, visit.form.text("password")):
+    address, browser_id = visit.request.client_address, known_browser.find(visit.request)
+    limits.count_password(address, browser_id)
+    if not await password_turns.matches(rt, visit.form.text("password"), known=browser_id is not None):
         return visit.show("login.html", http_status=403, problem=WRONG)
-    limits.forgive_passwords(address)
+    limits.forgive_passwords(address, browser_id)
     return await _enter(rt, visit, _next(visit.query.text("next")))
 
 
@@ -99,7 +99,7 @@ async def _enter(rt: Runtime, visit: Visit, path: str) -> Answer:
 def _signed_in(visit: Visit, session: BrowserSession, path: str, status: str | None) -> Answer:
     # The browser gets a session that it never had before, whatever it brought.
     visit.become(session)
-    visit.headers += [session_cookie(visit.request, session), cookies.drop(visit.request, "visitor")]
+    visit.headers += [*session_cookies(visit.request, session), cookies.drop(visit.request, "visitor")]
     return visit.go(path, status=status)
 
 

@@ -62,12 +62,14 @@ def test_whoever_guesses_links_is_slowed_down(rt: Runtime, stranger: DashboardBr
 
 
 def test_many_guessers_hold_up_no_page(owner: DashboardBrowser, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many passwords arrive at once, from however many addresses: one thread hashes them, the last are told to
-    come back, and what needs a thread itself gets one."""
+    """However many passwords arrive at once, from however many addresses: one thread hashes them. The last strangers
+    are refused, and a browser that was signed in before is not. What needs a thread itself gets one."""
+    sign_in_again(owner)
     released = threading.Event()
     monkeypatch.setattr(password, "matches", lambda *_: released.wait(60) and False)
     owner.open("/")
-    cookie = "; ".join(f"{name}={value}" for name, value in owner.cookies.items())
+    known = "; ".join(f"{name}={value}" for name, value in owner.cookies.items())
+    cookie = "; ".join(f"{name}={value}" for name, value in owner.cookies.items() if "device" not in name)
     body = f"password=x&csrf={owner.page.root.all('input')[0].attributes['value']}".encode()
     told = {"cookie": cookie, "accept": "text/html", "origin": "http://testserver"}
 
@@ -79,6 +81,8 @@ def test_many_guessers_hold_up_no_page(owner: DashboardBrowser, rt: Runtime, mon
             for at in range(password_turns.MOST_WAITING + 20)
         ]
         await asyncio.sleep(0)
+        guesses.append(asyncio.create_task(asking("POST", "/login", body, {**form, "cookie": known})))
+        await asyncio.sleep(0)
         try:
             async with asyncio.timeout(30):
                 page = await asking("GET", "/system", headers=told)
@@ -88,7 +92,7 @@ def test_many_guessers_hold_up_no_page(owner: DashboardBrowser, rt: Runtime, mon
 
     status, guesses = owner.caller.run(story())
     assert status == 200
-    assert guesses == [403] * password_turns.MOST_WAITING + [429] * 20
+    assert guesses == [403] * password_turns.MOST_WAITING + [429] * 20 + [403]
 
 
 def test_whoever_is_not_signed_in_is_led_to_the_password_and_back(owner: DashboardBrowser, app: App) -> None:
@@ -122,6 +126,108 @@ def test_a_wrong_password_is_told_and_ten_of_them_close_the_door_for_a_while(
         assert owner.open("/").heading == "Overview"  # who is in stays in
         clock.forward(901)
         assert sign_in(guesser, PASSWORD).heading == "Overview"
+
+
+def test_a_stranger_at_the_same_address_never_locks_out_a_browser_that_was_signed_in_before(
+    owner: DashboardBrowser, app: App, clock: HandClock
+) -> None:
+    """As behind a proxy that is not trusted: every caller has the proxy's address."""
+    sign_in_again(owner)
+    owner.press("Sign out")
+    with DashboardBrowser(app) as stranger:
+        assert [sign_in(stranger, "wrong").status for _ in range(11)] == [403] * 10 + [429]
+        assert sign_in(owner, "a typing error").status == 403
+        assert sign_in(owner, PASSWORD).heading == "Overview"
+        assert sign_in(stranger, PASSWORD).status == 429, "the owner's sign-in forgives the stranger nothing"
+        owner.open("/system")
+        new = {"New password": "another long one", "Repeat new password": "another long one"}
+        assert "changed" in owner.press("Change password", {"Present password": PASSWORD, **new}).role("status")
+        owner.press("Sign out")
+        assert sign_in(owner, "another long one").heading == "Overview", "the browser that changed it is still known"
+
+
+def test_a_known_browser_has_ten_wrong_passwords_of_its_own(
+    owner: DashboardBrowser, app: App, clock: HandClock
+) -> None:
+    sign_in_again(owner)
+    owner.press("Sign out")
+    for _ in range(10):
+        assert sign_in(owner, "wrong").status == 403
+    page = sign_in(owner, PASSWORD)
+    assert (page.status, "from this browser" in page.role("alert")) == (429, True)
+    assert int(page.reply.headers["retry-after"]) <= 900
+    with DashboardBrowser(app) as other:
+        assert sign_in(other, PASSWORD).heading == "Overview", "its count is not that of its address"
+    clock.forward(901)
+    assert sign_in(owner, PASSWORD).heading == "Overview"
+
+
+@pytest.mark.parametrize("forged", ["", "nonsense", f"{'A' * 24}.{'A' * 43}", "id of the owner"])
+def test_a_forged_cookie_makes_no_browser_known(owner: DashboardBrowser, app: App, forged: str) -> None:
+    name, value = device_cookie(sign_in_again(owner))
+    if forged == "id of the owner":
+        forged = f"{value.partition('.')[0]}.{'A' * 43}"
+    with DashboardBrowser(app) as stranger:
+        for _ in range(10):
+            assert sign_in(stranger, "wrong").status == 403
+        stranger.cookies[name] = forged
+        assert sign_in(stranger, PASSWORD).status == 429
+
+
+def test_another_password_and_a_restore_end_the_cookie_of_a_known_browser(
+    owner: DashboardBrowser, app: App, rt: Runtime, password_hash: str
+) -> None:
+    name, value = device_cookie(sign_in_again(owner))
+    with DashboardBrowser(app) as thief:
+        for _ in range(10):
+            assert sign_in(thief, "wrong").status == 403
+        thief.cookies[name] = value
+        assert sign_in(thief, "wrong").status == 403, "until then it counts"
+        rt.write(password.put, password.hashed("another long one", "another long one"))
+        assert sign_in(thief, "another long one").status == 429
+        rt.write(password.put, password_hash)
+        assert sign_in(thief, "wrong").status == 403
+        instance, rt.instance_id = rt.instance_id, "another-installation"
+        thief.cookies[name.replace(instance[:8], "another-")] = value
+        assert sign_in(thief, "wrong").status == 429
+
+
+def test_a_session_from_before_makes_its_browser_known_once_it_is_used(
+    owner: DashboardBrowser, clock: HandClock
+) -> None:
+    assert not any("device" in name for name in owner.cookies)
+    clock.forward(601)
+    owner.open("/")
+    assert any("device" in name for name in owner.cookies)
+
+
+def test_the_cookie_of_a_known_browser_opens_no_page_and_is_kept_from_scripts(
+    owner: DashboardBrowser, app: App
+) -> None:
+    name, value = device_cookie(sign_in_again(owner))
+    with DashboardBrowser(app) as thief:
+        thief.cookies[name] = value
+        assert thief.open("/").heading == "Sign in"
+    token = owner.open("/login?next=/").root.all("input")[0].attributes["value"]
+    reply = owner.ask("POST", "/login", f"csrf={token}&password={PASSWORD.replace(' ', '+')}".encode())
+    (cookie,) = [one for one in reply.cookies if "device" in one]
+    assert all(part in cookie for part in ("HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=34560000"))
+    assert value.partition(".")[0] in cookie, "a known browser stays the same"
+    with DashboardBrowser(app, headers={"x-forwarded-proto": "https", "origin": "https://testserver"}) as browser:
+        sign_in(browser, PASSWORD)
+        assert any(one.startswith("__Host-socialpub_device_") for one in browser.cookies)
+
+
+def sign_in_again(browser: DashboardBrowser) -> DashboardBrowser:
+    """Through the form, which makes the browser known."""
+    browser.press("Sign out")
+    assert sign_in(browser, PASSWORD).heading == "Overview"
+    return browser
+
+
+def device_cookie(browser: DashboardBrowser) -> tuple[str, str]:
+    (found,) = [(name, value) for name, value in browser.cookies.items() if "device" in name]
+    return found
 
 
 def test_a_session_survives_a_restart_and_ends_when_it_is_not_used(

@@ -1,0 +1,41 @@
+"""A browser that was signed in before keeps a cookie, by which its wrong passwords are counted apart.
+
+A stranger who shares the owner's address, as behind a proxy that is not trusted, then cannot lock the owner out. The
+cookie is no session. It stays valid after sign-out, and ends when the password changes: its signature binds the stored
+hash of the password and the installation. No list of browsers is kept, so that none can be filled or restored.
+"""
+
+import re
+import secrets
+
+from socialpub.db import appliance_state
+from socialpub.runtime import Runtime
+from socialpub.web.answer import Header
+from socialpub.web.dashboard import cookies
+from socialpub.web.request import Request
+
+LIFETIME_SECONDS = 400 * 86_400
+"""Browsers keep no cookie for longer. Each sign-in and each use of a session begins it again."""
+_VALUE = re.compile(r"([A-Za-z0-9_-]{24})\.([A-Za-z0-9_-]{43})")
+
+
+def find(request: Request) -> str | None:
+    """Return the id of this browser. None: it brings no cookie of ours that is still valid."""
+    match = _VALUE.fullmatch(cookies.read(request).get(cookies.name_of(request, "device"), ""))
+    if match is None:
+        return None
+    rt = request.state.rt
+    return match[1] if rt.secrets.verify(match[2], *_signed(rt, match[1])) else None
+
+
+def cookie(request: Request) -> Header:
+    """Return the header that lets a signed-in browser be known from now on. A known browser keeps its id."""
+    rt = request.state.rt
+    browser_id = find(request) or secrets.token_urlsafe(18)
+    value = f"{browser_id}.{rt.secrets.sign(*_signed(rt, browser_id))}"
+    return cookies.put(request, "device", value, LIFETIME_SECONDS)
+
+
+def _signed(rt: Runtime, browser_id: str) -> tuple[str, ...]:
+    password_hash = appliance_state.get(rt.reader, appliance_state.PASSWORD) or ""
+    return "known browser", rt.instance_id, password_hash, browser_id

@@ -20,6 +20,9 @@ RESTORES = "restores"
 RESTORED_KEYS = "restored_keys"
 """JSON: ids of the API keys that came with a restored backup, until the owner keeps or revokes them."""
 
+UNTRUSTED_PROXIES = "untrusted_proxies"
+"""JSON: peers that sent X-Forwarded-For and are not trusted (`ops/untrusted_proxies.py`)."""
+
 COPIED_AT = "copied_at"
 """The instant that the last copy is of (`ops/copies/last_copy.py`)."""
 

@@ -29,6 +29,7 @@ from socialpub.ops import (
     overview,
     resume_sentences,
     storage_checks,
+    untrusted_proxies,
     upgrade_checks,
     web_address,
 )
@@ -94,6 +95,7 @@ def check(rt: Runtime, door: Door = Door.SHELL) -> Iterator[Finding]:
     yield from housekeeping_report.check(rt)
     yield from _check_clock(rt, known[CauseKind.CLOCK])
     yield web_address.check(rt)
+    yield from untrusted_proxies.check(rt)
     yield from known[CauseKind.PAUSED]
     yield from _check_restored_keys(needs.restored_keys, door)
     yield from _check_worker(rt, known[CauseKind.WORKER])

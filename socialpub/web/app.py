@@ -74,6 +74,9 @@ class App:
             # Scope and request refer to each other; parted, they are freed at once and not by the collector.
             del scope["request"]
         self._record(request)
+        if (forwarded := request.headers.get(b"x-forwarded-for")) is not None and not self.state.closed:
+            with contextlib.suppress(SocialpubError):
+                await self.state.untrusted_forwarders.note(request.peer, forwarded)
 
     def _record(self, request: Request) -> None:
         """Count the answer and log it: reads that succeeded only at the level debug."""
@@ -115,6 +118,7 @@ class App:
         self.state.closed = True
 
     async def _flush_forever(self) -> None:
+        await self._flush_proxies()
         while True:
             await asyncio.sleep(FLUSH_SECONDS)
             await self._flush()
@@ -125,6 +129,11 @@ class App:
         with contextlib.suppress(SocialpubError):
             await self.state.last_uses.flush()
             await usage.write_calls_soon(self.state.rt)
+        await self._flush_proxies()
+
+    async def _flush_proxies(self) -> None:
+        with contextlib.suppress(SocialpubError):
+            await self.state.untrusted_forwarders.flush()
 
 
 def create_app(rt: Runtime) -> App:

@@ -51,6 +51,11 @@ class TrustedProxies:
         return address is not None and any(address in network for network in self._networks)
 
 
+def plain(peer: str) -> str:
+    """Return a peer as `proxies.trusted` names it: IPv4 in IPv6 as IPv4, and a socket in the file system as "unix"."""
+    return UNIX if not peer else str(_read(peer) or peer)
+
+
 def place(address: str) -> str:
     """What this address counts as: an IPv4 address is one, and so is a whole /64 of IPv6."""
     found = _read(address)

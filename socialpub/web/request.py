@@ -114,11 +114,16 @@ class Request:
         return bool(self.content_length) or b"transfer-encoding" in self.headers
 
     @property
+    def peer(self) -> str:
+        """The address that the connection comes from. Empty: a socket in the file system."""
+        client = self.scope.get("client")
+        return client[0] if client else ""
+
+    @property
     def client_address(self) -> str:
         """The address of the caller. A proxy that is trusted is believed when it names one."""
-        client = self.scope.get("client")
         forwarded = [value for name, value in self.scope["headers"] if name == b"x-forwarded-for"]
-        return self.state.trusted_proxies.find_caller(client[0] if client else "", forwarded)
+        return self.state.trusted_proxies.find_caller(self.peer, forwarded)
 
     @property
     def relative_root(self) -> str:

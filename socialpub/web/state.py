@@ -12,6 +12,7 @@ from socialpub.runtime import Runtime
 from socialpub.web.client_address import TrustedProxies
 from socialpub.web.long_poll import LongPoll
 from socialpub.web.rate_limit import RateLimits
+from socialpub.web.untrusted_forwarders import UntrustedForwarders
 
 
 class WebState:
@@ -22,6 +23,7 @@ class WebState:
         self.long_poll = LongPoll(rt)
         self.rate_limits = RateLimits(rt.settings.rate_limit, rt.clock)
         self.trusted_proxies = TrustedProxies(rt.settings.proxies.trusted)
+        self.untrusted_forwarders = UntrustedForwarders(rt, self.trusted_proxies)
         self.last_uses = LastUses(rt)
         self.answers: Counter[tuple[str, str, int]] = Counter()
         """How many answers of each route, method and status there were, for the metrics."""

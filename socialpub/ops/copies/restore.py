@@ -164,6 +164,8 @@ def pause(database: Path, copied_at: str, clock: Clock) -> None:
         # No worker and no look at readiness have been here yet.
         appliance_state.remove(connection, appliance_state.HEARTBEAT)
         appliance_state.remove(connection, appliance_state.READINESS)
+        # The proxies of the original are not those of this machine.
+        appliance_state.remove(connection, appliance_state.UNTRUSTED_PROXIES)
         # It lies where the original is, perhaps on another machine.
         appliance_state.remove(connection, appliance_state.SCHEDULED_COPY)
         # The original has it, and may still run.

@@ -3,10 +3,12 @@
 from datetime import timedelta
 
 from socialpub.accounts import api_keys, browser_sessions, usage
+from socialpub.core.settings.proxies import ProxiesSection
 from socialpub.db.models import State
 from socialpub.publishing import holds
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
+from socialpub.web.app import create_app
 from tests.support.appliance import accept, add_profile, attempts_of, state_of
 from tests.support.copies import become_restored
 from tests.support.dashboard_browser import DashboardBrowser
@@ -118,6 +120,16 @@ def test_the_doctor_s_findings_name_what_to_press(owner: DashboardBrowser, rt: R
     assert page.root.all("img") == []
     first = page.root.all("ul")[1].all("li")[0]
     assert first.text.startswith("fix this")
+
+
+def test_a_proxy_that_is_not_trusted_is_among_the_findings(owner: DashboardBrowser, rt: Runtime) -> None:
+    rt.settings = rt.settings.model_copy(update={"proxies": ProxiesSection(trusted=("10.0.0.1",))})
+    owner.caller.app = create_app(rt)
+    owner.headers["x-forwarded-for"] = "198.51.100.7"
+    owner.open("/system")
+    page = owner.press("Check now")
+    assert "X-Forwarded-For came from 127.0.0.1" in page.text
+    assert 'set [proxies] trusted = ["10.0.0.1", "127.0.0.1"] and restart socialpub' in page.text
 
 
 def test_what_keys_and_networks_used_today_is_counted(owner: DashboardBrowser, rt: Runtime) -> None:

@@ -1,0 +1,139 @@
+"""The log and the doctor name a proxy that is missing in `[proxies] trusted`, and strangers flood neither of them."""
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from socialpub.core.errors import Unavailable
+from socialpub.core.settings.proxies import ProxiesSection
+from socialpub.db.database import Database
+from socialpub.ops import untrusted_proxies
+from socialpub.ops.finding import Finding, Level
+from socialpub.runtime import Runtime
+from socialpub.web.app import App, create_app
+from socialpub.web.untrusted_forwarders import MAX_PEERS
+from tests.support.hand_clock import HandClock
+
+GATEWAY = "172.18.0.1"
+
+
+@pytest.fixture
+def app(rt: Runtime) -> App:
+    return create_app(rt)
+
+
+def call(app: App, peer: str | None, **headers: str) -> None:
+    """One request to /healthz from this peer."""
+    told = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    scope = {
+        "type": "http", "http_version": "1.1", "method": "GET", "scheme": "http", "path": "/healthz",
+        "raw_path": b"/healthz", "query_string": b"", "headers": [(b"host", b"testserver"), *told],
+        "client": None if peer is None else (peer, 50000), "server": ("testserver", 80),
+    }  # fmt: skip
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(_: object) -> None:
+        pass
+
+    async def story() -> None:
+        await app(scope, receive, send)
+
+    asyncio.run(story())
+
+
+def started(app: App) -> None:
+    """The web process starts, and its first round is over."""
+    asyncio.run(app._flush())
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
+    return [line.fields for line in caplog.records if "X-Forwarded-For" in line.message]  # type: ignore[attr-defined]
+
+
+def found(rt: Runtime) -> list[Finding]:
+    return list(untrusted_proxies.check(rt))
+
+
+def test_the_log_names_the_peer_and_the_setting_once_an_hour(
+    app: App, clock: HandClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "socialpub"):
+        for _ in range(5):
+            call(app, GATEWAY, x_forwarded_for=f"198.51.100.7, {'x' * 5000}\x1b[2J")
+        call(app, GATEWAY)
+        call(app, "127.0.0.1", x_forwarded_for="198.51.100.7")
+        (line,) = lines(caplog)
+        assert line["peer"] == GATEWAY
+        assert line["setting"] == "proxies.trusted"
+        assert line["remedy"] == (
+            f'If {GATEWAY} is your reverse proxy, set [proxies] trusted = ["127.0.0.1", "::1", "{GATEWAY}"] '
+            "and restart socialpub."
+        )
+        assert line["value"].startswith("198.51.100.7, xxx")
+        assert len(line["value"]) == 100
+        clock.forward(3601)
+        call(app, GATEWAY, x_forwarded_for="198.51.100.7")
+        assert len(lines(caplog)) == 2
+
+
+def test_the_doctor_reports_it_as_long_as_it_was_seen_within_a_day(app: App, rt: Runtime, clock: HandClock) -> None:
+    assert found(rt) == []
+    call(app, f"::ffff:{GATEWAY}", x_forwarded_for="198.51.100.7")
+    (finding,) = found(rt)
+    assert (finding.level, finding.subject) == (Level.PROBLEM, "proxies")
+    assert f"X-Forwarded-For came from {GATEWAY} at {rt.stamp()}" in finding.message
+    assert f'trusted = ["127.0.0.1", "::1", "{GATEWAY}"]' in (finding.remedy or "")
+    clock.forward(23 * 3600)
+    call(app, GATEWAY, x_forwarded_for="198.51.100.7")
+    clock.forward(23 * 3600)
+    assert len(found(rt)) == 1, "it was seen again since"
+    clock.forward(3601)
+    assert found(rt) == []
+
+
+def test_a_start_with_the_setting_ends_the_report_and_one_without_it_brings_it_back(app: App, rt: Runtime) -> None:
+    call(app, GATEWAY, x_forwarded_for="198.51.100.7")
+    rt.settings = rt.settings.model_copy(update={"proxies": ProxiesSection(trusted=("127.0.0.1", GATEWAY))})
+    again = create_app(rt)
+    started(again)
+    assert found(rt) == []
+    call(again, GATEWAY, x_forwarded_for="198.51.100.7")
+    assert found(rt) == []
+    rt.settings = rt.settings.model_copy(update={"proxies": ProxiesSection(trusted=())})
+    again = create_app(rt)
+    call(again, GATEWAY, x_forwarded_for="198.51.100.7")
+    call(again, None, x_forwarded_for="198.51.100.7")
+    assert [one.peer for one in untrusted_proxies.read(rt.reader)] == [GATEWAY, "unix"]
+
+
+def test_strangers_fill_neither_log_nor_memory_and_hide_no_proxy_of_the_owners(
+    app: App, rt: Runtime, clock: HandClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "socialpub"):
+        for number in range(MAX_PEERS + 20):
+            call(app, f"8.8.8.{number}", x_forwarded_for="127.0.0.1")
+        assert len(lines(caplog)) == MAX_PEERS
+        assert {one.level for one in found(rt)} == {Level.NOTE}, "a stranger turns no doctor red"
+        call(app, GATEWAY, x_forwarded_for="198.51.100.7")
+        assert [one.level for one in found(rt)].count(Level.PROBLEM) == 1
+        assert len(untrusted_proxies.read(rt.reader)) == MAX_PEERS
+        clock.forward(3601)
+        call(app, "8.8.4.4", x_forwarded_for="127.0.0.1")
+        assert "8.8.4.4" in [one.peer for one in untrusted_proxies.read(rt.reader)], "an hour later there is room"
+        assert GATEWAY in [one.peer for one in untrusted_proxies.read(rt.reader)]
+
+
+def test_a_database_that_takes_no_write_is_tried_again(app: App, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def full(*_: object) -> None:
+        raise Unavailable("The disk is full.")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Database, "write_soon", full)
+        call(app, GATEWAY, x_forwarded_for="198.51.100.7")
+        assert found(rt) == []
+    started(app)
+    assert len(found(rt)) == 1

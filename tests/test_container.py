@@ -1,9 +1,12 @@
 """The recipe of the container names what exists, and says the same in each of its files."""
 
 import re
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 import yaml
+
+from socialpub.core.settings import init_template, loader
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "systemd" / "container"
@@ -36,6 +39,19 @@ def test_compose_builds_this_recipe_and_keeps_the_volume_that_it_names() -> None
     assert SERVICE["read_only"] is True
     assert SERVICE["cap_drop"] == ["ALL"]
     assert all(port.startswith("127.0.0.1:") for port in SERVICE["ports"])
+
+
+def test_the_proxy_on_the_host_is_trusted_and_no_other_container(tmp_path: Path) -> None:
+    """A container sees the network's gateway as the peer of what comes over a published port."""
+    init_template.create(tmp_path)
+    settings = loader.load(tmp_path / "config.toml", SERVICE["environment"])
+    (config,) = COMPOSE["networks"]["default"]["ipam"]["config"]
+    (trusted,) = settings.proxies.trusted
+    assert trusted == config["gateway"]
+    assert ip_address(trusted) in ip_network(config["subnet"])
+    assert ip_network(config["subnet"]).is_private
+    assert "networks" not in SERVICE, "it is in the default network, whose gateway this is"
+    assert all(port.startswith("127.0.0.1:") for port in SERVICE["ports"]), "else strangers come over the gateway"
 
 
 def test_a_stop_is_given_longer_than_serve_takes() -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from socialpub.accounts import consents, identify, profiles, remedies, token_answer
+from socialpub.accounts import consents, identify, profiles, remedies, token_answer, token_space
 from socialpub.accounts.credentials import Credentials
 from socialpub.accounts.profiles import Connected
 from socialpub.accounts.remedies import Door
@@ -150,7 +150,8 @@ def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id
     """Make a profile of what the network's page answered; `query` as the browser brought it, decoded.
 
     With `consent_id` only that attempt is finished. Asks the network, so not from the event loop. Raises OperatorError,
-    which says what went wrong and what to do (`UnknownState` when nothing of ours was meant); then nothing is saved.
+    which says what went wrong and what to do (`UnknownState` when nothing of ours was meant), and Unavailable when the
+    disk could not store the tokens; then nothing is saved.
     """
     provider = rt.providers[provider_name]
     row = _find(rt.reader, provider, query)
@@ -162,7 +163,8 @@ def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id
     door = consents.door_of(row)
     try:
         code = _code(provider, query, door)
-        credentials, identity = _trade(rt, provider, code, row)
+        with token_space.reserved(rt):
+            credentials, identity = _trade(rt, provider, code, row)
         try:
             finished = rt.write(_connect, provider, row["id"], identity, credentials)
         except OperatorError:
@@ -315,7 +317,8 @@ def import_account(rt: Runtime, provider_name: str, credentials: Credentials, na
     if name is not None:
         name = profiles.check_name(name)
     identify.check_grant(provider, credentials)
-    identity, credentials = identify.identify(rt, provider, credentials)
+    with token_space.reserved(rt):  # an access token that has ended is renewed here
+        identity, credentials = identify.identify(rt, provider, credentials)
     return rt.write(_import, provider, identity, credentials, name)
 
 

@@ -35,8 +35,10 @@ def keep_alive(rt: Runtime, held: Collection[str]) -> str | None:
 
     `held` are the networks that refuse this app for now: they are left alone.
 
-    Talks to a network, which can take two minutes. One that does not answer is asked again after an hour.
+    Talks to a network, which can take two minutes. One that does not answer is asked again after an hour. A pair that
+    the disk did not take before is stored first, also while publishing is paused.
     """
+    renewal.store_pending(rt)
     profile_id = None if appliance_state.paused_at(rt.reader) else _next(rt, held)
     if profile_id is None:
         return None

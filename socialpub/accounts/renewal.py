@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from socialpub.accounts import profiles, token_answer
+from socialpub.accounts import profiles, token_answer, token_space
 from socialpub.core import actor, clock, logging
 from socialpub.core.errors import SocialpubError
 from socialpub.db import appliance_state, delivery_rows, event_counts, profile_rows, trail
@@ -58,9 +58,10 @@ class RefreshOutcome(StrEnum):
 
 @dataclass(slots=True)
 class PendingGrants:
-    """What networks answered and the disk did not take yet: the former profile, the answer, when it was asked for."""
+    """What networks answered and the disk did not take yet: the former profile, the answer, when it was asked for, and
+    whether an owner asked for it."""
 
-    of_profile: dict[str, tuple[Profile, Tokens, datetime]] = field(default_factory=dict)
+    of_profile: dict[str, tuple[Profile, Tokens, datetime, bool]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,17 +141,20 @@ def _runs_out(rt: Runtime, profile: Profile) -> bool:
     return clock.parse(profile.access_expires_at) - rt.now() < early
 
 
+def store_pending(rt: Runtime) -> None:
+    """Store the pairs that the disk did not take when they came. Asks no network. Raises Unavailable."""
+    for profile_id in list(rt.memory(PendingGrants).of_profile):
+        with suppress(Locked), _locked(rt, profile_id):
+            _store_pending(rt, profile_id)
+
+
 def _renew(rt: Runtime, profile_id: str, spent: str | None, *, by_hand: bool = False) -> str:
     """Another token than `spent`; with None the present one, once an answer that still waits for the disk is stored."""
     with _locked(rt, profile_id) as held:
+        _store_pending(rt, profile_id)
         profile = _usable(rt, profile_id)
         token = _access(rt, profile)
-        pending = rt.memory(PendingGrants).of_profile
-        kept = pending.get(profile_id)
-        if kept is not None and _grant(kept[0]) != _grant(profile):
-            del pending[profile_id]  # it was stored a moment ago, or an import brought another grant
-            kept = None
-        if kept is None and token != spent:
+        if token != spent:
             return token  # somebody else has renewed it while we waited
         provider = rt.providers[profile.provider]
         if profile.refresh_token is None:
@@ -158,7 +162,7 @@ def _renew(rt: Runtime, profile_id: str, spent: str | None, *, by_hand: bool = F
             return _give_up(rt, profile, Rejected(f"{reason} Connect the account again.", reauth=True))
         if appliance_state.paused_at(rt.reader):
             raise Paused("Publishing is paused; no token is refreshed meanwhile.")
-        if kept is None:
+        with token_space.reserved(rt):
             asked_at = rt.now()
             try:
                 answer = _ask(rt, provider, profile, held)
@@ -169,12 +173,20 @@ def _renew(rt: Runtime, profile_id: str, spent: str | None, *, by_hand: bool = F
                 _count(rt, provider, RefreshOutcome.FAILED)
                 raise
             # The old refresh token is spent: what the disk does not take now is written at the next try.
-            kept = pending[profile_id] = (profile, answer, asked_at)
-        rt.write(_store, provider, *kept, by_hand)
-        pending.pop(profile_id, None)
+            rt.memory(PendingGrants).of_profile[profile_id] = (profile, answer, asked_at, by_hand)
+        _store_pending(rt, profile_id)
         # What was stored counts: an import may have brought another grant, the new one may lack every scope, and a
         # profile that was disconnected meanwhile keeps the pair only for its revocation.
         return _access(rt, _usable(rt, profile_id))
+
+
+def _store_pending(rt: Runtime, profile_id: str) -> None:
+    """Store the pair that waits for the disk, if any. The caller holds the lock of the profile."""
+    pending = rt.memory(PendingGrants).of_profile
+    kept = pending.get(profile_id)
+    if kept is not None:
+        rt.write(_store, rt.providers[kept[0].provider], *kept)
+        pending.pop(profile_id, None)
 
 
 @contextmanager

@@ -77,6 +77,9 @@ FORMER_URL_KEYS = "former_url_keys"
 FORMER_SECRET_KEYS = "former_secret_keys"  # noqa: S105  a name, no secret
 """JSON: the check values of the keys that this database belonged to before (`db/secret_rotation.py`)."""
 
+TOKEN_SPACE = "token_space"  # noqa: S105  a name, no secret
+"""Random text of the size of a pair of tokens: its write shows that the disk can store one (`token_space.py`)."""
+
 PASSWORD = "password"  # noqa: S105  a name, no secret
 """The argon2 hash of the dashboard's password."""
 

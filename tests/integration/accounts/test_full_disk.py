@@ -1,0 +1,195 @@
+"""A full disk costs no account: a refresh token is spent only when the disk can store the answer."""
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from socialpub.accounts import connect, idle_tokens, profiles, renewal, token_answer, token_space
+from socialpub.accounts.credentials import Credentials
+from socialpub.core import clock as clocks
+from socialpub.core.errors import Unavailable
+from socialpub.db.models import State
+from socialpub.providers.oauth import Tokens
+from socialpub.publishing import deliveries
+from socialpub.runtime import Runtime
+from tests.support.appliance import accept, message_of, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import ScriptedNetwork
+
+MONTH = 30 * 86_400.0
+
+
+@pytest.fixture
+def full(rt: Runtime) -> Iterator[Callable[[bool], None]]:
+    """SQLite refuses every page that the database does not have yet, or takes them again."""
+    connection = rt.db._connection
+    pages = connection.execute("PRAGMA max_page_count").fetchone()[0]
+
+    def limit(is_full: bool) -> None:
+        connection.execute(f"PRAGMA max_page_count = {1 if is_full else pages}")
+
+    yield limit
+    limit(False)
+
+
+def stored(rt: Runtime, profile_id: str) -> tuple[str, str | None]:
+    profile = profiles.find(rt.reader, profile_id)
+    assert profile is not None
+    return token_answer.access_token(rt.secrets, profile), token_answer.refresh_token(rt.secrets, profile)
+
+
+def test_the_upkeep_spends_no_token_on_a_full_disk_and_renews_it_when_there_is_room(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, full: Callable[[bool], None]
+) -> None:
+    clock.forward(MONTH)
+    full(True)
+    for _ in range(3):
+        with pytest.raises(Unavailable, match="full"):
+            idle_tokens.keep_alive(rt, ())
+        clock.forward(60)
+    assert network.oauth.refreshes == []
+    full(False)
+    assert idle_tokens.keep_alive(rt, ()) == profile
+    assert (network.oauth.refreshes, stored(rt, profile)) == (["refresh-0"], ("access-1", "refresh-next"))
+
+
+def test_a_delivery_waits_with_its_old_token_until_the_disk_has_room(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, full: Callable[[bool], None]
+) -> None:
+    post = accept(rt, profile)
+    clock.forward(7200)
+    full(True)
+    drain(rt, clock, within=300)
+    assert network.oauth.refreshes == []
+    assert state_of(rt, post) is State.QUEUED
+    full(False)
+    drain(rt, clock)
+    assert (state_of(rt, post), network.oauth.refreshes) == (State.PUBLISHED, ["refresh-0"])
+
+
+@pytest.fixture
+def no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The database still has pages to write in, and the disk gives out no more."""
+
+    def refuse(*_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+
+
+def test_what_the_database_could_write_over_is_no_room_for_new_tokens(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, no_file: None
+) -> None:
+    clock.forward(MONTH)
+    with pytest.raises(Unavailable) as raised:
+        renewal.fresh(rt, profile)
+    assert raised.value.detail == (
+        "The disk cannot store new tokens (No space left on device), so the network was not asked for them. "
+        "Free some space on it."
+    )
+    assert network.oauth.refreshes == []
+
+
+def test_an_import_whose_access_token_has_ended_spends_nothing_on_a_full_disk(
+    rt: Runtime, network: ScriptedNetwork, clock: HandClock, no_file: None
+) -> None:
+    with pytest.raises(Unavailable):
+        connect.import_account(rt, "x", Credentials("old", "given", expires_at=clock.now()))
+    assert network.oauth.refreshes == []
+
+
+def test_the_room_is_kept_while_the_network_answers_and_is_free_for_the_pair(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[str, int]] = []
+    room = token_space.FILE_BYTES
+
+    def open_bytes() -> int:
+        found = 0
+        for file in Path("/proc/self/fd").iterdir():
+            with suppress(FileNotFoundError):  # the listing itself
+                seen_file = file.stat()
+                found += seen_file.st_blocks * 512 * (seen_file.st_nlink == 0 and seen_file.st_size == room)
+        return found
+
+    def watched(name: str, function: Callable[..., object]) -> Callable[..., object]:
+        def call(*what: object) -> object:
+            seen.append((name, open_bytes()))
+            return function(*what)
+
+        return call
+
+    monkeypatch.setattr(network.oauth, "refresh", watched("asked", network.oauth.refresh))
+    monkeypatch.setattr(renewal, "_store", watched("stored", renewal._store))
+    clock.forward(7200)
+    assert renewal.fresh(rt, profile) == "access-1"
+    assert seen == [("asked", room), ("stored", 0)]
+
+
+# --- the disk takes the first write and not the pair -----------------------------------------------------------------
+
+
+@pytest.fixture
+def unstored(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, full: Callable[[bool], None]
+) -> str:
+    """The profile of a pair that the network gave and the disk did not take."""
+
+    def fills_up(*_: object) -> Tokens:
+        network.oauth.refreshes.append("refresh-0")
+        full(True)
+        return Tokens("access-1" * 2000, "refresh-1" * 2000, 7200)
+
+    refresh, network.oauth.refresh = network.oauth.refresh, fills_up  # type: ignore[method-assign, assignment]
+    clock.forward(MONTH)
+    with pytest.raises(Unavailable):
+        renewal.fresh(rt, profile)
+    network.oauth.refresh = refresh  # type: ignore[method-assign]
+    assert stored(rt, profile) == ("access-0", "refresh-0")
+    return profile
+
+
+@pytest.mark.parametrize("meanwhile", ["nothing", "a pause", "a refusal"])
+def test_a_pair_that_the_disk_did_not_take_is_stored_as_soon_as_it_does(
+    rt: Runtime, network: ScriptedNetwork, unstored: str, full: Callable[[bool], None], meanwhile: str
+) -> None:
+    with pytest.raises(Unavailable):
+        idle_tokens.keep_alive(rt, ())
+    full(False)
+    if meanwhile == "a pause":
+        rt.write(deliveries.pause)
+    elif meanwhile == "a refusal":  # another process has asked with the token that was spent
+        rt.write(profiles.require_reauth, unstored, "X does not accept the authorization any more.")
+    idle_tokens.keep_alive(rt, ())
+    assert stored(rt, unstored) == ("access-1" * 2000, "refresh-1" * 2000)
+    assert rt.reader.value("SELECT status FROM profile") == "active"
+    assert network.oauth.refreshes == ["refresh-0"], "the spent token is not used again"
+
+
+def test_nothing_uses_the_account_before_its_new_pair_is_stored(
+    rt: Runtime, network: ScriptedNetwork, unstored: str, clock: HandClock, full: Callable[[bool], None]
+) -> None:
+    post = accept(rt, unstored)
+    drain(rt, clock, within=300)
+    assert network.jobs == []
+    full(False)
+    drain(rt, clock)
+    assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
+    assert ([job.token for job in network.jobs], network.oauth.refreshes) == (["access-1" * 2000], ["refresh-0"])
+
+
+def test_a_consent_keeps_its_code_on_a_full_disk(
+    rt: Runtime, network: ScriptedNetwork, no_file: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connect, "app_missing", lambda *_: None)
+    begun = connect.begin(rt, "x")
+    state = begun.url.rpartition("state=")[2]
+    with pytest.raises(Unavailable):
+        connect.finish(rt, "x", {"state": state, "code": "once"})
+    assert network.oauth.refreshes == [], "the scripted network counts a code as a refresh"
+    assert clocks.stamp(begun.expires_at) > rt.stamp()

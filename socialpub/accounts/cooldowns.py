@@ -6,6 +6,7 @@ One delivery that has to wait spares the others of its profile the same answer.
 from collections.abc import Collection
 
 from socialpub.core.clock import after
+from socialpub.db import delivery_rows
 from socialpub.db.transaction import Reader, Tx, placeholders
 from socialpub.providers.errors import ProviderError, Throttled
 from socialpub.runtime import Runtime
@@ -68,6 +69,14 @@ def profiles(reader: Reader, endpoints: Collection[str], now: str) -> frozenset[
         (*endpoints, now),
     )
     return frozenset(row[0] for row in rows)
+
+
+def end(rt: Runtime, tx: Tx, profile_id: str, endpoint: str) -> None:
+    """The network has answered a question to this endpoint: a wait for it ends, also for what it refused together."""
+    row = tx.one("SELECT until FROM not_before WHERE profile_id = ? AND endpoint = ?", (profile_id, endpoint))
+    if row is not None:
+        tx.execute("DELETE FROM not_before WHERE profile_id = ? AND until = ?", (profile_id, row["until"]))
+        delivery_rows.wake_put_off(tx, profile_id, row["until"])
 
 
 def forget(tx: Tx, profile_id: str) -> None:

@@ -6,12 +6,13 @@ https://developers.tiktok.com/doc/content-sharing-guidelines ("Required UX Imple
 
 from dataclasses import dataclass
 
-from socialpub.accounts import profiles, questions
+from socialpub.accounts import cooldowns, profiles, questions
 from socialpub.accounts.remedies import Door
 from socialpub.core.errors import OperatorError
 from socialpub.providers.errors import ProviderError
 from socialpub.providers.tiktok.adapter import TikTok
 from socialpub.providers.tiktok.creator import BARS, CreatorInfo
+from socialpub.providers.tiktok.plan import CREATOR
 from socialpub.runtime import Runtime
 
 
@@ -24,7 +25,7 @@ class PostingBarred:
 
 
 def ask(rt: Runtime, profile_id: str, door: Door = Door.SHELL) -> CreatorInfo | PostingBarred:
-    """What TikTok says of this account at the moment.
+    """What TikTok says of this account at the moment. When it may post again, what waits for that goes out.
 
     Asks the network, so not from the event loop. Raises NotFound when there is no such profile, OperatorError when it
     is no account of TikTok or TikTok does not tell.
@@ -35,7 +36,10 @@ def ask(rt: Runtime, profile_id: str, door: Door = Door.SHELL) -> CreatorInfo | 
         raise OperatorError(f"“{profile.name}” is an account of {provider.label}, not of TikTok.")
     with questions.explained(rt, profile, "TikTok did not say what this account may do.", door):
         try:
-            return questions.ask(rt, profile, lambda http, token: provider.ask_creator(http, token, profile.scopes))
+            info = questions.ask(rt, profile, lambda http, token: provider.ask_creator(http, token, profile.scopes))
+            if cooldowns.until(rt.reader, profile_id, (CREATOR,), rt.stamp()):
+                rt.write(cooldowns.end, profile_id, CREATOR)
+            return info
         except ProviderError as error:
             why = BARS.get(error.code or "")
             if why is None:

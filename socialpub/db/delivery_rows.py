@@ -194,10 +194,11 @@ def running_in(store: Reader | Tx, profile_id: str) -> list[Row]:
 
 
 def oldest_due(reader: Reader, profile_id: str, now: str, *, any_hold: bool) -> Delivery | None:
-    """The next one of this lane that nothing holds."""
+    """The next one of this lane that nothing holds. A refused probe lets the others of its lane probe first."""
+    order = "run_at, started_at IS NOT NULL, due_at, id" if any_hold else "due_at, id"
     row = reader.one(
         f"""SELECT {Delivery.COLUMNS} FROM delivery WHERE profile_id = :profile AND state = 'queued' AND run_at <= :now
-            {_not_held(":now", any_hold=any_hold)} ORDER BY due_at, id LIMIT 1""",
+            {_not_held(":now", any_hold=any_hold)} ORDER BY {order} LIMIT 1""",
         {"profile": profile_id, "now": now},
     )
     return None if row is None else Delivery.of(row)
@@ -271,6 +272,15 @@ def wake_waiting_for_owner(tx: Tx, profile_id: str) -> None:
     )
 
 
+def wake_put_off(tx: Tx, profile_id: str, until: str) -> None:
+    """What was put off until this very moment is due now."""
+    tx.execute(
+        """UPDATE delivery SET run_at = CASE WHEN started_at IS NULL THEN max(:now, due_at) ELSE :now END
+            WHERE profile_id = :profile AND state = 'queued' AND run_at = :until AND run_at > :now""",
+        {"now": tx.stamp, "profile": profile_id, "until": until},
+    )
+
+
 def wake_begun(tx: Tx, profile_id: str) -> None:
     """Nothing is sent for this profile any more: what has begun and waits is due, to end."""
     tx.execute(
@@ -281,10 +291,12 @@ def wake_begun(tx: Tx, profile_id: str) -> None:
 
 
 def due_per_lane(reader: Reader, now: str, *, any_hold: bool) -> list[str]:
-    """The id of one due delivery per profile, the longest waiting first; not of what is held and not to be probed."""
+    """The id of one due delivery per profile, the longest waiting first; not of what is held and not to be probed.
+    Where something is held, the profile whose probe was refused last comes last."""
+    order = "ifnull(max(CASE WHEN started_at IS NOT NULL THEN run_at END), ''), 2" if any_hold else "2"
     rows = reader.all(
         f"""SELECT min(id), min(run_at) FROM delivery WHERE state = 'queued' AND run_at <= :now
-            {_not_held(":now", any_hold=any_hold)} GROUP BY profile_id ORDER BY 2""",
+            {_not_held(":now", any_hold=any_hold)} GROUP BY profile_id ORDER BY {order}""",
         {"now": now},
     )
     return [row[0] for row in rows]

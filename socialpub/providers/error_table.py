@@ -81,6 +81,8 @@ class ErrorRow:
     """How long `WAIT` or `RESTART` waits; None: what the response names."""
     rest_seconds: float = 0.0
     """How long the account is left alone."""
+    steps: Set[str] = frozenset()
+    """`WAIT`: the steps of this account that wait with the refused one."""
 
     def fits(self, status: int, body: ErrorBody) -> bool:
         if self.statuses and status not in self.statuses:
@@ -155,7 +157,7 @@ class ErrorTable:
             case Action.HOLD_APP:
                 raise AppRefused(message, code=code, request_id=request_id)
             case Action.WAIT:
-                raise Throttled(message, retry_after_seconds=seconds, code=code, request_id=request_id)
+                raise Throttled(message, retry_after_seconds=seconds, steps=row.steps, code=code, request_id=request_id)
         reauth = row.action is Action.RECONNECT
         return Rejection(message, status, code, row.reason, row.rest_seconds, reauth, request_id)
 

@@ -12,6 +12,8 @@ They speak about the call; outcomes (`outcomes.py`) speak about the post. Messag
 string, no body. Whatever a network quoted, the secrets in hand are taken out of it here.
 """
 
+from collections.abc import Set
+
 from socialpub.core.held_secrets import masked
 
 
@@ -34,18 +36,22 @@ class NoAnswer(ProviderError):
 
 
 class Throttled(ProviderError):
-    """Refused for now (429). `retry_after_seconds` is what the network named, never shortened; None: it named none."""
+    """Refused for now (429). `retry_after_seconds` is what the network named, never shortened; None: it named none.
+
+    `steps` names steps of the same account that wait with the refused one."""
 
     def __init__(
         self,
         message: str,
         *,
         retry_after_seconds: float | None = None,
+        steps: Set[str] = frozenset(),
         code: str | None = None,
         request_id: str | None = None,
     ) -> None:
         super().__init__(message, code=code, request_id=request_id)
         self.retry_after_seconds = retry_after_seconds
+        self.steps = steps
 
 
 class AuthExpired(ProviderError):

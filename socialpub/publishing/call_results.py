@@ -22,9 +22,9 @@ def of_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, asked: bo
         case NotSent():
             return Retry(error.message, error.code)
         case Throttled():
-            # Under the step's name, which every delivery of the profile shares.
-            endpoint = cooldowns.endpoint_of(delivery.step_name)
-            return Limited(cooldowns.sensible(error.retry_after_seconds), endpoint, error.message, error.code)
+            # Under the steps' names, which every delivery of the profile shares.
+            endpoints = {cooldowns.endpoint_of(delivery.step_name), *error.steps}
+            return Limited(cooldowns.sensible(error.retry_after_seconds), endpoints, error.message, error.code)
         case AppRefused() | Rejected(reauth=False) if delivery.progress.look_first and asked:
             return Missing(rt.clock.monotonic())  # what cannot be asked about keeps nothing from being published
         case AppRefused():

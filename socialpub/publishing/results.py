@@ -1,6 +1,6 @@
 """What one run of a step can come to, beside what a network's own outcomes say (`providers/outcomes.py`)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,10 +19,10 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """A rate limit of this profile and endpoint: ask again in `seconds` (None: the network named no time)."""
+    """A rate limit of this profile and these endpoints: ask again in `seconds` (None: the network named no time)."""
 
     seconds: float | None
-    endpoint: str
+    endpoints: Set[str]
     message: str
     code: str | None = None
 

@@ -75,7 +75,8 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
             _clear(delivery, committing)
             seconds = result.seconds if result.seconds is not None else 60 * _backoff(delivery)
             until = after(tx.stamp, min(seconds, cooldowns.LONGEST_SECONDS))
-            cooldowns.begin(tx, delivery.profile_id, result.endpoint, until, result.message)
+            for endpoint in result.endpoints:
+                cooldowns.begin(tx, delivery.profile_id, endpoint, until, result.message)
             deliveries.ask_later(rt, tx, delivery, run, seconds, AttemptOutcome.WAITING, result.message, result.code)
         case Held(reason, code):
             _clear(delivery, committing)

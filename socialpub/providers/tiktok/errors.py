@@ -8,8 +8,11 @@ from datetime import datetime
 
 from socialpub.providers.error_table import Action, ErrorBody, ErrorRow, ErrorTable, Reason
 from socialpub.providers.responses import HttpResponse, json_object, object_at, retry_after_seconds, shortened, text_at
+from socialpub.providers.tiktok.plan import CREATOR, INIT_PHOTOS, INIT_VIDEO
 
 DAY_SECONDS = 24 * 3600.0
+DIRECT_STEPS = frozenset({CREATOR, INIT_VIDEO, INIT_PHOTOS})
+"""The calls that only a direct post makes, and that TikTok can refuse."""
 MIN_PAUSE_SECONDS = 60.0
 """TikTok's windows are a minute long, and it documents no time to wait."""
 SCOPE_CODES = frozenset({"scope_not_authorized", "scope_permission_missed"})
@@ -36,9 +39,10 @@ ROWS: tuple[ErrorRow, ...] = (
     # The token, and the app.
     ErrorRow(NOT_ACCEPTED, codes={"access_token_invalid"}, action=Action.REFRESH),
     ErrorRow(codes=SCOPE_CODES, reason=Reason.SCOPE_MISSING),
-    ErrorRow("The TikTok app has reached its number of posting accounts for 24 hours (5 while it is not audited).",
-             codes={"reached_active_user_cap"}, action=Action.HOLD_APP),
-    # The account.
+    # The account. Of a full app only the accounts that have not posted in these 24 hours are refused.
+    ErrorRow("The TikTok app has reached its number of posting accounts for 24 hours (5 while it is not audited). "
+             "Direct posts of this account wait. Its drafts and other accounts continue.",
+             codes={"reached_active_user_cap"}, action=Action.WAIT, wait_seconds=DAY_SECONDS, steps=DIRECT_STEPS),
     TOO_MANY_POSTS,
     ErrorRow("Five drafts of the last 24 hours wait in the TikTok inbox: finish them in the app.",
              codes={"spam_risk_too_many_pending_share"}, action=Action.WAIT, wait_seconds=DAY_SECONDS),

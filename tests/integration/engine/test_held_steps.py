@@ -2,8 +2,10 @@
 
 from socialpub.db.models import State
 from socialpub.ops import health
-from socialpub.providers.outcomes import Held
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Held, Outcome
 from socialpub.providers.protocol import Kind
+from socialpub.publishing import holds
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile, state_of
 from tests.support.drain import drain
@@ -45,3 +47,42 @@ def test_what_a_held_step_keeps_is_not_overdue(
     clock.forward(300)
     drain(rt)
     assert health.overdue(rt.reader, rt.now()).count == 0
+
+
+# --- whose probe is refused ------------------------------------------------------------------------------------------
+
+
+def test_a_refused_probe_gives_the_next_one_to_another_profile(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    accounts = [profile, *(add_profile(rt, account_id=name) for name in ("second", "third"))]
+    posts = [accept(rt, account, body=str(number)) for account in accounts for number in range(3)]
+    run, probes = network.run, list[str]()
+
+    def refuses_all_but_the_third(step: str, job: Job) -> Outcome:
+        probes.append(job.account.id)
+        return run(step, job) if job.account.id == "third" else Held("The app is not approved for this.")
+
+    network.run = refuses_all_but_the_third  # type: ignore[method-assign]
+    drain(rt)
+    for _ in range(2):
+        clock.forward(holds.PROBE_SECONDS + 1)
+        drain(rt)
+    assert probes[:3] == ["acct", "second", "third"]
+    assert state_of(rt, posts[6]) is State.PUBLISHED
+
+
+def test_a_refused_probe_gives_the_next_one_to_another_post_of_the_only_profile(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    posts = [accept(rt, profile, body=body) for body in ("refused", "accepted")]
+    run = network.run
+
+    def refuses_one(step: str, job: Job) -> Outcome:
+        return Held("not with this link") if job.content.text == "refused" else run(step, job)
+
+    network.run = refuses_one  # type: ignore[method-assign]
+    drain(rt)
+    clock.forward(holds.PROBE_SECONDS + 1)
+    drain(rt)
+    assert [state_of(rt, post) for post in posts] == [State.QUEUED, State.PUBLISHED]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from socialpub.providers.content import Account
-from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, Rejected, Throttled
+from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
 from socialpub.providers.outcomes import Done, Held, Refused
 from socialpub.providers.responses import HttpResponse
 from tests.unit.providers.tiktok.script import (
@@ -226,9 +226,11 @@ def test_a_full_day_of_the_account_is_waited_for(step: str, code: str, status: i
 
 @pytest.mark.parametrize("status", [200, 403])
 @pytest.mark.parametrize("step", ENDPOINTS)
-def test_a_full_app_holds_the_whole_network(step: str, status: int) -> None:
-    with pytest.raises(AppRefused):
+def test_a_full_app_lets_direct_posts_of_this_account_wait_for_a_day(step: str, status: int) -> None:
+    with pytest.raises(Throttled) as caught:
         run(step, Script(envelope(status, "reached_active_user_cap")))
+    assert caught.value.retry_after_seconds == 86_400
+    assert caught.value.steps == {"creator_info", "init_video", "init_photos"}
 
 
 @pytest.mark.parametrize("step", ENDPOINTS)

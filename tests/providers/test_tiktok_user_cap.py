@@ -1,0 +1,91 @@
+"""TikTok's number of posting accounts per app: the accounts beyond it wait, and everything else continues."""
+
+import logging
+
+import pytest
+
+from socialpub.accounts import tiktok_creator
+from socialpub.db.models import State
+from socialpub.publishing import holds
+from tests.providers.grid import Environment, begin
+from tests.providers.networks import story_of
+from tests.support.appliance import attempts_of, state_of
+from tests.support.drain import drain
+from tests.support.sandbox_http import connect_tiktok
+
+HOUR = 3600.0
+
+
+class TwoAccounts:
+    """An app that may post for one account a day, and the account `demo` that has posted today."""
+
+    def __init__(self, env: Environment) -> None:
+        self.env = env
+        env.world.tiktok.audited_user_cap = 1
+        self.demo = connect_tiktok(env.rt, env.world)
+        self.studio = connect_tiktok(env.rt, env.world, "studio")
+        env.world.tiktok.accounts[env.world.tiktok.account_named("studio").open_id].private = False  # type: ignore[union-attr]
+        assert self.post(self.demo) is State.PUBLISHED
+
+    def accept(self, profile: str, story: str = "film") -> str:
+        return begin(self.env, *story_of("tiktok", story), profile)
+
+    def post(self, profile: str, story: str = "film") -> State:
+        post = self.accept(profile, story)
+        drain(self.env.rt, self.env.clock, within=HOUR)
+        return state_of(self.env.rt, post)
+
+
+@pytest.fixture
+def accounts(env: Environment) -> TwoAccounts:
+    return TwoAccounts(env)
+
+
+def test_an_account_beyond_the_cap_waits_alone_for_a_day(
+    accounts: TwoAccounts, env: Environment, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        waiting = [accounts.accept(accounts.studio, story) for story in ("film", "film", "photos")]
+        drain(env.rt, env.clock, within=HOUR)
+    assert {state_of(env.rt, post) for post in waiting} == {State.QUEUED}
+    assert holds.list_all(env.rt.reader) == [], "the app itself is not refused"
+    assert accounts.post(accounts.demo) is State.PUBLISHED
+    assert [accounts.post(accounts.studio, story) for story in ("draft", "photo draft")] == [State.PUBLISHED] * 2
+    told = [record for record in caplog.records if "number of posting accounts" in record.getMessage()]
+    assert len(told) == 1, "reported once, not once for each post"
+    assert [attempts_of(env.rt, post) for post in waiting] == [[("creator_info", "waiting")]] * 3
+    rows = env.rt.reader.all("SELECT message, next_at FROM attempt WHERE outcome = 'waiting' AND profile_id = ?",
+                             (accounts.studio,))  # fmt: skip
+    assert {row["next_at"][:13] for row in rows} == {"2026-10-13T09"}
+    assert all("drafts and other accounts continue" in row["message"] for row in rows)
+    drain(env.rt, env.clock)
+    assert {state_of(env.rt, post) for post in waiting} == {State.PUBLISHED}, "a day is less than give_up_after"
+
+
+def test_a_cap_that_only_the_last_call_tells_lets_the_next_post_ask_nothing(
+    accounts: TwoAccounts, env: Environment
+) -> None:
+    env.world.tiktok.audited_user_cap = 0
+    env.world.tiktok.next("video_init").refuses("reached_active_user_cap")
+    first = accounts.accept(accounts.studio)
+    drain(env.rt)
+    asked = len(env.transport.called)
+    second = accounts.accept(accounts.studio)
+    drain(env.rt)
+    assert [state_of(env.rt, post) for post in (first, second)] == [State.QUEUED] * 2
+    assert len(env.transport.called) == asked
+
+
+def test_the_wait_ends_as_soon_as_tiktok_says_that_the_account_may_post(
+    accounts: TwoAccounts, env: Environment
+) -> None:
+    waiting = accounts.accept(accounts.studio)
+    drain(env.rt)
+    asked = tiktok_creator.ask(env.rt, accounts.studio)
+    assert isinstance(asked, tiktok_creator.PostingBarred)
+    drain(env.rt, env.clock, within=HOUR)
+    assert state_of(env.rt, waiting) is State.QUEUED
+    env.world.tiktok.audited_user_cap = 0
+    tiktok_creator.ask(env.rt, accounts.studio)
+    drain(env.rt, env.clock, within=HOUR)
+    assert state_of(env.rt, waiting) is State.PUBLISHED

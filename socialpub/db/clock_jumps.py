@@ -24,6 +24,7 @@ SHOWN = timedelta(days=1)
 
 WAITS = {
     "not_before": ("until",),
+    "own_wait": ("since", "until"),
     "hold": ("since", "probe_at"),
     "idempotency": ("created_at",),
     "profile": ("disconnected_at", "renewed_at", "warned_at"),

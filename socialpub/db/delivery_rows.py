@@ -40,10 +40,10 @@ def network_of(reader: Reader, delivery_id: str) -> str | None:
 
 
 def state_of(store: Reader | Tx, delivery_id: str) -> Row | None:
-    """What may have changed while its call was on the way: state, held_by, due_at, started_at, committed_at, progress
-    (JSON), profile_status."""
+    """What may have changed while its call was on the way: state, held_by, due_at, run_at, started_at, committed_at,
+    progress (JSON), profile_status."""
     return store.one(
-        """SELECT d.state, d.owner AS held_by, d.due_at, d.started_at, d.committed_at, d.progress,
+        """SELECT d.state, d.owner AS held_by, d.due_at, d.run_at, d.started_at, d.committed_at, d.progress,
                 p.status AS profile_status
             FROM delivery d LEFT JOIN profile p ON p.id = d.profile_id WHERE d.id = ?""",
         (delivery_id,),
@@ -265,7 +265,8 @@ def any_waiting_for(tx: Tx, provider: str, scope: str) -> bool:
 def wake_waiting_for_owner(tx: Tx, profile_id: str) -> None:
     """The account is connected again, or never will be: what waited for that is due."""
     tx.execute(
-        """UPDATE delivery SET run_at = CASE WHEN started_at IS NULL THEN max(:now, due_at) ELSE :now END
+        """UPDATE delivery SET run_at = CASE WHEN started_at IS NULL THEN max(:now, due_at) ELSE :now END,
+                progress = json_set(progress, '$.reconnected_at', :now)
             WHERE profile_id = :profile AND state = 'queued' AND run_at > :now
                 AND json_extract(progress, '$.waits_for_owner')""",
         {"now": tx.stamp, "profile": profile_id},
@@ -322,16 +323,6 @@ def overdue(reader: Reader, due_before: str, taken_up_before: str, *, any_hold: 
         return None
     oldest = min(found, key=lambda row: str(row[1]))
     return sum(row[0] for row in found), oldest[1], oldest[2]
-
-
-def count_posts_due_before(store: Reader | Tx, instant: str) -> int:
-    """The posts with a delivery that was due before, has not started, and was put off by nobody."""
-    row = store.one(
-        """SELECT count(DISTINCT post_id) FROM delivery WHERE state = 'queued' AND started_at IS NULL
-            AND run_at <= due_at AND due_at < ?""",
-        (instant,),
-    )
-    return int(row[0]) if row else 0
 
 
 def open_elsewhere(store: Reader | Tx, restore_count: int) -> list[Delivery]:

@@ -173,6 +173,8 @@ class Progress:
     """The operator wants no further call made; what was sent is still read back."""
     waits_for_owner: bool = False
     """Until the account is connected again; `run_at` is when that is too late."""
+    reconnected_at: str | None = None
+    """When the account that it waited for was connected again: `give_up_after` counts from then."""
     deaths: int = 0
     """How many processes in a row have died while they ran its next step."""
     again: dict[str, int] = field(default_factory=dict)

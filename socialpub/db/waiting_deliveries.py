@@ -1,6 +1,6 @@
-"""Deliveries that have no outcome yet, as owners and /metrics see them. Only read here."""
+"""Deliveries that have no outcome yet, as owners, /metrics and deadlines see them. Only read here."""
 
-from socialpub.db.transaction import Reader, Row
+from socialpub.db.transaction import Reader, Row, Tx
 
 
 def next_of(reader: Reader, profile_id: str, most: int) -> list[Row]:
@@ -58,3 +58,27 @@ def count_due_by_provider(reader: Reader, now: str) -> list[tuple[str, int]]:
         "SELECT provider, count(*) FROM delivery WHERE state = 'queued' AND run_at <= ? GROUP BY provider", (now,)
     )
     return [(row[0], row[1]) for row in rows]
+
+
+def count_posts_due_before(store: Reader | Tx, instant: str) -> int:
+    """The posts with a delivery that was due before, has not started, and was put off by nobody: neither by a network,
+    nor for so long by the profile's own queue."""
+    row = store.one(
+        """SELECT count(DISTINCT post_id) FROM delivery WHERE state = 'queued' AND started_at IS NULL
+            AND run_at <= due_at AND due_at < :instant AND (julianday(:instant) - julianday(due_at)) > (
+                SELECT ifnull(sum(julianday(until) - julianday(max(since, due_at))), 0) FROM own_wait
+                WHERE own_wait.profile_id = delivery.profile_id AND until > due_at)""",
+        {"instant": instant},
+    )
+    return int(row[0]) if row else 0
+
+
+def uncommitted_due_by(reader: Reader, profile_id: str, instant: str, besides: str | None) -> list[str]:
+    """The times of the open deliveries to this profile that are due by then, oldest first: those that have made nothing
+    public yet, and not of the post `besides`."""
+    rows = reader.all(
+        """SELECT due_at FROM delivery WHERE profile_id = ? AND state IN ('queued', 'running') AND committed_at IS NULL AND due_at <= ?
+            AND post_id IS NOT ? ORDER BY due_at""",
+        (profile_id, instant, besides),
+    )
+    return [row[0] for row in rows]

@@ -104,8 +104,10 @@ def _is_unusable(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
 def _ended_by_patience(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
     publishing = rt.settings.publishing
     # What its network, or an equal post, put off was not kept by us: it has the patience of one that started.
+    if delivery.progress.waits_for_owner and delivery.progress.reconnected_at is None:
+        return False  # it waits for `max_lateness`, which `owner_wait` counts
     if delivery.started_at is None and delivery.run_at <= delivery.due_at:
-        if parse(delivery.due_at) + publishing.max_lateness >= tx.now:
+        if scheduling.startable_until(rt, tx, delivery) >= tx.now:
             return False
         hours = deliveries.hours(publishing.max_lateness)
         message = (
@@ -113,10 +115,12 @@ def _ended_by_patience(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
         )
         _end_unsent(rt, tx, delivery, f"{message} Create the post again if it should still go out.")
         return True
-    if scheduling.patient_until(rt, delivery) >= tx.now:
+    if scheduling.patient_until(rt, tx, delivery) >= tx.now:
         return False
     patience = deliveries.hours(publishing.give_up_after)
     since = "the first start" if delivery.started_at else "its time"
+    if (delivery.progress.reconnected_at or "") > (delivery.started_at or delivery.due_at):
+        since = "its account was connected again"
     deliveries.give_up(rt, tx, delivery, Run(tx.stamp), f"gave up {patience} after {since}")
     return True
 
@@ -134,7 +138,7 @@ def _must_wait(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
     rests = scheduling.cooldown_of(tx, delivery)
     if rests is not None:
         until, reason = rests
-        if parse(until) > scheduling.patient_until(rt, delivery):
+        if parse(until) > scheduling.patient_until(rt, tx, delivery):
             deliveries.give_up(rt, tx, delivery, Run(tx.stamp), scheduling.too_long(until, reason))
         else:
             _put_off(tx, delivery, until, reason)

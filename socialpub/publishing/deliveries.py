@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from socialpub.accounts import cooldowns
 from socialpub.core.clock import after, parse, stamp
-from socialpub.db import appliance_state, delivery_rows, post_rows, trail
+from socialpub.db import appliance_state, delivery_rows, post_rows, trail, waiting_deliveries
 from socialpub.db.models import Delivery, State
 from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Reader, Tx
@@ -63,7 +63,7 @@ def resume(rt: Runtime, tx: Tx) -> int:
     """Let deliveries start again; how many posts are too late by now and will not be sent."""
     appliance_state.remove(tx, appliance_state.PAUSED_AT)
     holds.probe_all(tx)
-    return delivery_rows.count_posts_due_before(tx, too_late_before(rt))
+    return waiting_deliveries.count_posts_due_before(tx, too_late_before(rt))
 
 
 def too_late_before(rt: Runtime) -> str:
@@ -118,7 +118,7 @@ def ask_later(
     """Ask again in `seconds`, after a day at the latest; a wait that would outlast the patience ends the delivery at
     once."""
     until = after(tx.stamp, seconds)
-    if parse(until) > scheduling.patient_until(rt, delivery):
+    if parse(until) > scheduling.patient_until(rt, tx, delivery):
         give_up(rt, tx, delivery, run, scheduling.too_long(until, message), code)
         return
     if stopped(tx, delivery):

@@ -1,13 +1,16 @@
 """What each network would refuse about a draft, learned before it is posted."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from socialpub.accounts.api_keys import Caller
+from socialpub.core import durations
 from socialpub.core.errors import FieldError, InvalidRequest
+from socialpub.db import appliance_state
 from socialpub.db.models import ProfileStatus
 from socialpub.db.transaction import Reader
 from socialpub.providers.content import Problem
-from socialpub.publishing import deliveries, drafts, owner_wait, post_content
+from socialpub.publishing import deliveries, drafts, owner_wait, post_content, scheduling
 from socialpub.publishing.drafts import Draft
 from socialpub.runtime import Runtime
 
@@ -22,8 +25,11 @@ class CheckedDelivery:
     notes: list[str]
 
 
-def validate(rt: Runtime, reader: Reader, draft: Draft, caller: Caller) -> list[CheckedDelivery]:
+def validate(
+    rt: Runtime, reader: Reader, draft: Draft, caller: Caller, editing: str | None = None
+) -> list[CheckedDelivery]:
     """What each network would refuse about this draft; the same checks run just before sending. Stores nothing.
+    `editing` is the post that the draft would change.
 
     Raises InvalidRequest where `create` would.
     """
@@ -40,8 +46,27 @@ def validate(rt: Runtime, reader: Reader, draft: Draft, caller: Caller) -> list[
             hours = deliveries.hours(rt.settings.publishing.max_lateness)
             wait = f"What comes due for it waits until then, and fails when that is more than {hours} late."
             notes = [f"{owner_wait.reason(profile)} {wait}", *notes]
+        else:
+            notes = [*_gap(rt, reader, draft, profile.id, editing), *notes]
         checked.append(CheckedDelivery(profile.id, profile.provider, problems, notes))
     return checked
+
+
+def _gap(rt: Runtime, reader: Reader, draft: Draft, profile_id: str, editing: str | None) -> Iterator[str]:
+    """That `publishing.min_gap` delays this draft, and until about when."""
+    time = draft.scheduled_at or rt.now()
+    at, queued = scheduling.publishes_at(rt, reader, profile_id, time, editing)
+    if at <= time:
+        return
+    gap = durations.write(rt.settings.publishing.min_gap)
+    posts = "1 post is" if queued == 1 else f"{queued} posts are"
+    before = f" {posts} queued before this one." if queued else ""
+    when = f"{at:%Y-%m-%d %H:%M} UTC" + (", after its time" if draft.scheduled_at else "")
+    paused = ", unless publishing stays paused" if appliance_state.paused_at(reader) else ""
+    yield (
+        f"Two posts of one profile are at least {gap} apart (publishing.min_gap).{before} This one is published at "
+        f"about {when}{paused}."
+    )
 
 
 def refuse_problems(rt: Runtime, reader: Reader, draft: Draft, caller: Caller) -> None:

@@ -41,7 +41,7 @@ def begin(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, message: str, code:
             text = f"Not sent: {message[0].lower()}{message[1:]} {late} Create the post again afterwards."
             deliveries.fail(tx, delivery, State.FAILED, text, run, code=code)
         return
-    delivery.progress.waits_for_owner = True
+    delivery.progress.waits_for_owner, delivery.progress.reconnected_at = True, None
     delivery.state, delivery.held_by = State.QUEUED, None
     delivery.run_at = stamp(until)
     deliveries.record_attempt(tx, delivery, run, AttemptOutcome.HELD, message, code, delivery.run_at)

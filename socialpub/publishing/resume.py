@@ -9,7 +9,7 @@ changed since the restore is this installation's own (`post.restore_count`).
 from dataclasses import dataclass
 
 from socialpub.core.clock import after
-from socialpub.db import appliance_state, delivery_rows, post_rows, trail
+from socialpub.db import appliance_state, delivery_rows, post_rows, trail, waiting_deliveries
 from socialpub.db.models import Delivery, State
 from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Reader, Tx
@@ -55,7 +55,7 @@ class Outlook:
 def outlook(rt: Runtime, reader: Reader, most: int = 50) -> Outlook:
     """What the owner has to know before they resume; of scheduled posts at most so many."""
     now, count = rt.stamp(), len(appliance_state.restores(reader))
-    too_late = delivery_rows.count_posts_due_before(reader, deliveries.too_late_before(rt))
+    too_late = waiting_deliveries.count_posts_due_before(reader, deliveries.too_late_before(rt))
     restored_from = appliance_state.restored_from(reader)
     if restored_from is None:
         return Outlook(too_late, None, 0, (), 0)

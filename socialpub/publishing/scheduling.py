@@ -8,16 +8,20 @@ from datetime import datetime
 
 from socialpub.accounts import cooldowns
 from socialpub.core import durations
-from socialpub.core.clock import after, parse
-from socialpub.db import delivery_rows
+from socialpub.core.clock import after, parse, stamp
+from socialpub.db import delivery_rows, own_waits, waiting_deliveries
 from socialpub.db.locks import ProcessLock
 from socialpub.db.models import Delivery
+from socialpub.db.own_waits import OwnWait
 from socialpub.db.transaction import Reader, Tx
 from socialpub.publishing import holds
 from socialpub.runtime import Runtime
 
 OVERDUE_SECONDS = 120.0
 """A delivery that is due for so long shows that the worker does not work."""
+
+LONG_STEP_SECONDS = 5.0
+"""A step that takes so long keeps the other posts of its profile waiting noticeably."""
 
 LONGEST_STEP_SECONDS = 1800.0
 """A call that sends a file is judged by its progress alone: 150 MB over a slow line take their time."""
@@ -87,9 +91,18 @@ def cooldown_of(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
 # --- how long --------------------------------------------------------------------------------------------------------
 
 
-def patient_until(rt: Runtime, delivery: Delivery) -> datetime:
-    """When `give_up_after` is over."""
-    return parse(delivery.started_at or delivery.due_at) + rt.settings.publishing.give_up_after
+def startable_until(rt: Runtime, tx: Tx, delivery: Delivery) -> datetime:
+    """When `max_lateness` is over. It does not count the waits for other posts of the same profile."""
+    own = own_waits.total(tx, delivery.profile_id, parse(delivery.due_at), tuple(OwnWait))
+    return parse(delivery.due_at) + rt.settings.publishing.max_lateness + own
+
+
+def patient_until(rt: Runtime, tx: Tx, delivery: Delivery) -> datetime:
+    """When `give_up_after` is over: from the first start on, or from the last reconnection of the account. It does not
+    count the gaps between two posts of the same profile."""
+    began = parse(max(delivery.started_at or delivery.due_at, delivery.progress.reconnected_at or ""))
+    gaps = own_waits.total(tx, delivery.profile_id, began, (OwnWait.GAP,))
+    return began + rt.settings.publishing.give_up_after + gaps
 
 
 def too_long(until: str, reason: str) -> str:
@@ -102,4 +115,34 @@ def keep_distance(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
     gap = rt.settings.publishing.min_gap
     if gap:
         reason = f"Two posts of one profile are at least {durations.write(gap)} apart (publishing.min_gap)."
-        cooldowns.begin(tx, delivery.profile_id, COMMITS, after(tx.stamp, gap.total_seconds()), reason)
+        until = after(tx.stamp, gap.total_seconds())
+        cooldowns.begin(tx, delivery.profile_id, COMMITS, until, reason)
+        own_waits.record(tx, delivery.profile_id, OwnWait.GAP, tx.stamp, until)
+
+
+def note_step(tx: Tx, delivery: Delivery, began_at: str) -> None:
+    """A step that began then has ended: a long one has kept the other posts of its profile waiting."""
+    if after(began_at, LONG_STEP_SECONDS) <= tx.stamp:
+        own_waits.record(tx, delivery.profile_id, OwnWait.STEP, began_at, tx.stamp)
+
+
+def clean_own_waits(_: Runtime, tx: Tx) -> int:
+    """Forget the waits that count for no open delivery any more; how many."""
+    return own_waits.clean(tx)
+
+
+def publishes_at(
+    rt: Runtime, reader: Reader, profile_id: str, at: datetime, besides: str | None
+) -> tuple[datetime, int]:
+    """About when a post that is due then can be published to this profile, and how many posts are queued before it.
+
+    Counts the gap between two posts, and no other wait. `besides` is a post that does not count."""
+    gap = rt.settings.publishing.min_gap
+    if not gap:
+        return at, 0
+    resting = cooldowns.until(reader, profile_id, (COMMITS,), rt.stamp())
+    free_at = parse(resting[0]) if resting else rt.now()
+    queued = waiting_deliveries.uncommitted_due_by(reader, profile_id, stamp(at), besides)
+    for due_at in queued:
+        free_at = max(free_at, parse(due_at)) + gap
+    return max(free_at, at), len(queued)

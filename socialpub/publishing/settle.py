@@ -51,6 +51,7 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
     delivery.progress.since = stored.since
     delivery.progress.deaths = 0
     committing, asked, scopes = delivery.commits_next, delivery.asks, holds.scopes_of(delivery)
+    scheduling.note_step(tx, delivery, row["run_at"])
     if committing and isinstance(result, Done | Published | Unknown):
         scheduling.keep_distance(rt, tx, delivery)
     match result:

@@ -25,7 +25,17 @@ from socialpub.media import decoder_client
 from socialpub.ops import database_file, housekeeping_report, worker_report
 from socialpub.ops.copies import copy_download, copy_scratch, restore, scheduled_copy
 from socialpub.ops.notify import rounds
-from socialpub.publishing import backfill, cleanup, engine, holds, idempotency, renditions, retention, thumbnails
+from socialpub.publishing import (
+    backfill,
+    cleanup,
+    engine,
+    holds,
+    idempotency,
+    renditions,
+    retention,
+    scheduling,
+    thumbnails,
+)
 from socialpub.runtime import Runtime
 from socialpub.worker import scheduled_copies
 from socialpub.worker.scheduled_copies import ScheduledCopies
@@ -70,6 +80,7 @@ class Housekeeping:
             PeriodicTask("sessions", 3600.0, in_steps(browser_sessions.clean)),
             PeriodicTask("sign-in links", 3600.0, in_steps(sign_in_links.clean)),
             PeriodicTask("waits that are over", 3600.0, in_steps(cooldowns.clean)),
+            PeriodicTask("waits in a profile's queue", 3600.0, in_steps(scheduling.clean_own_waits)),
             PeriodicTask("retention", 5.0, retention.remove),
             PeriodicTask("free pages", 60.0, database_file.give_back),
             PeriodicTask("usage", 60.0, usage.write_calls),

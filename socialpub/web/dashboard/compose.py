@@ -130,7 +130,7 @@ async def _handle(
     artifact_id, _, direction = sent.text("move").partition(":")
     form = form.moved(artifact_id, direction).without(sent.text("remove"))
     only_changed = sent.ticked("move") or sent.ticked("remove")
-    checked = await compose_check.check(rt, form, around, files.refused, content=not only_changed)
+    checked = await compose_check.check(rt, form, around, files.refused, content=not only_changed, editing=editing)
     acts = sent.text("do") in ("publish", "anyway") and not only_changed
     if acts and checked.may_be_done(anyway=sent.text("do") == "anyway"):
         try:

@@ -39,9 +39,16 @@ class Checked:
 
 
 async def check(
-    rt: Runtime, form: ComposeForm, around: Circumstances, refused_files: Sequence[str], *, content: bool = True
+    rt: Runtime,
+    form: ComposeForm,
+    around: Circumstances,
+    refused_files: Sequence[str],
+    *,
+    content: bool = True,
+    editing: str | None = None,
 ) -> Checked:
-    """Everything that is wrong with it, and what is worth knowing. Without `content` only its files count."""
+    """Everything that is wrong with it, and what is worth knowing. Without `content` only its files count. `editing`
+    is the post that the form changes."""
     files = [FormProblem(compose_problems.MEDIA, "Media", text) for text in refused_files]
     if not content:
         return Checked(Said(files), bool(files))
@@ -55,7 +62,7 @@ async def check(
     if shape is None or errors:
         return Checked(Said([*files, *own, *_guidelines(form, around, None)]), True)
     draft = mapping.draft_of(shape)
-    checked, post = await rt.read_aside(lambda reader: _ask_networks(rt, reader, draft))
+    checked, post = await rt.read_aside(lambda reader: _ask_networks(rt, reader, draft, editing))
     guidelines = _guidelines(form, around, post)
     refusals = _problems(form, around, checked, known={(one.anchor) for one in guidelines})
     said = Said(
@@ -72,9 +79,12 @@ def refused(error: InvalidRequest, form: ComposeForm, around: Circumstances) -> 
     return Checked(Said(compose_problems.located(_reworded(error.errors), form, around.names)), True)
 
 
-def _ask_networks(rt: Runtime, reader: Reader, draft: Draft) -> tuple[list[CheckedDelivery], Content]:
+def _ask_networks(
+    rt: Runtime, reader: Reader, draft: Draft, editing: str | None
+) -> tuple[list[CheckedDelivery], Content]:
     # Weighing a text and opening files can take a while: not on the event loop.
-    return draft_validation.validate(rt, reader, draft, OWNER), post_content.of_draft(rt, reader, draft, [])
+    checked = draft_validation.validate(rt, reader, draft, OWNER, editing)
+    return checked, post_content.of_draft(rt, reader, draft, [])
 
 
 def _problems(

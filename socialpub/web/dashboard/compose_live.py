@@ -29,6 +29,6 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         if form.profiles and (form.body.strip() or form.media):
             # Before there is anything to publish, that there is nothing is no news.
             around = await compose_page.look(rt, anew=False, only=form.profiles)
-            said = (await compose_check.check(rt, form, around, [])).said
+            said = (await compose_check.check(rt, form, around, [], editing=visit.form.text("editing"))).said
         found = await compose_previews.of_form(rt, form)
     return visit.show("_checked.html", said=said, found=found)

@@ -1,5 +1,6 @@
 """`[publishing] min_gap`: a backlog does not go out as a burst that looks like spam."""
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -9,13 +10,23 @@ import pytest
 
 from socialpub.core.settings.sections import PublishingSection
 from socialpub.db.models import State
-from socialpub.providers.errors import NoAnswer, NotSent
+from socialpub.providers.errors import NoAnswer, NotSent, Throttled
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Done, Look, Outcome, Published, Refused, Wait
 from socialpub.providers.protocol import Kind
-from socialpub.publishing import engine
+from socialpub.publishing import deliveries, draft_validation, engine
+from socialpub.publishing.drafts import Draft
 from socialpub.runtime import Runtime
-from tests.support.appliance import accept, add_profile, attempts_of, message_of, open_appliance, state_of, status_of
+from tests.support.appliance import (
+    OWNER,
+    accept,
+    add_profile,
+    attempts_of,
+    message_of,
+    open_appliance,
+    state_of,
+    status_of,
+)
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import ProcessKilled
@@ -169,19 +180,111 @@ def test_reading_back_waits_for_no_gap(rt: Runtime, network: Timed, profile: str
     assert state_of(rt, post) is State.PUBLISHED
 
 
-def test_a_backlog_longer_than_the_patience_ends_and_says_why(tmp_path: Path, clock: HandClock, network: Timed) -> None:
+@pytest.fixture
+def slow(tmp_path: Path, clock: HandClock, network: Timed) -> Iterator[Runtime]:
+    """At most one post an hour."""
     (tmp_path / "slow").mkdir()
-    rt = open_appliance(
-        tmp_path / "slow", clock, providers={"x": network}, publishing=PublishingSection(min_gap=timedelta(hours=30))
-    )
+    hourly = PublishingSection(min_gap=timedelta(hours=1))
+    rt = open_appliance(tmp_path / "slow", clock, providers={"x": network}, publishing=hourly)
+    yield rt
+    rt.close()
+
+
+def test_a_backlog_of_days_is_published_whole(slow: Runtime, network: Timed, clock: HandClock) -> None:
+    profile = add_profile(slow)
+    posts = [accept(slow, profile, body=str(number)) for number in range(60)]
+    drain(slow, clock, within=70 * 3600, steps=20_000)
+    assert {(state_of(slow, post), message_of(slow, post)) for post in posts} == {(State.PUBLISHED, "None")}
+    assert network.gaps() == [timedelta(hours=1)] * 59
+
+
+def test_a_film_that_was_uploaded_waits_for_its_gap_as_long_as_it_takes(
+    tmp_path: Path, clock: HandClock, network: Timed
+) -> None:
+    (tmp_path / "rare").mkdir()
+    rare = PublishingSection(min_gap=timedelta(hours=30))
+    rt = open_appliance(tmp_path / "rare", clock, providers={"x": network}, publishing=rare)
     try:
+        film(network)
+        network.results["upload"] = [NotSent("no route")]
+        network.results["send_last"] = [Done({"publish_id": str(number)}) for number in range(3)]
+        network.results["await_outcome"] = [Published(str(number)) for number in range(3)]
         profile = add_profile(rt)
         posts = [accept(rt, profile, body=str(number)) for number in range(3)]
         drain(rt, clock)
-        assert [state_of(rt, post) for post in posts] == [State.PUBLISHED, State.PUBLISHED, State.FAILED]
-        assert "publishing.min_gap" in message_of(rt, posts[2])
+        assert {state_of(rt, post) for post in posts} == {State.PUBLISHED}
     finally:
         rt.close()
+
+
+def test_what_a_network_asks_for_still_counts_beside_the_gap(slow: Runtime, network: Timed, clock: HandClock) -> None:
+    profile = add_profile(slow)
+    accept(slow, profile, body="first")
+    drain(slow)
+    network.results["create_post"] = [Throttled("slow down", retry_after_seconds=7200)] * 100
+    post = accept(slow, profile, body="second")
+    drain(slow, clock, within=60 * 3600)
+    assert state_of(slow, post) is State.FAILED
+    assert "longer than its patience: slow down" in message_of(slow, post)
+    asked = [when for step, when in network.times if step == "create_post"]
+    waited = asked[-1] - asked[1]
+    assert timedelta(hours=46) <= waited < timedelta(hours=48), "give_up_after, from the first start on"
+
+
+def test_a_post_that_was_late_before_its_gap_began_stays_late(slow: Runtime, network: Timed, clock: HandClock) -> None:
+    profile = add_profile(slow)
+    late = accept(slow, profile, body="late", at=clock.now() + timedelta(hours=1))
+    accept(slow, profile, body="in time", at=clock.now() + timedelta(hours=47))
+    slow.write(deliveries.pause)
+    clock.forward(48 * 3600)
+    assert slow.write(deliveries.resume) == 1
+    drain(slow, clock)
+    assert network.effects == ["in time"]
+    assert "Not sent: it could not start within 24 hours" in message_of(slow, late)
+
+
+# --- what is told before ---------------------------------------------------------------------------------------------
+
+
+def notes(rt: Runtime, profile: str, at: datetime | None = None, editing: str | None = None) -> list[str]:
+    (checked,) = draft_validation.validate(rt, rt.reader, Draft("New", at, (profile,), (), None), OWNER, editing)
+    return checked.notes
+
+
+def test_validation_says_about_when_the_gap_lets_a_post_out_and_it_comes_true(
+    slow: Runtime, network: Timed, clock: HandClock
+) -> None:
+    profile = add_profile(slow)
+    assert notes(slow, profile) == []
+    for number in range(3):
+        accept(slow, profile, body=str(number))
+    drain(slow)
+    assert notes(slow, profile) == [
+        "Two posts of one profile are at least 1h apart (publishing.min_gap). 2 posts are queued before this one. This "
+        "one is published at about 2026-10-12 12:00 UTC."
+    ]
+    accept(slow, profile, body="New")
+    drain(slow, clock)
+    assert (network.effects[-1], network.times[-1][1].hour) == ("New", 12)
+
+
+def test_validation_of_a_scheduled_post_counts_what_is_due_before_it(slow: Runtime, clock: HandClock) -> None:
+    profile, nine = add_profile(slow), clock.now()
+    for minutes in (60, 70, 300):
+        accept(slow, profile, body=str(minutes), at=nine + timedelta(minutes=minutes))
+    assert notes(slow, profile, nine + timedelta(minutes=30)) == [], "nothing is due before it"
+    assert notes(slow, profile, nine + timedelta(minutes=190)) == [], "the queue is empty by then"
+    (note,) = notes(slow, profile, nine + timedelta(minutes=90))
+    assert "2 posts are queued before this one. This one is published at about 2026-10-12 12:00 UTC, after its" in note
+    slow.write(deliveries.pause)
+    (note,) = notes(slow, profile, nine + timedelta(minutes=90))
+    assert note.endswith("after its time, unless publishing stays paused.")
+
+
+def test_a_post_that_is_edited_does_not_wait_for_itself(slow: Runtime, clock: HandClock) -> None:
+    profile, at = add_profile(slow), clock.now() + timedelta(hours=2)
+    post = accept(slow, profile, body="Old", at=at)
+    assert notes(slow, profile, at, editing=post) == []
 
 
 def test_without_a_gap_nothing_waits(tmp_path: Path, clock: HandClock, network: Timed) -> None:

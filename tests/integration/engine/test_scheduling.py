@@ -16,7 +16,7 @@ from socialpub.providers.protocol import Kind
 from socialpub.publishing import backfill, deliveries, engine, holds, scheduling
 from socialpub.runtime import Runtime
 from socialpub.worker.reconciler import Reconciler
-from tests.support.appliance import accept, add_profile, state_of
+from tests.support.appliance import accept, add_profile, message_of, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
@@ -161,6 +161,21 @@ def test_a_lane_with_much_to_do_lets_the_others_have_their_turn(
     drain_once(rt)
     assert len(network.effects) == 3
     assert len(rings) == 1, "the lane asks for another turn"
+
+
+def test_a_post_is_not_late_because_of_the_long_steps_of_another_one(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    run = network.run
+
+    def takes_ten_hours(step: str, job: Job) -> Outcome:
+        clock.forward(10 * 3600)
+        return run(step, job)
+
+    network.run = takes_ten_hours  # type: ignore[method-assign]
+    posts = [accept(rt, profile, body=str(number), at=clock.now() + timedelta(minutes=1)) for number in range(5)]
+    drain(rt, clock)
+    assert {(state_of(rt, post), message_of(rt, post)) for post in posts} == {(State.PUBLISHED, "None")}
 
 
 # --- green lights ----------------------------------------------------------------------------------------------------

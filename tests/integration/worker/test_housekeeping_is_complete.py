@@ -47,6 +47,7 @@ TABLES = {
     "not_before": "waits that are over: an hour after they are, at most",
     "notification": "messages to the owner: after a week",
     "notification_service": STAYS + "one row for each address of notify.urls",
+    "own_wait": "waits in a profile's queue: a day after they are over, when no open delivery was due in them",
     "post": "retention: retention.posts",
     "post_count": STAYS + "one row for each status",
     "profile": STAYS + "disconnected ones too, since posts name them; their tokens are removed at once",

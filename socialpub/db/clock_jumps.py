@@ -1,4 +1,4 @@
-"""A wall clock that is set: our own waits move with it, and what the owner chose does not (design: "Clocks get set").
+"""A wall clock that is set: our own waits move with it. The owner's times, and lateness, are those of the wall clock.
 
 The wall clock and the monotonic one part when somebody sets the wall clock, and every write looks at both before it
 begins. The first one to notice moves the waits, whatever process it is in; what it noticed stands in the database. A
@@ -51,6 +51,8 @@ class ClockState:
     """In seconds; below zero it went back."""
     jumps: tuple[tuple[str, float], ...] = ()
     """The last of them, with when each was noticed: in the order in which they were."""
+    booted_at: str | None = None
+    """When this run of the machine first wrote something, on the clock that the last jump left. None: not known."""
 
 
 class ClockWatch:
@@ -73,13 +75,15 @@ class ClockWatch:
         tx.after_commit(self._remember, ahead)  # what is not on the disk was not moved
         known = state(tx)
         jump = _jump_since(tx, known, self._clock.boot, ahead)
-        moved = known.moved if known is not None else 0.0
-        if abs(jump) < NOTICED_SECONDS:
-            seen = replace(known, boot=self._clock.boot, ahead=ahead) if known else ClockState(self._clock.boot, ahead)
-        else:
-            jumps = (*(known.jumps if known else ()), (tx.stamp, jump))[-REMEMBERED:]
-            seen = ClockState(self._clock.boot, ahead, moved + jump, tx.stamp, jump, jumps)
-            _move_waits(tx, jump)
+        same_boot = known is not None and known.boot == self._clock.boot
+        known = known or ClockState(self._clock.boot, ahead)
+        seen = replace(known, boot=self._clock.boot, ahead=ahead, booted_at=known.booted_at if same_boot else tx.stamp)
+        if abs(jump) >= NOTICED_SECONDS:
+            _move_waits(tx, jump, seen.booted_at or "")
+            jumps = (*known.jumps, (tx.stamp, jump))[-REMEMBERED:]
+            seen = replace(seen, moved=known.moved + jump, jumped_at=tx.stamp, jumped_by=jump, jumps=jumps)
+            if same_boot and seen.booted_at:
+                seen = replace(seen, booted_at=after(seen.booted_at, jump))
         appliance_state.put(tx, appliance_state.CLOCK, json.dumps(asdict(seen)))
 
     def _differs(self, ahead: float) -> bool:
@@ -142,8 +146,14 @@ def _jump_since(tx: Tx, known: ClockState | None, boot: str, ahead: float) -> fl
     return 0.0 if reported is None else min((tx.now - parse(reported)).total_seconds(), 0.0)
 
 
-def _move_waits(tx: Tx, seconds: float) -> None:
-    delivery_rows.move_waits(tx, seconds, before=after(tx.stamp, -seconds), now=tx.stamp)
+def forward_since(store: Reader | Tx, instant: str) -> list[tuple[str, float]]:
+    """The jumps forward since this instant: when each was noticed, and its seconds."""
+    known = state(store)
+    return [(at, seconds) for at, seconds in (known.jumps if known else ()) if seconds > 0 and at >= instant]
+
+
+def _move_waits(tx: Tx, seconds: float, booted_at: str) -> None:
+    delivery_rows.move_waits(tx, seconds, booted_at)
     for table, columns in WAITS.items():
         moved_columns = ", ".join(f"{column} = {MOVED.format(column)}" for column in columns)
         tx.execute(f"UPDATE {table} SET {moved_columns}", (by(seconds),) * len(columns))

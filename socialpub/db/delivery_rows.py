@@ -114,32 +114,37 @@ def fill_in(tx: Tx, delivery_id: str, provider_post_id: str, url: str | None) ->
 
 
 as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_moved = "strftime('%Y-%m-%dT%H:%M:%fZ', {}, :by)".format
 
 
-def move_waits(tx: Tx, seconds: float, before: str, now: str) -> None:
-    """The wall clock was set by so many seconds, from `before` to `now`: what we wait for, and since when, moves along.
+def move_waits(tx: Tx, seconds: float, booted_at: str) -> None:
+    """The clock was set: move what deliveries wait for, and since when. The times that owners chose stay.
 
-    The times that owners chose stay, and what they become due by now counts as due from now on: nobody is late because
-    a clock was set.
+    When the clock is set forward, so does the time of a post that was accepted before the machine started: the machine
+    may have been off until now. What was accepted since then is as old as before.
     """
-    chosen = "scheduled_at IS NOT NULL AND started_at IS NULL"
-    due = f"""CASE WHEN {chosen} AND due_at > :before THEN CASE WHEN due_at > :now THEN due_at ELSE :now END
-        WHEN {chosen} AND due_at > :now THEN due_at ELSE strftime('%Y-%m-%dT%H:%M:%fZ', due_at, :by) END"""
+    stays = "(scheduled_at IS NOT NULL OR (:forward AND started_at IS NULL AND due_at < :booted_at))"
+    reconnected_at, since = "json_extract(progress, '$.reconnected_at')", "json_extract(progress, '$.since')"
     # One for each of the indexes that find them: most deliveries have ended.
     for open_ones in ("state = 'queued' AND run_at > ''", "state = 'running'"):
         tx.execute(
-            f"""UPDATE delivery SET due_at = {due},
-                run_at = CASE WHEN {chosen} AND run_at <= due_at THEN {due}
-                    WHEN {chosen} THEN max(strftime('%Y-%m-%dT%H:%M:%fZ', run_at, :by), {due})
-                    ELSE strftime('%Y-%m-%dT%H:%M:%fZ', run_at, :by) END,
-                started_at = strftime('%Y-%m-%dT%H:%M:%fZ', started_at, :by),
-                committed_at = strftime('%Y-%m-%dT%H:%M:%fZ', committed_at, :by),
-                progress = CASE WHEN json_extract(progress, '$.since') IS NULL
+            f"""UPDATE delivery SET due_at = CASE WHEN {stays} THEN due_at ELSE {_moved("due_at")} END,
+                run_at = CASE WHEN {stays} AND {reconnected_at} IS NULL
+                            AND json_extract(progress, '$.waits_for_owner') THEN run_at
+                    WHEN {stays} AND started_at IS NULL AND run_at <= due_at THEN due_at
+                    WHEN {stays} AND started_at IS NULL THEN max({_moved("run_at")}, due_at)
+                    ELSE {_moved("run_at")} END,
+                started_at = {_moved("started_at")}, committed_at = {_moved("committed_at")},
+                progress = CASE WHEN {since} IS NULL
                         OR json_extract(progress, '$.restored') OR json_extract(progress, '$.look_first')
-                    THEN progress ELSE json_set(progress,
-                    '$.since', strftime('%Y-%m-%dT%H:%M:%fZ', json_extract(progress, '$.since'), :by)) END
+                    THEN progress ELSE json_set(progress, '$.since', {_moved(since)}) END
             WHERE {open_ones}""",
-            {"before": before, "now": now, "by": by(seconds)},
+            {"by": by(seconds), "forward": seconds > 0, "booted_at": booted_at},
+        )
+        tx.execute(
+            f"""UPDATE delivery SET progress = json_set(progress, '$.reconnected_at', {_moved(reconnected_at)})
+                WHERE {open_ones} AND {reconnected_at} IS NOT NULL""",
+            {"by": by(seconds)},
         )
 
 
@@ -237,15 +242,6 @@ def others_past_commit(reader: Reader, delivery: Delivery) -> bool:
 def running(reader: Reader) -> list[Row]:
     """Every delivery that a process has taken up: id, held_by."""
     return reader.all("SELECT id, owner AS held_by FROM delivery WHERE state = 'running'")
-
-
-def oldest_open_call(reader: Reader) -> str | None:
-    """Since when an open delivery may have made something public of which nobody knows; None when there is none."""
-    at: str | None = reader.value(
-        f"""SELECT min(min(ifnull(committed_at, '~'), ifnull(json_extract(progress, '$.since'), '~'))) FROM delivery
-            WHERE {_OPEN} AND (committed_at IS NOT NULL OR progress <> '{{}}')"""
-    )
-    return None if at == "~" else at
 
 
 def running_after_death(tx: Tx) -> list[Row]:

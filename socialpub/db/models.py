@@ -208,10 +208,12 @@ class Delivery:
     committed_at: str | None
     """Set before the first commit is sent, cleared when it certainly did not happen."""
     content_key: str
+    scheduled_at: str | None
+    """The time that the owner chose; None for a post that is published at once."""
 
     COLUMNS: ClassVar[str] = (
         "id, post_id, profile_id, provider, account_id, state, options, due_at, run_at, started_at, owner, plan, step, "
-        "memo, progress, committed_at, content_key"
+        "memo, progress, committed_at, content_key, scheduled_at"
     )
 
     @classmethod
@@ -235,6 +237,7 @@ class Delivery:
             Progress(**json.loads(row["progress"])),
             row["committed_at"],
             row["content_key"],
+            row["scheduled_at"],
         )
 
     @property

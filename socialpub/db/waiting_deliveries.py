@@ -77,8 +77,17 @@ def uncommitted_due_by(reader: Reader, profile_id: str, instant: str, besides: s
     """The times of the open deliveries to this profile that are due by then, oldest first: those that have made nothing
     public yet, and not of the post `besides`."""
     rows = reader.all(
-        """SELECT due_at FROM delivery WHERE profile_id = ? AND state IN ('queued', 'running') AND committed_at IS NULL AND due_at <= ?
-            AND post_id IS NOT ? ORDER BY due_at""",
+        """SELECT due_at FROM delivery WHERE profile_id = ? AND state IN ('queued', 'running')
+            AND committed_at IS NULL AND due_at <= ? AND post_id IS NOT ? ORDER BY due_at""",
         (profile_id, instant, besides),
     )
     return [row[0] for row in rows]
+
+
+def oldest_open_call(reader: Reader) -> str | None:
+    """Since when an open delivery may have made something public of which nobody knows; None when there is none."""
+    at: str | None = reader.value(
+        """SELECT min(min(ifnull(committed_at, '~'), ifnull(json_extract(progress, '$.since'), '~'))) FROM delivery
+            WHERE state IN ('queued', 'running') AND (committed_at IS NOT NULL OR progress <> '{}')"""
+    )
+    return None if at == "~" else at

@@ -187,7 +187,8 @@ def clock_jump(reader: Reader, now: datetime) -> str | None:
     direction = "forward" if jumped.jumped_by > 0 else "back"
     return (
         f"The clock was set {direction} by {_span(abs(jumped.jumped_by))}, noticed at {jumped.jumped_at}. Scheduled "
-        "times follow the clock as it is now; what socialpub waits for goes on as if it had not been set."
+        "times follow the clock as it is now: posts later than publishing.max_lateness are not sent. The waits of "
+        "socialpub last as long as before."
     )
 
 

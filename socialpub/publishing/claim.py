@@ -1,8 +1,10 @@
 """Taking a delivery up: who may start what, decided in the write that starts it."""
 
+from datetime import timedelta
+
 from socialpub.accounts import profiles
 from socialpub.core.clock import after, parse
-from socialpub.db import appliance_state, delivery_rows
+from socialpub.db import appliance_state, clock_jumps, delivery_rows
 from socialpub.db.models import Delivery, State
 from socialpub.db.transaction import Tx
 from socialpub.providers.outcomes import Refused
@@ -103,18 +105,14 @@ def _is_unusable(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
 
 def _ended_by_patience(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
     publishing = rt.settings.publishing
-    # What its network, or an equal post, put off was not kept by us: it has the patience of one that started.
     if delivery.progress.waits_for_owner and delivery.progress.reconnected_at is None:
         return False  # it waits for `max_lateness`, which `owner_wait` counts
-    if delivery.started_at is None and delivery.run_at <= delivery.due_at:
-        if scheduling.startable_until(rt, tx, delivery) >= tx.now:
+    if delivery.started_at is None:
+        if message := _too_late(rt, tx, delivery):
+            _end_unsent(rt, tx, delivery, f"Not sent: {message}")
+            return True
+        if delivery.run_at <= delivery.due_at:
             return False
-        hours = deliveries.hours(publishing.max_lateness)
-        message = (
-            f"Not sent: it could not start within {hours} of its time, because socialpub was down, paused or held."
-        )
-        _end_unsent(rt, tx, delivery, f"{message} Create the post again if it should still go out.")
-        return True
     if scheduling.patient_until(rt, tx, delivery) >= tx.now:
         return False
     patience = deliveries.hours(publishing.give_up_after)
@@ -131,6 +129,31 @@ def _end_unsent(rt: Runtime, tx: Tx, delivery: Delivery, message: str) -> None:
         deliveries.close(rt, tx, delivery, Run(tx.stamp), message)
     else:
         deliveries.fail(tx, delivery, State.FAILED, message, Run(tx.stamp))
+
+
+def _too_late(rt: Runtime, tx: Tx, delivery: Delivery) -> str | None:
+    """Why a delivery that has not started may not start any more; None when it may."""
+    latest, limit = scheduling.startable_until(rt, tx, delivery), rt.settings.publishing.max_lateness
+    if tx.now <= latest:
+        return None
+    jumps = clock_jumps.forward_since(tx, delivery.due_at)
+    jumped = timedelta(seconds=sum(seconds for _, seconds in jumps))
+    # What its network, or an equal post, put off was not kept by us: it has the deadline of one that started. A clock
+    # that was set is no such wait.
+    put_off = delivery.run_at > delivery.due_at
+    if put_off and (delivery.scheduled_at is None or jumped <= limit):
+        return None
+    if tx.now - jumped > latest or not jumps:
+        return (
+            f"it could not start within {deliveries.hours(limit)} of its time, because socialpub was down, paused or "
+            "held. Create the post again if it should still go out."
+        )
+    at, seconds = max(jumps, key=lambda jump: jump[1])
+    return (
+        f"it is more than {deliveries.hours(limit)} later than its time (publishing.max_lateness). The clock was set "
+        f"forward by {deliveries.hours(timedelta(seconds=round(seconds)))} at {at}. If the clock is correct now, "
+        "create the post again. Otherwise, set the clock first."
+    )
 
 
 def _must_wait(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:

@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from socialpub.core.clock import after
-from socialpub.db import appliance_state, artifact_rows, clock_jumps, delivery_rows, post_rows, trail
+from socialpub.db import (
+    appliance_state,
+    artifact_rows,
+    clock_jumps,
+    delivery_rows,
+    post_rows,
+    trail,
+    waiting_deliveries,
+)
 from socialpub.db.transaction import AT_ONCE, Reader, Tx
 from socialpub.publishing import attempts, audiences, log_entries
 from socialpub.runtime import Runtime
@@ -56,7 +64,7 @@ def limits(rt: Runtime) -> RetentionLimits:
     posts = before(kept.posts)
     if posts is not None:
         # A restored copy looks for what its original may have sent; any other call, from its own beginning.
-        open_calls = (delivery_rows.oldest_open_call(reader), appliance_state.restored_from(reader))
+        open_calls = (waiting_deliveries.oldest_open_call(reader), appliance_state.restored_from(reader))
         posts = min([posts, *(after(at, -LOOKING_BACK.total_seconds()) for at in open_calls if at is not None)])
     return RetentionLimits(posts, before(kept.log), before(kept.attempts), before(kept.trail))
 

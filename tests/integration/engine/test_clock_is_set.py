@@ -1,4 +1,4 @@
-"""A wall clock that is set, either way: what we wait for goes on as if nothing had happened, and it shows."""
+"""A wall clock that is set, either way: our own waits last as long as before, lateness follows it, and it shows."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -7,12 +7,15 @@ from typing import Any
 import anyio
 import pytest
 
+from socialpub.accounts import profiles
+from socialpub.accounts.credentials import Credentials
 from socialpub.core.clock import parse
 from socialpub.core.settings.sections import PublishingSection
 from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.models import State
 from socialpub.ops import doctor, health
-from socialpub.providers.errors import AppRefused, NoAnswer, NotSent, Throttled
+from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, Throttled
+from socialpub.providers.oauth import Identity
 from socialpub.providers.outcomes import Look, Published, Wait
 from socialpub.providers.protocol import Kind
 from socialpub.publishing import deliveries
@@ -110,10 +113,83 @@ def test_a_post_keeps_the_time_that_its_owner_chose(
     assert timedelta(0) <= published_at - at < timedelta(seconds=2)
 
 
-def test_a_post_whose_time_the_clock_jumped_over_goes_out_and_is_not_called_late(
+def test_a_post_that_the_new_time_makes_too_late_is_not_sent_and_says_that_the_clock_was_set(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    post = accept(rt, profile, at=clock.now() + timedelta(days=2))
+    in_time = accept(rt, profile, body="in time", at=clock.now() + timedelta(days=6, hours=12))
+    late = accept(rt, profile, body="late", at=clock.now() + timedelta(days=2))
+    clock.jump(WEEK)
+    drain(rt)
+    assert state_of(rt, in_time) is State.PUBLISHED, "12 hours late is allowed"
+    assert message_of(rt, late) == (
+        "Not sent: it is more than 24 hours later than its time (publishing.max_lateness). The clock was set forward "
+        "by 168 hours at 2026-10-19T09:00:00.000Z. If the clock is correct now, create the post again. Otherwise, set "
+        "the clock first."
+    )
+    assert network.effects == ["in time"]
+
+
+def test_overdue_posts_go_out_oldest_first_by_the_time_that_their_owner_chose(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    rt.write(deliveries.pause)
+    for minutes in (50, 30, 40):
+        accept(rt, profile, body=str(minutes), at=clock.now() + timedelta(minutes=minutes))
+    clock.forward(35 * 60)
+    clock.jump(3600)
+    rt.write(deliveries.resume)
+    drain(rt)
+    assert network.effects == ["30", "40", "50"]
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["accepted", "scheduled"])
+def test_a_machine_without_a_clock_that_was_off_for_weeks_does_not_send_what_was_due_then(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, tmp_path: Path, at_once: bool
+) -> None:
+    clock.forward(60)
+    old = accept(rt, profile, body="old", at=None if at_once else clock.now() + timedelta(hours=1))
+    clock.forward(60)
+    rt.write(reconciler.beat)
+    booted = HandClock(clock.now())  # with the time of its last shutdown
+    booted.boot = "the next one"
+    later = open_appliance(tmp_path, booted, providers={"x": network})
+    try:
+        later.write(reconciler.beat)
+        booted.forward(120)
+        new = accept(later, profile, body="new")
+        booted.jump(44 * 86_400)
+        drain(later)
+        assert "The clock was set forward by 1056 hours" in message_of(later, old)
+        assert state_of(later, new) is State.PUBLISHED, "it was accepted a moment ago, whatever the clock showed"
+        assert network.effects == ["new"]
+    finally:
+        later.close()
+
+
+def test_a_post_that_waited_for_its_network_is_late_when_the_clock_says_so(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    network.results["create_post"] = [Throttled("slow down", retry_after_seconds=7200)]
+    begun = accept(rt, profile, body="begun")
+    drain(rt)
+    put_off = accept(rt, profile, body="put off", at=clock.now() + timedelta(minutes=1))
+    clock.forward(120)
+    drain(rt)
+    clock.jump(30 * 3600)
+    drain(rt, clock)
+    assert state_of(rt, begun) is State.PUBLISHED, "it had started in time"
+    assert "The clock was set forward by 30 hours" in message_of(rt, put_off)
+
+
+def test_the_deadline_of_an_account_that_was_connected_again_moves_with_the_clock(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    network.results["create_post"] = [AuthExpired("401"), AuthExpired("401")]
+    post = accept(rt, profile)
+    drain(rt)
+    clock.forward(3600)
+    grant = Credentials("access-9", "refresh-9")
+    rt.write(profiles.save, rt.providers["x"], Identity("acct", "demo", "Demo", None), grant, None)
     clock.jump(WEEK)
     drain(rt)
     assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)

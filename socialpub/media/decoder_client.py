@@ -7,6 +7,7 @@ own fault and may be tried again: a child that was killed, suspended, or could n
 
 import asyncio
 import contextlib
+import errno
 import json
 import math
 import os
@@ -286,7 +287,8 @@ def _our_own_faults() -> Iterator[None]:
         yield
     except (OSError, MemoryError, TurnNotFree) as error:
         if not isinstance(error, TurnNotFree):
-            decoder_starts.note_failure(f"its process cannot be started ({getattr(error, 'strerror', 'no memory')}).")
+            name = errno.errorcode.get(getattr(error, "errno", None) or 0, type(error).__name__)
+            decoder_starts.note_failure(f"its process cannot be started ({name}).")
         raise DecoderFailed(f"The decoder process could not be started: {error}.") from error
 
 

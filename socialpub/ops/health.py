@@ -5,6 +5,7 @@ go well and nothing is overdue. That a process answers is not enough.
 """
 
 import asyncio
+import errno
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -94,7 +95,14 @@ def look_without_writing(rt: Runtime) -> Readiness:
             clock=clock_jump(reader, now),
         )
     except sqlite3.Error as error:
-        return Readiness([*reasons, _no_database(f"The database cannot be read: {error}.")])
+        return Readiness([*reasons, _no_database(f"The database cannot be read ({error_name(error)}).")])
+
+
+def error_name(error: sqlite3.Error | OSError) -> str:
+    """Return the fixed name of an error (`SQLITE_CORRUPT`, `EROFS`). Its text may name a path, a table or a value."""
+    if isinstance(error, OSError):
+        return errno.errorcode.get(error.errno or 0, type(error).__name__)
+    return getattr(error, "sqlite_errorname", type(error).__name__)
 
 
 def _no_database(message: str) -> Finding:
@@ -110,7 +118,7 @@ def storage_problems(rt: Runtime) -> Iterator[Finding]:
             yield problem("disk", left, "Free some.", FindingCode.DISK)
         rt.files.try_writing()
     except OSError as error:
-        message = f"No file can be made in the media folder: {error.strerror or type(error).__name__}."
+        message = f"No file can be created in the media folder ({error_name(error)})."
         remedy = "Give it back to the user that socialpub runs as, or see whether its disk is there and writable."
         yield problem("media", message, remedy, FindingCode.MEDIA)
 

@@ -1,15 +1,18 @@
 """`/healthz` and `/readyz`: alive, and working (contract 1.13).
 
 What makes the appliance ready is `ops/health.py`'s to say; here it becomes an answer, within seconds whatever hangs.
+Anyone may ask, so every word is ours: what a network or an exception says is for the owner alone.
 """
 
 import asyncio
+from enum import StrEnum
 
 import orjson
 
 from socialpub.db.transaction import Row
 from socialpub.ops import health
 from socialpub.ops.health import Readiness
+from socialpub.providers import registry
 from socialpub.publishing import holds
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
@@ -59,6 +62,26 @@ async def _look(rt: Runtime, state: WebState) -> Readiness:
     return looking.result() if done else health.HANGING
 
 
+class HoldCode(StrEnum):
+    """What a network refuses to the app, for programs. A code never changes its meaning."""
+
+    PUBLISHING = "publishingHeld"
+    QUERIES = "queriesHeld"
+    STEP = "stepHeld"
+
+
+_HELD = {
+    HoldCode.PUBLISHING: "{network} refuses this app: its deliveries wait.",
+    HoldCode.QUERIES: "{network} refuses this app's queries: publishing continues.",
+    HoldCode.STEP: "{network} refuses one step to this app: deliveries wait at that step.",
+}
+_WHERE_THE_REASON_IS = "The dashboard and `socialpub doctor` show the reason."
+
+
 def _shown_hold(hold: Row) -> dict[str, str]:
-    shown = {"provider": hold["provider"], "since": hold["since"], "reason": hold["reason"]}
-    return shown if hold["scope"] == holds.PUBLISHING else {**shown, "only": hold["scope"]}
+    scope = hold["scope"]
+    codes = {holds.PUBLISHING: HoldCode.PUBLISHING, holds.QUESTIONS: HoldCode.QUERIES}
+    code = codes.get(scope, HoldCode.STEP)
+    reason = f"{_HELD[code].format(network=registry.LABELS[hold['provider']])} {_WHERE_THE_REASON_IS}"
+    shown = {"provider": hold["provider"], "since": hold["since"], "code": code, "reason": reason}
+    return shown if code is HoldCode.PUBLISHING else {**shown, "only": scope}

@@ -102,7 +102,12 @@ def test_a_network_that_refuses_the_app_is_told_and_the_light_stays_green(
     reply = client.send("GET", "/readyz", key=None)
     assert (reply.status, reply.json()["status"]) == (200, "ready")
     assert reply.json()["held"] == [
-        {"provider": "x", "since": "2026-10-12T09:00:00.000Z", "reason": "The app has no credits left."}
+        {
+            "provider": "x",
+            "since": "2026-10-12T09:00:00.000Z",
+            "code": "publishingHeld",
+            "reason": "X refuses this app: its deliveries wait. The dashboard and `socialpub doctor` show the reason.",
+        }
     ]
 
 
@@ -110,7 +115,7 @@ def test_a_network_that_refuses_questions_says_that_only_they_are_held(client: C
     beat(rt)
     rt.db.write(lambda tx: holds.begin(tx, "x", holds.QUESTIONS, "The plan is used up.", "429"))
     (held,) = client.send("GET", "/readyz", key=None).json()["held"]
-    assert (held["provider"], held["only"]) == ("x", "questions")
+    assert (held["provider"], held["only"], held["code"]) == ("x", "questions", "queriesHeld")
 
 
 @pytest.mark.parametrize(("jump", "told"), [(7 * 86_400, "forward by 168.0 hours"), (-90, "back by 90 seconds")])
@@ -162,7 +167,7 @@ def test_a_media_folder_that_is_gone_or_takes_no_file_is_told_without_its_path(
     monkeypatch.setattr("socialpub.media.files.os.open", is_read_only)
     clock.forward(1)
     (reason,) = client.send("GET", "/readyz", key=None).json()["reasons"]
-    assert reason.startswith("No file can be made in the media folder: Read-only file system.")
+    assert reason.startswith("No file can be created in the media folder (EROFS).")
     assert "private" not in reason
 
 
@@ -182,7 +187,7 @@ def test_a_decoder_that_cannot_begin_is_told_until_one_can(
         decoder_client.try_again()
     clock.forward(1)
     (reason,) = client.send("GET", "/readyz", key=None).json()["reasons"]
-    assert "cannot be started (No such file or directory)" in reason
+    assert "cannot be started (ENOENT)" in reason
     assert "/no/such" not in reason
     decoder_client.try_again()
     clock.forward(1)
@@ -211,12 +216,13 @@ def test_a_database_that_cannot_be_read_is_told(client: Client, rt: Runtime, mon
     beat(rt)
 
     def breaks(*_: object) -> None:
-        raise sqlite3.DatabaseError("database disk image is malformed")
+        sqlite3.connect(":memory:").execute("SELECT 'hush' FROM no_such_table")
 
     monkeypatch.setattr("socialpub.ops.health.worker_problems", breaks)
     told = client.send("GET", "/readyz", key=None).json()
     assert told["codes"] == ["databaseUnavailable"]
-    assert "cannot be read: database disk image is malformed." in told["reasons"][0]
+    assert "The database cannot be read (SQLITE_ERROR)." in told["reasons"][0]
+    assert "no_such_table" not in str(told)
 
 
 def test_a_look_that_hangs_is_answered_and_not_repeated(

@@ -20,6 +20,9 @@ from socialpub.web.dashboard.visit import Visit
 from socialpub.web.request import Request
 from socialpub.web.stream import RequestStream
 
+LONGEST_WAY_BACK = 2000
+"""Characters of an address to return to after signing in. No link of ours has as many."""
+
 PageHandler = Callable[[Runtime, Visit], Awaitable[Answer | None]]
 
 
@@ -121,6 +124,8 @@ def _lead_to_sign_in(visit: Visit) -> Answer:
     if not password.is_set(visit.rt.reader):
         return visit.show("no_password.html", base_url=visit.rt.settings.base_url)
     back = visit.address if visit.request.method in ("GET", "HEAD") else "/"
+    if len(back) > LONGEST_WAY_BACK:
+        back = "/"
     return visit.go("/login" if back == "/" else f"/login?next={quote(back, safe='/')}")
 
 

@@ -70,10 +70,10 @@ async def set_up(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def sign_out(rt: Runtime, visit: Visit) -> Answer:
-    """This browser's session ends."""
+    """End this browser's session, and have the browser forget the pages and pictures that it stored."""
     assert visit.session is not None
     await rt.write_soon(browser_sessions.sign_out, visit.session)
-    visit.headers.append(cookies.drop(visit.request, "session"))
+    visit.headers += [cookies.drop(visit.request, "session"), (b"clear-site-data", b'"cache"')]
     return visit.go("/login")
 
 

@@ -250,6 +250,21 @@ def test_signing_out_ends_the_session_wherever_its_cookie_went(owner: DashboardB
     assert owner.open("/").heading == "Sign in"
 
 
+def test_signing_out_clears_what_the_browser_stored(owner: DashboardBrowser) -> None:
+    form = owner.page.form_of(owner.page.button("Sign out"))
+    reply = owner.ask("POST", "/logout", f"csrf={owner.fields_of(form)[0][1]}".encode())
+    assert (reply.status, reply.headers["clear-site-data"]) == (303, '"cache"')
+    assert "clear-site-data" not in owner.ask("GET", "/login").headers
+
+
+def test_an_address_of_any_length_leads_to_sign_in_and_a_usual_one_back(owner: DashboardBrowser) -> None:
+    owner.cookies.clear()
+    usual = owner.ask("GET", "/posts?search=sea")
+    assert usual.headers["location"].endswith("login?next=/posts%3Fsearch%3Dsea")
+    long = owner.ask("GET", "/posts?" + "a%00" * 7000)
+    assert (long.status, long.headers["location"]) == (303, "./login")
+
+
 def test_another_browser_is_listed_and_can_be_ended(owner: DashboardBrowser, app: App) -> None:
     with DashboardBrowser(app, headers={"user-agent": "<b>Phone</b>"}) as phone:
         sign_in(phone, PASSWORD)

@@ -15,6 +15,9 @@ MOST_ERRORS = 100
 LONGEST_PATH = 80
 """Of a longer path only the beginning is quoted: it may be something pasted."""
 
+LONGEST_QUOTE = 300
+"""Characters of a caller's own text that an answer or a log line repeats."""
+
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
@@ -39,7 +42,17 @@ class FieldError:
 def written_path(path: Sequence[str | int]) -> str:
     """A path as people write it: `media[0].artifactId`."""
     written = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
-    return written if len(written) <= LONGEST_PATH else written[: LONGEST_PATH - 1] + "…"
+    return cut(written, LONGEST_PATH)
+
+
+def shown_path(path: Sequence[str | int]) -> list[str | int]:
+    """Return the path for an answer. Its names may come from the caller, so each is cut."""
+    return [part if isinstance(part, int) else cut(part) for part in path]
+
+
+def cut(text: str, longest: int = LONGEST_QUOTE) -> str:
+    """Return the text, or its beginning and "…" where it has more than `longest` characters."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def closed(sentence: str) -> str:

@@ -5,6 +5,7 @@ holds a value that was given, which may be a secret.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -78,9 +79,14 @@ class Mistakes:
         return list(self._found.values())
 
     @property
+    def room(self) -> int:
+        """How many more errors are named; the others are only counted."""
+        return MOST_ERRORS - len(self._found)
+
+    @property
     def full(self) -> bool:
         """Whether more is only counted."""
-        return len(self._found) >= MOST_ERRORS
+        return self.room <= 0
 
     def add(self, error: FieldError) -> None:
         """One more failing field; of one that is known already the first error counts."""
@@ -150,7 +156,7 @@ def _known_part(
                 item = [*some, *item[MOST_ERRORS:]]
         found[name] = item
     if len(found) < len(value):
-        _add_unknown(root, value, fields, path, place, mistakes)
+        _add_unknown(root, value, fields, path, place, mistakes, len(value) - len(found))
     return found
 
 
@@ -161,17 +167,14 @@ def _add_unknown(
     path: Path,
     place: str,
     mistakes: Mistakes,
+    total: int,
 ) -> None:
-    named = 0
-    for name in value:
-        if name in fields:
-            continue
-        if mistakes.full:
-            break
+    """Name the unknown names while there is room for them, and count all `total` of them."""
+    named = list(islice((name for name in value if name not in fields), mistakes.room))
+    for name in named:
         text = known_names.advice(root, place, name) if mistakes.total < MAX_SUGGESTIONS else unknown(None, fields)
         mistakes.add(FieldError((*path, name), text))
-        named += 1
-    mistakes.total += sum(1 for name in value if name not in fields) - named
+    mistakes.total += total - len(named)
 
 
 def message(detail: ErrorDetails) -> str:

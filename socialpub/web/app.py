@@ -87,7 +87,7 @@ class App:
         if log.is_enabled(level):
             fields: dict[str, object] = {
                 "method": request.method,
-                "path": request.path,
+                "path": request.logged_path,
                 "status": request.status,
                 "milliseconds": round((self.state.rt.clock.monotonic() - request.started_at) * 1000, 1),
                 "request_id": request.id.decode(),
@@ -155,7 +155,7 @@ def _as_problem(error: Exception, request: Request) -> SocialpubError:
     """The failure as the caller sees it; the cause goes to the log."""
     if isinstance(error, SocialpubError) and error.status < 500:
         return error
-    fields = {"method": request.method, "path": request.path, "request_id": request.id.decode()}
+    fields = {"method": request.method, "path": request.logged_path, "request_id": request.id.decode()}
     if isinstance(error, SocialpubError):
         cause = error.__cause__
         log.warning(error.detail, exc_info=cause, **fields)

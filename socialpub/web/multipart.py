@@ -18,7 +18,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 
 from socialpub.core import sizes
-from socialpub.core.errors import InvalidRequest, PayloadTooLarge, SocialpubError
+from socialpub.core.errors import InvalidRequest, PayloadTooLarge, SocialpubError, cut
 from socialpub.media.disk_promises import DiskPromise
 from socialpub.media.incoming import IncomingFile
 from socialpub.media.types import canonical_type, is_undeclared
@@ -106,7 +106,7 @@ class MultipartForm(ABC):
     def check_text(self, name: str, size_bytes: int) -> None:
         """A text is arriving and has so many bytes by now. Raises PayloadTooLarge."""
         if size_bytes > MOST_BODY_BYTES:
-            raise PayloadTooLarge(f"The field {name} may have at most {sizes.write(MOST_BODY_BYTES)}.")
+            raise PayloadTooLarge(f"The field {cut(name)} may have at most {sizes.write(MOST_BODY_BYTES)}.")
 
     @abstractmethod
     def check_file(self, part: FormPart) -> None:

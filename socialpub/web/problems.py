@@ -6,7 +6,7 @@ goes to the log.
 
 import orjson
 
-from socialpub.core.errors import SocialpubError
+from socialpub.core.errors import SocialpubError, shown_path
 from socialpub.web.answer import Answer, Header
 from socialpub.web.pages import pages
 from socialpub.web.request import Request
@@ -24,7 +24,7 @@ def render(error: SocialpubError, base_url: str) -> Answer:
         "code": error.code,
     }
     if error.status == 400:
-        problem["errors"] = [{"path": list(item.path), "message": item.message} for item in error.errors]
+        problem["errors"] = [{"path": shown_path(item.path), "message": item.message} for item in error.errors]
     headers: list[Header] = [(name.encode(), value.encode()) for name, value in error.headers]
     if error.retry_after_seconds is not None:
         headers.append((b"retry-after", b"%d" % error.retry_after_seconds))

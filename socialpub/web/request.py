@@ -12,7 +12,8 @@ from typing import Any
 
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import sizes
-from socialpub.core.errors import PayloadTooLarge
+from socialpub.core.errors import LONGEST_QUOTE, PayloadTooLarge, cut
+from socialpub.core.redaction import redact
 from socialpub.publishing.idempotency import Ticket
 from socialpub.web import accept
 from socialpub.web.answer import Answer, Header
@@ -124,6 +125,12 @@ class Request:
         """The address of the caller. A proxy that is trusted is believed when it names one."""
         forwarded = [value for name, value in self.scope["headers"] if name == b"x-forwarded-for"]
         return self.state.trusted_proxies.find_caller(self.peer, forwarded)
+
+    @property
+    def logged_path(self) -> str:
+        """The path as a log line shows it: the beginning of a long one."""
+        # Redacted before it is cut: a part of a secret is not recognized. No secret is longer than what is left out.
+        return self.path if len(self.path) <= LONGEST_QUOTE else cut(redact(self.path[: 8 * LONGEST_QUOTE]))
 
     @property
     def relative_root(self) -> str:

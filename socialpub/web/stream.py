@@ -57,7 +57,7 @@ class RequestStream:
         if self._complete:
             raise error
         if error.status >= 500:
-            fields = {"path": request.path, "request_id": request.id.decode()}
+            fields = {"path": request.logged_path, "request_id": request.id.decode()}
             log.warning(error.detail, exc_info=error.__cause__, **fields)
         await self.leave(problems.answer(error, request) if refusal is None else refusal(error))
 

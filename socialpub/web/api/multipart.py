@@ -1,7 +1,7 @@
 """The form of a multipart `POST /posts`: one `payload` and up to 20 file parts (spec 4.2, contract 5.8)."""
 
 from socialpub.core import sizes
-from socialpub.core.errors import InvalidRequest, PayloadTooLarge
+from socialpub.core.errors import InvalidRequest, PayloadTooLarge, cut
 from socialpub.runtime import Runtime
 from socialpub.web import multipart
 from socialpub.web.endpoint import PAYLOAD
@@ -34,7 +34,8 @@ class PayloadForm(MultipartForm):
     def check_file(self, part: FormPart) -> None:
         if part.is_too_large:
             raise PayloadTooLarge(
-                f"The file part {part.field!r} ({part.declared_type}) may have at most {sizes.write(part.most_bytes)}."
+                f"The file part {cut(part.field)!r} ({cut(part.declared_type)}) may have at most "
+                f"{sizes.write(part.most_bytes)}."
             )
 
     def finish(self) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from socialpub.core.errors import FieldError, InvalidRequest
+from socialpub.core.errors import FieldError, InvalidRequest, cut
 from socialpub.media.types import Facts, MediaRejected
 from socialpub.publishing import uploads
 from socialpub.publishing.uploads import Examined
@@ -51,19 +51,19 @@ def _match(form: MultipartForm, fields: Sequence[str | None]) -> dict[str, tuple
             continue
         path = ("media", index, "fileField")
         if name in paths:
-            errors.append(FieldError(path, f"names {name!r}, as an earlier media item does already"))
+            errors.append(FieldError(path, f"names {cut(name)!r}, as an earlier media item does already"))
         elif names.count(name) == 0:
-            errors.append(FieldError(path, f"names {name!r}, and the form has no such file part"))
+            errors.append(FieldError(path, f"names {cut(name)!r}, and the form has no such file part"))
         elif names.count(name) > 1:
             errors.append(
                 FieldError(
                     path,
-                    f"names {name!r}, and the form has {names.count(name)} file parts of this name; names must differ",
+                    f"names {cut(name)!r}. The form has {names.count(name)} file parts of this name; names must differ",
                 )
             )
         paths.setdefault(name, path)
     errors += [
-        FieldError(("media",), f"has no item that names the file part {name!r}")
+        FieldError(("media",), f"has no item that names the file part {cut(name)!r}")
         for name in dict.fromkeys(names)
         if name not in paths
     ]

@@ -8,7 +8,7 @@ import orjson
 
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.clock import stamp
-from socialpub.core.errors import NotFound
+from socialpub.core.errors import NotFound, shown_path
 from socialpub.db import json_views, post_lists
 from socialpub.db.post_lists import PostFilter, PostPage
 from socialpub.db.transaction import Reader
@@ -135,7 +135,7 @@ def _checked(delivery: CheckedDelivery) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "profileId": delivery.profile_id,
         "provider": delivery.provider,
-        "problems": [{"path": list(problem.path), "message": problem.message} for problem in delivery.problems],
+        "problems": [{"path": shown_path(problem.path), "message": problem.message} for problem in delivery.problems],
     }
     if delivery.notes:
         shown["notes"] = delivery.notes

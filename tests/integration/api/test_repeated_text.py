@@ -1,0 +1,193 @@
+"""What a caller sends comes back short: no answer and no log line repeats more than 300 characters of one text."""
+
+import io
+import json
+import logging as std_logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from socialpub.core import logging
+from socialpub.core.settings.sections import LoggingSection
+from socialpub.runtime import Runtime
+from tests.integration.api.client import Client
+from tests.integration.uploads.caller import Reply
+
+LONGEST = 300
+MARK = "q"
+"""One letter, repeated, is a caller's long text. No message of ours repeats it."""
+
+
+@pytest.fixture
+def appliance_options(sandbox_options: dict[str, Any]) -> dict[str, Any]:
+    """The real adapters, which judge options."""
+    return sandbox_options
+
+
+@pytest.fixture
+def lines() -> Iterator[io.StringIO]:
+    """Everything that is logged, as JSON."""
+    loggers = [std_logging.getLogger(name) for name in ("", logging.LOGGER)]
+    before = [(one, one.level, one.handlers[:]) for one in loggers]
+    stream = io.StringIO()
+    logging.configure(LoggingSection(level="debug", format="json"), stream)
+    yield stream
+    for one, level, handlers in before:
+        one.setLevel(level)
+        one.handlers[:] = handlers
+
+
+def longest_run(text: str) -> int:
+    """The most MARKs in a row."""
+    return max(len(run) for run in "".join(one if one == MARK else " " for one in text).split(" "))
+
+
+def draft(profile: str, **more: Any) -> dict[str, Any]:
+    return {"post": {"body": "x"}, "profiles": [profile], **more}
+
+
+def test_an_unknown_field_is_named_by_its_first_300_characters(client: Client, profile: str) -> None:
+    name = MARK * 900_000
+    reply = client.send("POST", "/posts/validate", draft(profile, **{name: 1}))
+    assert (reply.status, reply.paths()) == (400, [[MARK * (LONGEST - 1) + "…"]])
+    assert len(reply.body) < 1500
+    inside = draft(profile, media=[{name: 1}])
+    (path, _) = client.send("POST", "/posts/validate", inside).paths()
+    assert path == ["media", 0, MARK * (LONGEST - 1) + "…"]
+
+
+def test_a_name_of_300_characters_is_whole(client: Client, profile: str) -> None:
+    reply = client.send("POST", "/posts/validate", draft(profile, **{MARK * LONGEST: 1}))
+    assert reply.paths() == [[MARK * LONGEST]]
+
+
+def test_long_names_with_the_same_beginning_are_all_counted(client: Client, profile: str) -> None:
+    names = {f"{MARK * 5000}{number}": 1 for number in range(150)}
+    reply = client.send("POST", "/posts/validate", draft(profile, **names))
+    assert len(reply.paths()) == 100
+    assert "There are 149 more errors; errors lists the first 100." in reply.json()["detail"]
+
+
+def test_every_unknown_field_is_counted_beside_those_that_are_named(client: Client, profile: str) -> None:
+    names = {f"name{number}": 1 for number in range(60_000)}
+    reply = client.send("POST", "/posts/validate", {**draft(profile, **names), "profiles": "none"})
+    assert "There are 60000 more errors; errors lists the first 100." in reply.json()["detail"]
+
+
+def test_an_option_is_named_in_the_same_way(client: Client, profile: str) -> None:
+    given = draft(profile, providerOptions={"x": {MARK * 16_000: MARK}})
+    reply = client.send("POST", "/posts?strict=true", given)
+    assert longest_run(reply.body.decode()) <= LONGEST
+    (problem,) = client.send("POST", "/posts/validate", given).data["deliveries"][0]["problems"]
+    assert problem["path"] == ["providerOptions", "x", MARK * (LONGEST - 1) + "…"]
+    assert longest_run(problem["message"]) <= LONGEST
+
+
+LONG = MARK * 15_000
+REQUESTS: dict[str, tuple[str, str, dict[str, str]]] = {
+    "query parameter": ("GET", f"/posts?{LONG}=1", {}),
+    "query parameters": ("GET", "/posts?" + "&".join(f"{MARK * 250}{number}=1" for number in range(100)), {}),
+    "value of a parameter": ("GET", f"/posts?status={LONG}", {}),
+    "list of ids": ("GET", f"/posts?profileIds={LONG}", {}),
+    "number": ("GET", f"/posts?page={LONG}", {}),
+    "date-time": ("GET", f"/posts?scheduledAfter={LONG}", {}),
+    "path": ("GET", f"/{LONG}", {}),
+    "id": ("GET", f"/posts/{LONG}", {}),
+    "storage address": ("GET", f"/storage/media/{LONG}?expires=1&signature={LONG[:1000]}", {}),
+    "problem": ("GET", f"/problems/{LONG}", {}),
+    "content type": ("POST", "/posts", {"content_type": LONG}),
+    "boundary": ("POST", "/posts", {"content_type": f"multipart/form-data; boundary={LONG}"}),
+    "Idempotency-Key": ("POST", "/posts", {"idempotency_key": LONG}),
+    "request id": ("GET", "/posts", {"x_request_id": LONG}),
+    "key": ("GET", "/posts", {"authorization": f"Bearer spk_{LONG}"}),
+    "scheme": ("GET", "/posts", {"authorization": LONG}),
+    "Accept": ("GET", "/posts?status=x", {"accept": LONG}),
+}
+
+
+@pytest.mark.parametrize("kind", REQUESTS)
+@pytest.mark.parametrize("accept", ["application/json", "text/html"])
+def test_the_head_of_a_request_is_not_repeated(client: Client, kind: str, accept: str, lines: io.StringIO) -> None:
+    method, path, headers = REQUESTS[kind]
+    body = {"post": {"body": "x"}} if method == "POST" else None
+    reply = client.send(method, path, body, **{"accept": accept, **headers})
+    if kind != "request id":
+        assert reply.status >= 400
+    assert_short(reply)
+    assert longest_run(lines.getvalue()) <= LONGEST
+
+
+def assert_short(reply: Reply) -> None:
+    assert longest_run(reply.body.decode()) <= LONGEST
+    assert longest_run(str(reply.headers)) <= LONGEST
+    assert len(reply.body) < 60_000
+
+
+def form(*parts: tuple[str, bytes]) -> bytes:
+    """Each part is the rest of its Content-Disposition with further headers, and its content."""
+    start = b"--b\r\nContent-Disposition: form-data; "
+    return b"".join(b"%b%b\r\n\r\n%b\r\n" % (start, head.encode(), text) for head, text in parts) + b"--b--\r\n"
+
+
+LONG_HEADER = MARK * 4000
+PARTS: dict[str, tuple[str, bytes]] = {
+    "name of a text": (f'name="{LONG_HEADER}"', b"x"),
+    "name of a file": (f'name="{LONG_HEADER}"; filename="a"\r\nContent-Type: image/png', b"x"),
+    "file name": (f'name="a"; filename="{LONG_HEADER}"', b"x"),
+    "type": (f'name="a"; filename="a"\r\nContent-Type: {LONG_HEADER}', b"x"),
+    "disposition": (f"{LONG_HEADER}", b"x"),
+}
+
+
+@pytest.mark.parametrize("kind", PARTS)
+def test_no_part_of_a_form_is_repeated(client: Client, profile: str, kind: str) -> None:
+    payload = json.dumps(draft(profile, media=[{"fileField": "a"}])).encode()
+    body = form(('name="payload"', payload), PARTS[kind])
+    reply = client.send("POST", "/posts", body, content_type="multipart/form-data; boundary=b")
+    assert reply.status == 400
+    assert_short(reply)
+
+
+def test_a_media_item_that_names_no_part_is_answered_shortly(client: Client, profile: str) -> None:
+    items = [{"fileField": f"{MARK * 50_000}{number}"} for number in range(20)]
+    body = form(('name="payload"', json.dumps(draft(profile, media=items)).encode()))
+    reply = client.send("POST", "/posts", body, content_type="multipart/form-data; boundary=b")
+    assert [path[2] for path in reply.paths()] == ["fileField"] * 20
+    assert_short(reply)
+
+
+# --- log lines -------------------------------------------------------------------------------------------------------
+
+
+def logged(lines: io.StringIO) -> dict[str, Any]:
+    line: dict[str, Any] = json.loads(lines.getvalue().splitlines()[-1])
+    return line
+
+
+def test_a_log_line_shows_the_first_300_characters_of_a_path(client: Client, lines: io.StringIO) -> None:
+    client.ask("GET", f"/{LONG}")
+    assert logged(lines)["path"] == f"/{MARK * (LONGEST - 2)}…"
+    whole = f"/{MARK * (LONGEST - 1)}"
+    client.ask("GET", whole)
+    assert logged(lines)["path"] == whole
+
+
+def test_what_a_path_is_cut_through_stays_secret_and_escaped(client: Client, lines: io.StringIO) -> None:
+    client.ask("GET", f"/{MARK * 285}/spk_abcdefgh_hush{'hush' * 20}")
+    assert "hush" not in lines.getvalue()
+    client.ask("GET", "/" + "%0A%1B" * 5000)
+    assert len(lines.getvalue().splitlines()) == 2
+    assert logged(lines)["path"] == "/" + "\n\x1b" * 149 + "…"
+
+
+def test_a_failure_is_logged_with_a_short_path_as_well(
+    client: Client, rt: Runtime, lines: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(*_: object) -> None:
+        raise RuntimeError("unforeseen")
+
+    monkeypatch.setattr("socialpub.web.pages.problems.show.handler", breaks)
+    assert client.ask("GET", f"/problems/{LONG}").status == 500
+    assert '"message":"a request failed"' in lines.getvalue()
+    assert longest_run(lines.getvalue()) <= LONGEST

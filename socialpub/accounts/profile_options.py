@@ -67,9 +67,8 @@ def _store(rt: Runtime, tx: Tx, profile: Profile, wanted: Mapping[str, Any], cha
     options, problems = rt.providers[profile.provider].read_options(wanted)
     if problems:
         raise _refused(problems)
-    size = option_tables.size_bytes(options)
-    if size > option_tables.MAX_BYTES:
-        raise InvalidRequest.at("providerOptions", profile.provider, message=option_tables.too_large(size))
+    if option_tables.is_too_large(options):
+        raise InvalidRequest.at("providerOptions", profile.provider, message=option_tables.TOO_LARGE)
     if changed:
         profile_rows.update(tx, profile.id, options=json.dumps(options, ensure_ascii=False), updated_at=tx.stamp)
         action, name = TrailAction.PROFILE_OPTIONS_SET, profile.name

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -88,11 +89,12 @@ def read(provider: str, table: Table, given: Mapping[str, Any]) -> tuple[Options
     if len(given) > MAX_KEYS:
         # Looking for the nearest name costs time, and a caller may send a hundred thousand keys.
         return {}, [Problem(("providerOptions", provider), f"At most {MAX_KEYS} options, not {len(given)}.")]
+    spellings = _spellings(table)
     for key, value in given.items():
         path = ("providerOptions", provider, key)
         option = _find(table, key)
         if option is None:
-            problems.append(Problem(path, _unknown(table, key)))
+            problems.append(Problem(path, _unknown(table, spellings, key)))
         elif option.name in spelt:
             problems.append(Problem(path, f"{key} says the same as {spelt[option.name]}: give only one of the two."))
         else:
@@ -116,14 +118,34 @@ def merge(table: Table, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Op
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
-def size_bytes(options: Mapping[str, Any]) -> int:
-    """How much they take as compact JSON in UTF-8."""
-    return len(_COMPACT.encode(options).encode())
+TOO_LARGE = f"may take at most {sizes.write(MAX_BYTES)} as JSON"
+"""The message for options that are too large."""
 
 
-def too_large(size: int) -> str:
-    """The message for options of this size."""
-    return f"takes {sizes.write(size)} as JSON; at most {sizes.write(MAX_BYTES)} are accepted"
+def is_too_large(options: Mapping[str, Any]) -> bool:
+    """Return whether the options take more than MAX_BYTES as compact JSON in UTF-8."""
+    return len(_COMPACT.encode(options).encode()) > MAX_BYTES
+
+
+def is_surely_too_large(given: Any) -> bool:
+    """Return whether values from outside take more than MAX_BYTES, however they are written.
+
+    The count stops at the limit, so the time does not grow with the values. Escapes and wide characters do not count.
+    """
+    left, waiting = MAX_BYTES, [given]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            left -= len(value) + len('""')
+        elif isinstance(value, dict | list):
+            left -= len(value)  # a comma or bracket for each; their own size follows
+            if left >= 0:
+                waiting += [*value, *value.values()] if isinstance(value, dict) else value
+        else:
+            left -= 1
+        if left < 0:
+            return True
+    return False
 
 
 def artifacts(table: Table, given: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -139,10 +161,18 @@ def _find(table: Table, key: str) -> Option | None:
     return next((option for option in table if key in option.spellings), None)
 
 
-def _unknown(table: Table, key: str) -> str:
-    spellings = (spelling for option in table for spelling in (option.name, *sorted(option.spellings)))
+def _unknown(table: Table, spellings: tuple[str, ...], key: str) -> str:
     names = [option.name for option in table]
-    return closed(FieldError((key,), unknown(nearest(key, spellings), names)).sentence)
+    return closed(FieldError((key,), unknown(_nearest(key, spellings), names)).sentence)
+
+
+@lru_cache(maxsize=16)
+def _spellings(table: Table) -> tuple[str, ...]:
+    return tuple(spelling for option in table for spelling in (option.name, *sorted(option.spellings)))
+
+
+# One post may go to a hundred profiles with the same wrong keys: each key is compared once.
+_nearest = lru_cache(maxsize=256)(nearest)
 
 
 def _wrong(option: Option, value: Any) -> str | None:

@@ -96,15 +96,9 @@ def _foreign_options(options: Mapping[str, Any] | None, selected: set[str]) -> l
 
 def oversized(options: Iterable[tuple[str, Mapping[str, Any]]]) -> list[FieldError]:
     """The networks whose options are too many, those stored for a profile included."""
-    sizes_of: dict[str, int] = {}
-    for provider, given in options:
-        size = option_tables.size_bytes(given)
-        if size > option_tables.MAX_BYTES:
-            sizes_of[provider] = max(size, sizes_of.get(provider, 0))
-    return [
-        FieldError(("providerOptions", provider), f"{option_tables.too_large(size)}, those of the profile included")
-        for provider, size in sizes_of.items()
-    ]
+    providers = dict.fromkeys(provider for provider, given in options if option_tables.is_too_large(given))
+    message = f"{option_tables.TOO_LARGE}, with those of the profile"
+    return [FieldError(("providerOptions", provider), message) for provider in providers]
 
 
 def unusable_media(store: Reader | Tx, media: Sequence[DraftMedia]) -> list[FieldError]:

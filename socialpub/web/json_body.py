@@ -14,23 +14,33 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 MOST_LEVELS = 20
 """How deep a field may stand to be named by itself."""
 
+MAX_CONTAINERS = 100_000
+"""Arrays and objects of one body, with the brackets in its strings. All that a valid request may hold are fewer; an
+empty array takes two bytes here and sixty in memory."""
+
 
 def parse(body: bytes, field: str | None = None) -> tuple[Any, Mistakes]:
     """The value of a JSON text, and the fields whose text is half of a surrogate pair: they have U+FFFD in its place,
     so that whatever else is wrong can be found as well. `field` is the one of a form that holds the text.
 
-    Raises InvalidRequest for what is no JSON at all.
+    Raises InvalidRequest for what is no JSON at all, or holds more arrays and objects than any request may.
     """
+    if body.count(b"[") + body.count(b"{") > MAX_CONTAINERS:
+        message = f"{_whole(field)} holds more than {MAX_CONTAINERS} arrays and objects."
+        raise InvalidRequest.at(message=message)
     try:
         return orjson.loads(body), Mistakes()
     except orjson.JSONDecodeError as error:
         found = _read_surrogates(body)
         if found is None:
-            whole = f"The field {field}" if field else "The body"
             if not body.strip():
-                raise InvalidRequest.at(message=f"{whole} is empty; a JSON object is needed.") from None
-            raise InvalidRequest.at(message=f"{whole} is not valid JSON: {error}.") from None
+                raise InvalidRequest.at(message=f"{_whole(field)} is empty; a JSON object is needed.") from None
+            raise InvalidRequest.at(message=f"{_whole(field)} is not valid JSON: {error}.") from None
         return found
+
+
+def _whole(field: str | None) -> str:
+    return f"The field {field}" if field else "The body"
 
 
 def _read_surrogates(body: bytes) -> tuple[Any, Mistakes] | None:

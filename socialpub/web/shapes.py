@@ -115,6 +115,8 @@ def read_free_form(value: Any) -> dict[str, Any]:
     """An object whose values are the network's business, of bounded size."""
     if not isinstance(value, dict):
         raise wrong("must be an object")
+    if options.is_surely_too_large(value):
+        raise wrong(options.TOO_LARGE)
     level: list[Any] = [value]
     for _ in range(MOST_LEVELS):
         level = [
@@ -124,9 +126,8 @@ def read_free_form(value: Any) -> dict[str, Any]:
             if isinstance(inner, dict | list)
         ]
         if not level:
-            size = options.size_bytes(value)
-            if size > options.MAX_BYTES:
-                raise wrong(options.too_large(size))
+            if options.is_too_large(value):
+                raise wrong(options.TOO_LARGE)
             return value
     raise wrong(f"is nested more than {MOST_LEVELS} levels deep")
 

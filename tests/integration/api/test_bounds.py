@@ -50,6 +50,63 @@ def test_what_is_stored_for_the_profile_counts(client: Client, rt: Runtime, prof
     assert client.send("POST", "/posts", draft(profile, {"note": "y" * 9000})).status == 201
 
 
+class Untouched:
+    """Stands in for what must not be used."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
+TOO_LARGE = {
+    "unknown keys": {f"repl{number:x}": 1 for number in range(70_000)},
+    "a list of texts": {"a": [f"a{number:x}" for number in range(90_000)]},
+    "a list of numbers": {"a": [1] * 300_000},
+    "one text": {"a": "x" * 900_000},
+    "many levels": {"a": [[[[["x" * 100] * 10] * 10] * 10] * 5]},
+}
+
+
+@pytest.mark.parametrize("kind", TOO_LARGE)
+def test_options_that_are_too_large_are_refused_before_they_are_looked_at(
+    client: Client, profile: str, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    written: list[str] = []
+
+    class Encoder(json.JSONEncoder):
+        def encode(self, o: Any) -> str:
+            written.append(super().encode(o))
+            return written[-1]
+
+    monkeypatch.setattr("socialpub.providers.options._COMPACT", Encoder())
+    monkeypatch.setattr("socialpub.core.spelling.difflib", Untouched())
+    body = json.dumps(draft(profile, TOO_LARGE[kind]), separators=(",", ":")).encode()
+    assert 300_000 < len(body) < 1 << 20
+    reply = client.send("POST", "/posts/validate", body)
+    assert (reply.status, reply.paths()) == (400, [["providerOptions", "x"]])
+    assert len(reply.body) < 500
+    assert sum(map(len, written)) < MOST
+
+
+def test_a_body_with_more_arrays_than_any_request_needs_is_refused_unread(
+    client: Client, profile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each empty array is two bytes here and sixty in memory, and building so many keeps all others waiting."""
+    body = json.dumps(draft(profile, {"a": [[]] * 260_000}), separators=(",", ":")).encode()
+    monkeypatch.setattr("socialpub.web.json_body.orjson", Untouched())
+    reply = client.send("POST", "/posts/validate", body)
+    assert (reply.status, reply.paths()) == (400, [[]])
+    assert reply.json()["detail"] == "The body holds more than 100000 arrays and objects."
+
+
+def test_brackets_in_every_text_of_the_largest_request_are_fine(client: Client, rt: Runtime) -> None:
+    profiles = [add_profile(rt, name) for name in ("x", "tiktok", "pinterest")]
+    options = {name: {"title": "[" * (MOST - 12)} for name in ("x", "tiktok", "pinterest")}
+    media = [{"artifactId": "00000000-0000-7000-8000-000000000000", "alt": "[{" * 500}] * 20
+    body = {"post": {"body": "{" * 5000}, "profiles": profiles, "media": media, "providerOptions": options}
+    reply = client.send("POST", "/posts/validate", body)
+    assert reply.paths() == [["media", index, "artifactId"] for index in range(20)], "they are read, and are unknown"
+
+
 def test_a_post_goes_to_a_hundred_profiles_at_most(client: Client, rt: Runtime) -> None:
     profiles = [add_profile(rt, "x", f"account-{number}") for number in range(101)]
     body = {"post": {"body": "x"}, "profiles": profiles}

@@ -1,11 +1,24 @@
 """The one reader of all networks' options: it guesses nothing and drops nothing in silence."""
 
+from difflib import get_close_matches
 from typing import Any
 
 import pytest
+from hypothesis import given as drawn
+from hypothesis import strategies as st
 
 from socialpub.providers.content import Problem
-from socialpub.providers.options import MAX_KEYS, Option, OptionType, artifacts, merge, read
+from socialpub.providers.options import (
+    MAX_BYTES,
+    MAX_KEYS,
+    Option,
+    OptionType,
+    artifacts,
+    is_surely_too_large,
+    is_too_large,
+    merge,
+    read,
+)
 
 TABLE = (
     Option("audience", OptionType.CHOICE, values=("EVERYONE", "ONLY_ME")),
@@ -114,3 +127,40 @@ def test_a_hundred_thousand_keys_are_one_problem() -> None:
     problem = only_problem({f"key{number}": 1 for number in range(100_000)})
     assert problem.path == ("providerOptions", "demo")
     assert str(MAX_KEYS) in problem.message
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20)
+
+
+def test_keys_that_are_wrong_for_a_hundred_profiles_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[str] = []
+
+    def compare(key: str, *arguments: Any, **more: Any) -> list[str]:
+        compared.append(key)
+        return get_close_matches(key, *arguments, **more)
+
+    monkeypatch.setattr("socialpub.core.spelling.difflib.get_close_matches", compare)
+    keys = {f"audiance{number}": 1 for number in range(MAX_KEYS)}
+    for _ in range(100):
+        _, problems = read("demo", TABLE, keys)
+        assert [problem.message for problem in problems[7:8]] == ["audiance7 is not known; did you mean audience?"]
+    assert len(problems) == len(compared) == MAX_KEYS
+
+
+@drawn(st.dictionaries(st.text(), VALUES), st.integers(0, MAX_BYTES // 8))
+def test_what_is_surely_too_large_is_too_large(options: dict[str, Any], times: int) -> None:
+    for filled in (options, {"a": [options] * times}, {"a": "\x00" * times, **options}):
+        assert is_too_large(filled) or not is_surely_too_large(filled)
+
+
+def test_options_at_the_limit_are_weighed_and_far_beyond_it_are_not() -> None:
+    fits = {"a": "x" * (MAX_BYTES - len('{"a":""}'))}
+    assert not is_surely_too_large(fits)
+    assert not is_too_large(fits)
+    assert is_too_large({**fits, "b": 1})
+    for far in ({"a": "x" * MAX_BYTES}, {"a": [1] * MAX_BYTES}, {str(key): 1 for key in range(MAX_BYTES // 4)}):
+        assert is_surely_too_large(far)
+    endless: list[Any] = []
+    endless.append(endless)
+    assert is_surely_too_large(endless)

@@ -121,7 +121,8 @@ format: dev
 options-table: setup
 	$(BIN)/python -m tests.options_table
 
-# Needs npm; fetches the scripts and styles that pages load, in the versions that vendored.json names.
+# Needs npm; fetches the scripts and styles that pages load, in the versions that vendored.json names. Collects the
+# licences of what they contain.
 vendored: setup
 	$(BIN)/python -m tests.vendored
 

@@ -1,7 +1,9 @@
 """What was written by others lies here as it was published, with its licence, and nothing else lies beside it."""
 
 import gzip
+import json
 import re
+from typing import Any
 
 import pytest
 
@@ -46,3 +48,72 @@ def test_a_page_names_a_package_and_gets_the_version_that_lies_here() -> None:
             name = vendored.path_of(package, file).name.removesuffix(".gz")
             if name.endswith((".js", ".css")):
                 assert f"-{package['version']}/" in static_files.vendored_url(package["package"], name)
+
+
+# --- what scripts contain --------------------------------------------------------------------------------------------
+
+NOTICES = [(package, file) for package in PACKAGES for file in package["files"] if "map" in file]
+SECTION = re.compile(r"={80}\n((?:\S+@\S+ \([^\n]+\)\n)+)={80}\n\n(.*?)(?=\n\n={80}\n|\n*\Z)", re.DOTALL)
+BANNER = re.compile(r"/\*[*!](?:(?!\*/).)*?(@?[\w./-]*\w) v?(\d+\.\d+\.\d+)(?:(?!\*/).)*\*/", re.DOTALL)
+"""A comment that stays in a script that was made small: name and version, mostly with a licence."""
+
+
+def sections(text: str) -> list[tuple[list[str], str]]:
+    """The packages of each licence (`vue@3.5.40`), and its text."""
+    return [([line.partition(" ")[0] for line in found[1].splitlines()], found[2]) for found in SECTION.finditer(text)]
+
+
+@pytest.mark.parametrize(("package", "file"), NOTICES, ids=[package["package"] for package, _ in NOTICES])
+def test_every_package_inside_of_a_script_has_its_licence_text(package: Package, file: dict[str, Any]) -> None:
+    text = vendored.stored(package, file).decode()
+    found = sections(text)
+    assert text.count("=" * 80) == 2 * len(found), "every section is read"
+    names = [name for of_text, _ in found for name in of_text]
+    assert len(names) == len(set(names)) > 100
+    assert [these[0] for these, _ in found] == sorted(min(these) for these, _ in found), "always the same file"
+    for _, licence in found:
+        assert re.search(
+            "Permission (to use|is hereby granted)|Licensed under the Apache|Redistribution and use", licence
+        )
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=[one["package"] for one in PACKAGES])
+def test_what_a_script_says_that_it_contains_is_listed(package: Package) -> None:
+    listed = {f"{package['package']}@{package['version']}"}
+    for file in package["files"]:
+        if "map" in file:
+            listed |= {name for names, _ in sections(vendored.stored(package, file).decode()) for name in names}
+    said = set()
+    for file in package["files"]:
+        if file["file"].endswith((".js", ".css")):
+            banners = BANNER.finditer(vendored.stored(package, file).decode())
+            said |= {f"{found[1]}@{found[2]}" for found in banners if "icense" in found[0] or "(c)" in found[0]}
+    assert said <= listed
+    if package["package"] == "@scalar/api-reference":
+        assert {"vue@3.5.40", "tabbable@6.4.0", "tailwindcss@4.3.3"} <= said, "the comments are found"
+
+
+def test_a_source_map_names_packages_and_those_that_were_bundled_before() -> None:
+    folder = (
+        "../../node_modules/.pnpm/@vueuse+core@13.9.0_vue@3.5.40_typescript@5.9.3_/node_modules/@vueuse/core/index.mjs"
+    )
+    region = "//#region ../../node_modules/.pnpm/highlight.js@11.11.1/node_modules/highlight.js/es/languages/sql.js\n"
+    content = {"sources": [folder, "../../../own/dist/index.js"], "sourcesContent": [None, region]}
+    assert vendored.bundled(json.dumps(content).encode()) == {"@vueuse/core@13.9.0", "highlight.js@11.11.1"}
+
+
+def test_one_text_is_written_once_and_a_package_without_any_stops_the_collection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    about = b'{"license": "MIT"}'
+    packages = {
+        "b@1.0.0": {"package.json": about, "LICENSE": b"Ours.\r\n", "docs/LICENSE": b"no"},
+        "a@2.0.0": {"package.json": about, "licence.md": b"\nOurs. "},
+        "c-part@1.0.0": {"package.json": about, "README.md": b""},
+        "c@1.0.0": {"package.json": about, "COPYING": b"Theirs."},
+    }
+    monkeypatch.setattr(vendored, "fetched", lambda names: {name: packages[name] for name in names})
+    text = vendored.notices("Title", {"b@1.0.0", "a@2.0.0", "c-part@1.0.0"}, {"c-*": "c@1.0.0"}).decode()
+    assert sections(text) == [(["a@2.0.0", "b@1.0.0"], "Ours."), (["c-part@1.0.0"], "Theirs.")]
+    with pytest.raises(SystemExit, match=r"c-part@1\.0\.0 has no licence text"):
+        vendored.notices("Title", {"c-part@1.0.0"}, {})

@@ -7,12 +7,13 @@ from typing import Any, NoReturn
 import orjson
 
 from socialpub.core.errors import FieldError, InvalidRequest
-from socialpub.core.spelling import LONGEST
 from socialpub.core.validation import Mistakes, Path
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 MOST_LEVELS = 20
 """How deep a field may stand to be named by itself."""
+MAX_PATH_TEXT = 300
+"""Characters of all names above such a field."""
 
 MAX_CONTAINERS = 100_000
 """Arrays and objects of one body, with the brackets in its strings. All that a valid request may hold are fewer; an
@@ -64,15 +65,15 @@ def _refuse_constant(constant: str) -> NoReturn:
 
 
 def _find_lone_surrogates(value: Any, path: Path, mistakes: Mistakes, *, named: bool = True) -> None:
-    """`named`: what is inside of the value gets paths of its own. Beyond some levels, and below a name of great length,
-    a hundred paths would hold far more than the body did."""
+    """`named`: what is inside of the value gets paths of its own. Beyond some levels, and below long names, a hundred
+    paths would hold far more than the body did."""
     if isinstance(value, str):
         if _LONE_SURROGATE.search(value):
             mistakes.add(FieldError(path, "is not valid Unicode: it holds half of a surrogate pair"))
     elif isinstance(value, list):
         if not {str, list, dict} & set(map(type, value)):
             return
-        named = named and len(path) < MOST_LEVELS
+        named = named and _is_short(path)
         for index, item in enumerate(value):
             if isinstance(item, str):
                 if item.isascii():
@@ -83,11 +84,15 @@ def _find_lone_surrogates(value: Any, path: Path, mistakes: Mistakes, *, named: 
             if isinstance(item, str | list | dict):
                 _find_lone_surrogates(item, (*path, index) if named else path, mistakes, named=named)
     elif isinstance(value, dict):
-        named = named and len(path) < MOST_LEVELS
+        named = named and _is_short(path)
         for key, item in value.items():
             # A name that cannot be written down cannot be in a path either: its parent is named.
             if _LONE_SURROGATE.search(key):
                 _find_lone_surrogates(key, path, mistakes)
             elif isinstance(item, str | list | dict):
                 below = (*path, key) if named else path
-                _find_lone_surrogates(item, below, mistakes, named=named and len(key) <= LONGEST)
+                _find_lone_surrogates(item, below, mistakes, named=named)
+
+
+def _is_short(path: Path) -> bool:
+    return len(path) < MOST_LEVELS and sum(len(name) for name in path if isinstance(name, str)) <= MAX_PATH_TEXT

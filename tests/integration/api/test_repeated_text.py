@@ -75,6 +75,15 @@ def test_every_unknown_field_is_counted_beside_those_that_are_named(client: Clie
     assert "There are 60000 more errors; errors lists the first 100." in reply.json()["detail"]
 
 
+def test_fields_below_long_names_are_named_by_what_holds_them(client: Client) -> None:
+    halves = ",".join(['"\\ud800"'] * 200)
+    deep = "".join(f'{{"{MARK * 90}{level}":' for level in range(19)) + f"[{halves}]" + "}" * 19
+    reply = client.send("POST", "/posts/validate", deep.encode())
+    assert (reply.status, len(reply.body) < 5 * len(deep)) == (400, True)
+    near = client.send("POST", "/posts/validate", f'{{"{MARK * 90}":[{halves}]}}'.encode())
+    assert near.paths()[99] == [MARK * 90, 99]
+
+
 def test_an_option_is_named_in_the_same_way(client: Client, profile: str) -> None:
     given = draft(profile, providerOptions={"x": {MARK * 16_000: MARK}})
     reply = client.send("POST", "/posts?strict=true", given)

@@ -148,6 +148,12 @@ class MethodNotAllowed(SocialpubError):
     code, status, slug, title = "methodNotAllowed", 405, "method-not-allowed", "Method not allowed"
 
 
+class RequestTimeout(SocialpubError):
+    """The connection ends with it (contract 1.20)."""
+
+    code, status, slug, title = "requestTimeout", 408, "request-timeout", "Request timeout"
+
+
 class Conflict(SocialpubError):
     code, status, slug, title = "conflict", 409, "conflict", "Conflict"
 
@@ -189,6 +195,7 @@ ALL: tuple[type[SocialpubError], ...] = (
     Forbidden,
     NotFound,
     MethodNotAllowed,
+    RequestTimeout,
     Conflict,
     PayloadTooLarge,
     UnsupportedMediaType,

@@ -13,13 +13,20 @@ from starlette.routing import Router
 
 from socialpub.accounts import usage
 from socialpub.core import logging
-from socialpub.core.errors import InternalError, NotFound, SocialpubError, Unavailable
+from socialpub.core.errors import (
+    InternalError,
+    MethodNotAllowed,
+    NotFound,
+    SocialpubError,
+    Unavailable,
+)
 from socialpub.media import decoder_client
 from socialpub.runtime import Runtime
-from socialpub.web import problems
-from socialpub.web.request import ClientGone, Receive, Request, Send
+from socialpub.web import authentication, body_memory, problems
+from socialpub.web.request import MOST_BODY_BYTES, ClientGone, Receive, Request, Send
 from socialpub.web.routes import routes, verification_routes
 from socialpub.web.state import WebState
+from socialpub.web.stream import RequestStream
 
 log = logging.get_logger("socialpub.requests")
 
@@ -69,8 +76,9 @@ class App:
             if request.status:
                 # Half an answer cannot be taken back: breaking the connection is the only honest end.
                 raise
-            await request.answer(problems.answer(problem, request))
+            await _answer_problem(problem, request)
         finally:
+            body_memory.release(scope)
             # Scope and request refer to each other; parted, they are freed at once and not by the collector.
             del scope["request"]
         self._record(request)
@@ -149,6 +157,22 @@ def _without_last_slash(path: str) -> str:
     """An address with a slash at its end is the same one. Led on by a redirect, a POST by curl would need `-L`, and
     would be sent a second time. The path of a signed URL is part of what was signed: it stays as it is."""
     return path[:-1] if path[-1:] == "/" and path != "/" and not path.startswith("/storage/") else path
+
+
+async def _answer_problem(problem: SocialpubError, request: Request) -> None:
+    """Answer with this problem, whatever of the body has not arrived: the server discards the rest."""
+    length = request.content_length or 0
+    if isinstance(problem, NotFound | MethodNotAllowed) and length > request.most_body_bytes:
+        # Only now the key counts: most requests to an unknown address have no large body.
+        if authentication.find_caller(request) is not None:
+            request.most_body_bytes = MOST_BODY_BYTES
+        problem = request.too_large(length) or problem
+    answer = problems.answer(problem, request)
+    ends_connection = problem.status == 413 or length > MOST_BODY_BYTES or request.waits_for_continue
+    if ends_connection and not request.is_whole:
+        await RequestStream(request).leave(answer)
+    else:
+        await request.answer(answer)
 
 
 def _as_problem(error: Exception, request: Request) -> SocialpubError:

@@ -3,7 +3,7 @@
 from socialpub.accounts import api_keys
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.errors import Unauthorized
-from socialpub.web.request import Request
+from socialpub.web.request import MOST_BODY_BYTES, Request
 
 UNKNOWN = "This API key is not known, has expired or was revoked."
 
@@ -11,18 +11,23 @@ UNKNOWN = "This API key is not known, has expired or was revoked."
 def authenticate(request: Request) -> Caller:
     """Returns who calls. Raises Unauthorized and RateLimited."""
     state = request.state
-    header = request.headers.get(b"authorization")
-    if header is None:
+    if b"authorization" not in request.headers:
         raise unauthorized("Send an API key: Authorization: Bearer <API_KEY>.")
-    scheme, _, token = header.partition(b" ")
-    caller = None
-    if scheme.lower() == b"bearer":
-        caller = api_keys.authenticate(state.rt.reader, token.strip().decode("latin-1"), state.rt.clock.now())
+    caller = find_caller(request)
     if caller is None:
         raise wrong(request, UNKNOWN)
+    request.most_body_bytes = MOST_BODY_BYTES
     state.last_uses.note(caller.key_id)
     request.rate_headers = state.rate_limits.count(caller.key_id)
     return caller
+
+
+def find_caller(request: Request) -> Caller | None:
+    """Return the caller whose key the request carries, and count nothing."""
+    scheme, _, token = request.headers.get(b"authorization", b"").partition(b" ")
+    if scheme.lower() != b"bearer":
+        return None
+    return api_keys.authenticate(request.state.rt.reader, token.strip().decode("latin-1"), request.state.rt.clock.now())
 
 
 def authenticate_again(request: Request) -> Caller:

@@ -11,10 +11,11 @@ from typing import Any, cast
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from socialpub.core.errors import HeadersTooLarge, InvalidRequest, SocialpubError
-from socialpub.web import problems
+from socialpub.core.errors import HeadersTooLarge, InvalidRequest, RequestTimeout, SocialpubError
+from socialpub.web import body_memory, problems
 from socialpub.web.answer import CLOSE
 from socialpub.web.app import App
+from socialpub.web.body_memory import BODY, BodyShare
 from socialpub.web.connection_limits import ConnectionWatch, Limit
 from socialpub.web.request import TRANSPORT, new_id
 
@@ -51,6 +52,10 @@ class HttpProtocol(HttpToolsProtocol):
         """Received since a head was complete or a body went on: part of a head, trailers, what chunks carry besides."""
         self._since = 0.0
         """When the caller last did something that brought its request forward."""
+        self._body_since = 0.0
+        """When the last head was complete."""
+        self._discarded_bytes = 0
+        """Of the present body, after its response."""
         self._untaken_bytes = 0
         self._untaken_since = 0.0
         self._reading_bytes = 0
@@ -58,13 +63,21 @@ class HttpProtocol(HttpToolsProtocol):
 
     # --- what comes in -----------------------------------------------------------------------------------------------
 
+    @property
+    def peer(self) -> str:
+        return self.client[0] if self.client else ""
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._since = self.loop.time()
-        if len(self.connections) > self._limits.connections:
-            self._closed_for_input = True
-            transport.abort()
-            self._watch.tell(Limit.CONNECTIONS, self._since)
+        if not self._watch.admit(self, self._since):
+            self.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._watch.forget(self)
+        for cycle, _ in self.pipeline:  # their requests never begin, so nothing else releases them
+            body_memory.release(cast("body_memory.Scope", cycle.scope))
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         room = self._limits.head_bytes - self._barren_bytes
@@ -99,8 +112,9 @@ class HttpProtocol(HttpToolsProtocol):
                 data = self._head_without_offer() + data[read_bytes:]
                 self.parser = httptools.HttpRequestParser(self)
                 self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn's is
-            except httptools.HttpParserError:
-                self.logger.warning(_NO_HTTP)
+            except httptools.HttpParserError as error:
+                if not isinstance(error, httptools.HttpParserCallbackError):
+                    self.logger.warning(_NO_HTTP)
                 self.send_400_response(_NO_HTTP)
                 return
             else:
@@ -125,25 +139,62 @@ class HttpProtocol(HttpToolsProtocol):
         if self._reading_bytes > self._limits.head_bytes and self._head_bytes() > self._limits.head_bytes:
             self._refusal = self._too_large()
             raise _Refused
-        if len(self.pipeline) >= self._limits.pipelined:
-            self._watch.tell(Limit.PIPELINED, self.loop.time())
-            raise _Refused
-        self._in_head, self._in_body, self._barren_bytes = False, True, 0
+        self._body_since = self.loop.time()
+        share = self.scope[BODY] = BodyShare(self._watch.bodies)  # type: ignore[literal-required]
+        if self._is_answering:
+            if len(self.pipeline) >= self._limits.pipelined:
+                self._watch.tell(Limit.PIPELINED, self._body_since, self.peer)
+                raise _Refused
+            self._hold(share, self._head_bytes())  # it waits for the requests before it
+        self._in_head, self._in_body, self._barren_bytes, self._discarded_bytes = False, True, 0, 0
         self.scope[TRANSPORT] = self.transport  # type: ignore[literal-required]
         super().on_headers_complete()
         if self.parser.get_http_version() == "1.0":
             # uvicorn would send chunks, which came with HTTP/1.1. It closes these connections after their answer.
             self.cycle.chunked_encoding, self.cycle.expected_content_length = False, _AnyLength(sys.maxsize)
 
+    @property
+    def _is_answering(self) -> bool:
+        """Whether a request that arrived is not yet answered."""
+        return self.cycle is not None and not self.cycle.response_complete
+
     def on_body(self, body: bytes) -> None:
         self._barren_bytes = 0
+        if self.cycle.response_complete:
+            self._discarded_bytes += len(body)
+            if self._discarded_bytes > self._limits.discarded_bytes:
+                self._watch.tell(Limit.DISCARDED_BYTES, self.loop.time(), self.peer)
+                raise _Refused
+            return
+        self._hold(self._share, len(body))
         super().on_body(body)
+
+    @property
+    def _share(self) -> BodyShare:
+        """What the newest request uses of the memory for bodies."""
+        return cast("BodyShare", self.cycle.scope[BODY])  # type: ignore[literal-required]
+
+    def _hold(self, share: BodyShare, size_bytes: int) -> None:
+        """Count bytes of a request that wait in memory. Where there is no room for them, refuse it."""
+        if not share.add(size_bytes, goes_to_file=share.goes_to_file):
+            self._watch.tell(Limit.BODY_MEMORY, self.loop.time(), self.peer)
+            self._refusal = body_memory.full()
+            raise _Refused
 
     def on_message_complete(self) -> None:
         if self.parser.should_upgrade():
             return
         self._in_body, self._barren_bytes = False, 0
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        if not self._in_head:
+            self._since = self.loop.time()
+        if self.cycle.response_complete and self.cycle.body:
+            self.cycle.body = bytearray()  # no handler reads it any more, and the cycle stays until the next request
+        super().on_response_complete()
+        if self.pipeline:
+            self.flow.pause_reading()  # uvicorn reads on, and more requests would wait
 
     def _head_bytes(self) -> int:
         request_line = len(self.parser.get_method()) + len(self.url) + len("  HTTP/1.1\r\n")
@@ -155,7 +206,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._refuse(self._refusal or InvalidRequest.at(message=msg))
 
     def _too_large(self) -> SocialpubError:
-        self._watch.tell(Limit.HEAD_BYTES, self.loop.time())
+        self._watch.tell(Limit.HEAD_BYTES, self.loop.time(), self.peer)
         most_bytes = self._limits.head_bytes
         return HeadersTooLarge(f"The request line and the headers may have at most {most_bytes} bytes together.")
 
@@ -183,6 +234,7 @@ class HttpProtocol(HttpToolsProtocol):
             (b"content-type", problem.content_type),
             (b"content-length", b"%d" % len(problem.body)),
             (b"x-request-id", new_id()),
+            *problem.headers,
             CLOSE,
         ]
         status_line = b"HTTP/1.1 %d %b" % (problem.status, error.title.encode())
@@ -198,11 +250,15 @@ class HttpProtocol(HttpToolsProtocol):
             self._untaken_bytes, self._untaken_since = untaken_bytes, now
         if untaken_bytes and now - self._untaken_since >= self._limits.reader_seconds:
             return Limit.READER_SECONDS
+        if self._closed_for_input:
+            return None
         if self.flow.read_paused:
-            self._since = now  # it is we who do not read
+            self._since = self._body_since = now  # it is we who do not read
         waited = now - self._since
         if self._in_body:
-            return Limit.BODY_SECONDS if waited >= self._limits.body_seconds else None
+            if self._share.goes_to_file:
+                return Limit.STALL_SECONDS if waited >= self._limits.stall_seconds else None
+            return Limit.BODY_SECONDS if now - self._body_since >= self._limits.body_seconds else None
         # An idle connection that is kept has uvicorn's own timer, until something arrives that begins no request.
         is_owed = self.cycle is None or (self.cycle.response_complete and self.timeout_keep_alive_task is None)
         if (self._in_head or is_owed) and waited >= self._limits.head_seconds:
@@ -215,5 +271,30 @@ class HttpProtocol(HttpToolsProtocol):
         if reached is Limit.HEAD_SECONDS and cycle is not None and not cycle.response_complete:
             self._closed_for_input, self._in_head = True, False
             cycle.keep_alive = False
+        elif reached is Limit.BODY_SECONDS:
+            self._refuse(
+                RequestTimeout(
+                    f"The body was not complete within {self._limits.body_seconds:.0f} seconds. Send the request again."
+                )
+            )
         else:
             self.transport.abort()
+
+    # --- what gives way ----------------------------------------------------------------------------------------------
+
+    def idle_since(self) -> float | None:
+        """Return when the client last sent something, while the server waits for a request or the rest of one.
+
+        None while a request is worked on, a response is on its way, or a file arrives: only a valid key, session or
+        signature leads there.
+        """
+        if self.flow.read_paused or self.transport.get_write_buffer_size():
+            return None
+        if self._is_answering and (self.pipeline or not self._in_body or self._share.goes_to_file):
+            return None
+        return self._since
+
+    def abort(self) -> None:
+        """Close the connection at once, whatever is under way on it."""
+        self._closed_for_input = True
+        self.transport.abort()

@@ -147,7 +147,8 @@ async def receive(
         known_bytes = length if whole and length else 0
         with storage_quota.arriving(rt, known_bytes), rt.files.promises.make(known_bytes) as promise:
             content_type = request.headers.get(b"content-type", b"")
-            parser = _FormParser(rt, form, content_type, promise, longest_part=None if whole else length or sys.maxsize)
+            longest_part = None if whole else length or sys.maxsize
+            parser = _FormParser(rt, form, content_type, promise, longest_part, request.hold)
             await stream.feed(parser.feed)
             parser.finish()
     except BaseException as error:
@@ -169,11 +170,18 @@ class _FormParser:
     """Fills a form from the bytes of a body, by the callbacks of the library's parser."""
 
     def __init__(
-        self, rt: Runtime, form: MultipartForm, content_type: bytes, promise: DiskPromise, longest_part: int | None
+        self,
+        rt: Runtime,
+        form: MultipartForm,
+        content_type: bytes,
+        promise: DiskPromise,
+        longest_part: int | None,
+        hold: Callable[[int], None],
     ) -> None:
         self._rt = rt
         self._form = form
         self._promise = promise
+        self._hold = hold
         self._longest_part = longest_part
         """None when there is room for all parts already."""
         self._header_name = bytearray()
@@ -261,6 +269,7 @@ class _FormParser:
             self._part.add(data[start:end])
             self._form.check_file(self._part)
             return
+        self._hold(end - start)
         self._text += data[start:end]
         self._form.check_text(self._text_name, len(self._text))
 

@@ -17,6 +17,7 @@ from socialpub.core.redaction import redact
 from socialpub.publishing.idempotency import Ticket
 from socialpub.web import accept
 from socialpub.web.answer import Answer, Header
+from socialpub.web.body_memory import BODY, BodyShare, full
 from socialpub.web.state import WebState
 
 Message = MutableMapping[str, Any]
@@ -28,6 +29,8 @@ TRANSPORT = "socialpub.transport"
 
 MOST_BODY_BYTES = 1 << 20
 """A JSON body larger than this is a 413 (contract 1.7)."""
+MOST_ANONYMOUS_BODY_BYTES = 8 * 1024
+"""The same for a request without a valid key or session (contract 1.20)."""
 
 _OWN_ID = re.compile(rb"[\x20-\x7e]{1,128}")
 _numbers = itertools.count(1)
@@ -48,12 +51,15 @@ class Request:
 
     __slots__ = (
         "_receive",
+        "_received_last",
+        "_receiving",
         "_send",
         "body",
         "caller",
         "headers",
         "id",
         "method",
+        "most_body_bytes",
         "path",
         "path_params",
         "query",
@@ -87,6 +93,9 @@ class Request:
         """The address as it is documented (`/api/v1/posts/{postId}`), once it is known to be one of ours."""
         self.path_params: dict[str, str] = {}
         self.caller: Caller | None = None
+        self.most_body_bytes = MOST_ANONYMOUS_BODY_BYTES
+        """A larger body is refused. A valid key or session raises this."""
+        self._receiving = self._received_last = False
         self.body: Any = None
         self.query: Any = None
         self.ticket: Ticket | None = None
@@ -145,36 +154,92 @@ class Request:
         """Whether whoever asks is a browser."""
         return accept.prefers_page(self.headers.get(b"accept"))
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing of the body is still on its way, as far as is known."""
+        return self._received_last or not self.has_body
+
+    @property
+    def waits_for_continue(self) -> bool:
+        """Whether the caller sends its body only when it is asked to (`Expect`), and was not asked."""
+        return not self._receiving and self.headers.get(b"expect", b"").lower() == b"100-continue"
+
     async def receive(self) -> tuple[bytes, bool]:
-        """The next piece of the body, and whether more follows. Raises ClientGone."""
+        """Return the next piece of the body, and whether more follows. The piece counts as memory in use until
+        `release`, at most until the request ends. Raises ClientGone."""
+        self._receiving = True
         message = await self._receive()
         if message["type"] == "http.disconnect":
             raise ClientGone
-        return message.get("body", b""), message.get("more_body", False)
+        more = message.get("more_body", False)
+        self._received_last = not more
+        return message.get("body", b""), more
 
-    async def read(self, most_bytes: int = MOST_BODY_BYTES) -> bytes:
-        """The whole body. Raises PayloadTooLarge as soon as it is more than `most_bytes`, and ClientGone."""
-        length = self.content_length
-        if length is not None and length > most_bytes:
-            raise _too_large(most_bytes)
+    def hold(self, size_bytes: int) -> None:
+        """Count bytes of the body that stay in memory after their piece is released. Raises Unavailable."""
+        share = self._share
+        if share is not None and not share.add(size_bytes):
+            raise full()
+
+    def release(self, size_bytes: int) -> None:
+        """Stop counting bytes that were received and are no longer in memory."""
+        share = self._share
+        if share is not None:
+            share.remove(size_bytes)
+
+    def send_body_to_file(self) -> None:
+        """Declare that each piece of the body goes to a file: the body is judged by its progress, not by its time."""
+        share = self._share
+        if share is not None:
+            share.goes_to_file = True
+
+    @property
+    def _share(self) -> BodyShare | None:
+        return self.scope.get(BODY)
+
+    async def read(self) -> bytes:
+        """Return the whole body. Raises PayloadTooLarge as soon as it is more than this caller may send, and
+        ClientGone."""
+        self._check_size(self.content_length or 0)
         body, more = await self.receive()
-        if len(body) > most_bytes:
-            raise _too_large(most_bytes)
+        self._check_size(len(body))
         if not more:
             return body
-        whole = bytearray(body)
+        whole = bytearray(body)  # a list would take far more memory than its pieces, where each is a byte
         while more:
             body, more = await self.receive()
             whole += body
-            if len(whole) > most_bytes:
-                raise _too_large(most_bytes)
+            self._check_size(len(whole))
         return bytes(whole)
 
     async def finish(self) -> None:
-        """Take a body that nobody wants to its end: a request that turns out to be malformed has then done nothing.
-        Raises as `read`."""
-        if self.content_length or b"transfer-encoding" in self.headers:
-            await self.read()
+        """Discard a body that no handler reads, up to its end: a request that turns out to be malformed has then done
+        nothing. Raises as `read`."""
+        if not self.has_body:
+            return
+        self._check_size(self.content_length or 0)
+        size_bytes, more = 0, True
+        while more:
+            piece, more = await self.receive()
+            self.release(len(piece))
+            size_bytes += len(piece)
+            self._check_size(size_bytes)
+
+    def too_large(self, size_bytes: int) -> PayloadTooLarge | None:
+        """Return the refusal of a body of this size; None where this caller may send it."""
+        if size_bytes <= self.most_body_bytes:
+            return None
+        detail = f"The body may have at most {sizes.write(self.most_body_bytes)}"
+        if self.most_body_bytes == MOST_ANONYMOUS_BODY_BYTES:
+            detail += " without a valid API key or session."
+        else:
+            detail += ". Media goes to an upload, not into the JSON."
+        return PayloadTooLarge(detail, headers=(("connection", "close"),))
+
+    def _check_size(self, size_bytes: int) -> None:
+        error = self.too_large(size_bytes)
+        if error is not None:
+            raise error
 
     # --- what goes out -----------------------------------------------------------------------------------------------
 
@@ -207,10 +272,3 @@ class Request:
         if transport is not None and transport.is_closing():
             raise ClientGone  # uvicorn would take the rest and throw it away
         await self._send({"type": "http.response.body", "body": piece, "more_body": more})
-
-
-def _too_large(most_bytes: int) -> PayloadTooLarge:
-    return PayloadTooLarge(
-        f"The body may have at most {sizes.write(most_bytes)}. Media goes to an upload, not into the JSON.",
-        headers=(("connection", "close"),),
-    )

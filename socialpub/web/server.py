@@ -56,7 +56,7 @@ class Server(uvicorn.Server):
 
     def __init__(self, app: App, limits: ConnectionLimits | None = None) -> None:
         self.app = app
-        self.watch = ConnectionWatch(limits or ConnectionLimits())
+        self.watch = ConnectionWatch(limits or ConnectionLimits(), app.state.trusted_proxies.holds)
         self._service_manager = app.state.rt.service_manager
         self._draining: asyncio.Task[None] | None = None
         self._hung_up = False

@@ -5,6 +5,7 @@ out first, and then what is on its way is taken and thrown away, for a moment an
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
 from socialpub.core import logging
@@ -27,22 +28,20 @@ class RequestStream:
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._begun = False
-        self._complete = request.content_length == 0
 
     async def feed(self, sink: Callable[[bytes], None]) -> None:
         """Hand every piece to `sink`, on the event loop. Raises what `sink` raises, ClientGone, and InvalidRequest
         when nothing comes any more."""
         loop = asyncio.get_running_loop()
-        receive = self._request.receive
-        more = self._begun = True
+        request, more = self._request, True
+        request.send_body_to_file()
         try:
             async with asyncio.timeout(STALL_SECONDS) as timeout:
                 renewed_at = loop.time()
                 while more:
-                    piece, more = await receive()
-                    self._complete = not more
+                    piece, more = await request.receive()
                     sink(piece)
+                    request.release(len(piece))
                     if loop.time() - renewed_at > 1:
                         renewed_at = loop.time()
                         timeout.reschedule(renewed_at + STALL_SECONDS)
@@ -54,7 +53,7 @@ class RequestStream:
         """Answer with `error` at once when the body has not arrived yet; else raise it, as a failure of any request.
         `refusal` makes the answer of it; by default it is a problem."""
         request = self._request
-        if self._complete:
+        if request.is_whole:
             raise error
         if error.status >= 500:
             fields = {"path": request.logged_path, "request_id": request.id.decode()}
@@ -62,7 +61,7 @@ class RequestStream:
         await self.leave(problems.answer(error, request) if refusal is None else refusal(error))
 
     async def leave(self, answer: Answer) -> None:
-        """Answer at once, whatever of the body is still on its way: it is taken for a moment and thrown away."""
+        """Answer at once. What still arrives of the body is discarded for a moment, and then the connection ends."""
         request = self._request
         headers = (
             (b"content-type", answer.content_type),
@@ -70,11 +69,12 @@ class RequestStream:
             *(header for header in answer.headers if header != CLOSE),
             CLOSE,
         )
-        await request.start(answer.status, headers)
-        await request.send(answer.body, more=True)
-        if self._begun or request.headers.get(b"expect", b"").lower() != b"100-continue":
-            await self._throw_away()
-        await request.send(b"", more=False)
+        with contextlib.suppress(ClientGone):  # a caller that has gone needs no answer
+            await request.start(answer.status, headers)
+            await request.send(answer.body, more=True)
+            if not request.waits_for_continue:
+                await self._throw_away()
+            await request.send(b"", more=False)
 
     async def _throw_away(self) -> None:
         left, more = MOST_THROWN_AWAY_BYTES, True
@@ -82,6 +82,7 @@ class RequestStream:
             async with asyncio.timeout(MOST_THROWN_AWAY_SECONDS):
                 while more and left > 0:
                     piece, more = await self._request.receive()
+                    self._request.release(len(piece))
                     left -= len(piece)
         except (TimeoutError, ClientGone):
             return

@@ -41,7 +41,8 @@ async def complete(rt: Runtime, visit: Visit) -> Answer:
 
 async def _answer(rt: Runtime, visit: Visit, shape: type[Shape], work: Work) -> Answer:
     try:
-        text = await visit.request.read(MOST_BYTES)
+        visit.request.most_body_bytes = MOST_BYTES
+        text = await visit.request.read()
         check_header(visit)
         value, mistakes = json_body.parse(text)
         body, more = shape.read(value)

@@ -11,13 +11,13 @@ from urllib.parse import quote
 from socialpub.accounts import browser_sessions, password
 from socialpub.accounts.browser_sessions import BrowserSession
 from socialpub.core.actor import DASHBOARD, acting
-from socialpub.core.errors import NotFound, OperatorError, SocialpubError, UnsupportedMediaType
+from socialpub.core.errors import NotFound, OperatorError, PayloadTooLarge, SocialpubError, UnsupportedMediaType
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer, Header
 from socialpub.web.dashboard import cookies, forgery, forms, known_browser
 from socialpub.web.dashboard.forms import Form
 from socialpub.web.dashboard.visit import Visit
-from socialpub.web.request import Request
+from socialpub.web.request import MOST_BODY_BYTES, Request
 from socialpub.web.stream import RequestStream
 
 LONGEST_WAY_BACK = 2000
@@ -38,12 +38,11 @@ class Page:
     async def __call__(self, request: Request) -> Answer | None:
         visit = await visit_of(request)
         if self.signed_in and visit.session is None:
-            if self.streams:
-                # A form with files may be large: it is not taken in for nobody.
-                await RequestStream(request).leave(_lead_to_sign_in(visit))
-                return None
-            await request.finish()
-            return _lead_to_sign_in(visit)
+            if not request.has_body:
+                return _lead_to_sign_in(visit)
+            # Without a session no form is read, however large it is.
+            await RequestStream(request).leave(_lead_to_sign_in(visit))
+            return None
         if self.streams and request.method == "POST":
             visit.check_origin()  # refused as a problem, which scripts can read and browsers show
         try:
@@ -57,6 +56,9 @@ class Page:
         except SocialpubError as error:
             if error.status >= 500:
                 raise
+            if isinstance(error, PayloadTooLarge) and not request.is_whole:
+                await RequestStream(request).leave(refusal(visit, error))
+                return None
             return refusal(visit, error)
         except OperatorError as error:
             return visit.show("failure.html", http_status=409, title="That did not work", detail=error.sentence)
@@ -97,6 +99,8 @@ async def visit_of(request: Request) -> Visit:
     token = values.get(cookies.name_of(request, "session"))
     if token:
         session = browser_sessions.find(rt, rt.reader, token)
+    if session is not None:
+        request.most_body_bytes = MOST_BODY_BYTES
     visitor = values.get(cookies.name_of(request, "visitor"), "")
     fresh = session is None and not visitor
     if fresh:

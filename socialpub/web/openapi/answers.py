@@ -36,13 +36,13 @@ def of(base_url: str, target: Endpoint, operation: Operation) -> dict[str, Any]:
 
 
 def _usual_problems(target: Endpoint) -> set[int]:
-    found = {400, 401, 405, 429, 431, 500, 503}
+    found = {400, 401, 405, 408, 413, 429, 431, 500, 503}
     if target.scope == "write":
         found.add(403)
     if target.resource is not None:
         found.add(404)
     if target.body is not None:
-        found |= {413, 415}
+        found.add(415)
     return found
 
 

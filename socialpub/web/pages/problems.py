@@ -38,6 +38,10 @@ PAGES: dict[str, ProblemPage] = {
     "method-not-allowed": ProblemPage(
         "The address exists but does not support this method.", "Use one of the methods that the header `Allow` names."
     ),
+    "request-timeout": ProblemPage(
+        "The body of the request was not complete within 20 seconds. A file that is uploaded may take longer.",
+        "Send the whole request again. Nothing of it was done.",
+    ),
     "conflict": ProblemPage(
         "The request is right, but what it is about is in a state that does not allow it: a post that has started can "
         "be neither changed nor canceled, a completed upload takes no more bytes, an Idempotency-Key belongs to "
@@ -45,7 +49,8 @@ PAGES: dict[str, ProblemPage] = {
         "Read the resource and decide by its state.",
     ),
     "payload-too-large": ProblemPage(
-        "The body is larger than allowed: 1 MiB of JSON, or more bytes than an upload was reserved for.",
+        "The body is larger than allowed: 1 MiB of JSON, 8 KiB without a valid key or session, or more bytes than an "
+        "upload was reserved for.",
         "Send media as an upload instead of inside the JSON, and reserve uploads with their exact size.",
     ),
     "unsupported-media-type": ProblemPage(
@@ -67,7 +72,8 @@ PAGES: dict[str, ProblemPage] = {
     ),
     "unavailable": ProblemPage(
         "The appliance cannot do this at the moment: its disk is full, media have used up the quota that its owner "
-        "set for them, its database is locked, or it is being stopped.",
+        "set for them, its database is locked, request bodies use all the memory they may use, or it is being "
+        "stopped.",
         "Send the same request again after the seconds of `Retry-After`. If that keeps failing, look at `/readyz`; "
         "`detail` names a quota that is used up.",
     ),

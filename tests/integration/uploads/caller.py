@@ -85,7 +85,7 @@ class Caller:
             "server": ("testserver", 80),
         }
         answered: list[Any] = []
-        self.taken = 0
+        self.taken = self.taken_before_answer = 0
 
         async def receive() -> dict[str, Any]:
             if not pieces:
@@ -97,6 +97,8 @@ class Caller:
             return {"type": "http.request", "body": piece, "more_body": bool(pieces) or goes_away}
 
         async def send(message: dict[str, Any]) -> None:
+            if not answered:
+                self.taken_before_answer = self.taken
             answered.append(message)
 
         await self.app(scope, receive, send)

@@ -1,6 +1,7 @@
 """Whoever connects needs no key: what a connection, and all of them together, may take is bounded (contract 1.19)."""
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -17,10 +18,11 @@ from socialpub.accounts import api_keys
 from socialpub.runtime import Runtime
 from socialpub.web import connection_limits
 from socialpub.web.app import create_app
+from socialpub.web.client_address import TrustedProxies
 from socialpub.web.connection_limits import ConnectionLimits, ConnectionWatch, Limit
 from socialpub.web.server import Server
 from tests.integration.uploads.caller import Caller
-from tests.integration.web.wire import HANG_SECONDS, Line, serve
+from tests.integration.web.wire import HANG_SECONDS, Line, serve, sweep, told, until
 from tests.samples import media
 from tests.support.appliance import accept, add_profile
 
@@ -34,21 +36,6 @@ def head_of(size: int, *, in_lines: int = 1) -> bytes:
     lines = [b"x-%04d: %b\r\n" % (number, b"v" * (line - 10)) for number in range(in_lines)]
     rest = size - len(START) - 2 - line * in_lines
     return START + b"".join(lines[:-1]) + lines[-1][:-2] + b"v" * rest + b"\r\n\r\n"
-
-
-def told(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.message for record in caplog.records if record.message in set(Limit)]
-
-
-async def until(condition: object) -> None:
-    async with asyncio.timeout(HANG_SECONDS):
-        while not condition():  # type: ignore[operator]
-            await asyncio.sleep(0)
-
-
-def sweep(serving: Server, seconds: float) -> None:
-    """Look at the connections as if so much time had passed."""
-    serving.watch.sweep(serving._connections(), asyncio.get_running_loop().time() + seconds)
 
 
 # --- how large a head may be -----------------------------------------------------------------------------------------
@@ -200,20 +187,6 @@ def test_the_time_between_two_requests_and_that_of_an_answer_do_not_count(rt: Ru
     serve(rt, story)
 
 
-def test_a_body_may_take_its_time_and_one_that_stops_may_not(rt: Runtime) -> None:
-    async def story(serving: Server, key: str, port: int) -> None:
-        async with Line(key, port) as line:
-            line.ask("/api/v1/posts", 10, "POST")
-            await until(lambda: serving.server_state.tasks)
-            sweep(serving, 70)
-            assert serving._connections()
-            sweep(serving, 76)
-            assert await line.ended()
-            await until(lambda: not serving.server_state.tasks)
-
-    serve(rt, story)
-
-
 def test_the_server_looks_by_itself(rt: Runtime) -> None:
     async def story(_: Server, key: str, port: int) -> None:
         async with Line(key, port) as line, asyncio.timeout(HANG_SECONDS):
@@ -278,26 +251,153 @@ def test_somebody_who_reads_slowly_gets_everything(rt: Runtime, large_file: str)
 # --- how many --------------------------------------------------------------------------------------------------------
 
 
-def test_more_connections_than_fit_are_closed_at_once_and_the_others_go_on(
-    rt: Runtime, caplog: pytest.LogCaptureFixture
+def addresses_in(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """The addresses that the log names, line by line."""
+    fields = [record.__dict__.get("fields", {}) for record in caplog.records]
+    return [found["addresses"] for found in fields if "addresses" in found]
+
+
+async def answers(*lines: Line) -> list[int]:
+    """The status that each of them gets."""
+    for line in lines:
+        line.ask("/healthz")
+    return [(await line.answer())[0] for line in lines]
+
+
+@pytest.fixture
+def waiting_post(rt: Runtime) -> str:
+    """The address of a request that is served for a minute."""
+    return f"/api/v1/posts/{accept(rt, add_profile(rt), at=rt.now() + timedelta(hours=1))}?wait=60"
+
+
+def test_when_all_connections_are_in_use_the_one_idle_longest_is_closed(
+    rt: Runtime, waiting_post: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line(key, port) as served, Line(key, port) as second, Line(key, port, "127.0.0.9") as third:
+            served.ask(waiting_post)
+            await until(lambda: serving.app.state.long_poll._poller)
+            assert await answers(second) == [200]
+            third.ask("/api/v1/posts", 10, "POST")  # a body that never comes is idle as well
+            await until(lambda: [one for one in serving._connections() if one._in_body])
+            ages = {"127.0.0.9": 1.0, "127.0.0.1": 2.0}
+            for one in serving._connections():
+                one._since = ages[one.peer]
+            async with Line(key, port) as new:
+                assert await answers(new) == [200]
+                assert await third.ended()
+                async with Line(key, port) as newer:
+                    assert await answers(newer, new) == [200, 200]
+                    assert await second.ended()
+                    serving.app.state.long_poll.stop()
+                    assert (await served.answer())[0] == 200
+
+    serve(rt, story, ConnectionLimits(connections=3))
+    assert told(caplog) == [Limit.IDLE_CONNECTIONS]
+    assert addresses_in(caplog) == ["127.0.0.9"]
+
+
+def test_when_no_connection_is_idle_a_new_one_is_closed_and_the_others_go_on(
+    rt: Runtime, waiting_post: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def story(serving: Server, key: str, port: int) -> None:
         async with Line(key, port) as first, Line(key, port) as second:
-            await until(lambda: len(serving._connections()) == 2)
+            for line in (first, second):
+                line.ask(waiting_post)
+            await until(lambda: len(serving.server_state.tasks) == 2)
             for _ in range(3):
                 async with Line(key, port) as line:
                     with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
                         await line.answer()
+            serving.app.state.long_poll.stop()
             for line in (first, second):
-                line.ask("/healthz")
                 assert (await line.answer())[0] == 200
         await until(lambda: not serving._connections())
         async with Line(key, port) as line:
-            line.ask("/healthz")
-            assert (await line.answer())[0] == 200
+            assert await answers(line) == [200]
 
     serve(rt, story, ConnectionLimits(connections=2))
     assert told(caplog) == [Limit.CONNECTIONS]
+
+
+def test_one_address_has_at_most_so_many_connections_and_the_others_do_not_notice(
+    rt: Runtime, waiting_post: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with contextlib.AsyncExitStack() as stack:
+
+            async def connect(address: str, count: int) -> list[Line]:
+                return [await stack.enter_async_context(Line(key, port, address)) for _ in range(count)]
+
+            neighbor, *proxied = [*await connect("127.0.0.3", 1), *await connect("127.0.0.1", 70)]
+            lines = await connect("127.0.0.2", 64)
+            assert set(await answers(neighbor, *proxied, *lines)) == {200}
+            longest = lines[0].writer.get_extra_info("sockname")
+            (idle_longest,) = [one for one in serving._connections() if one.client == longest]
+            idle_longest._since -= 1
+            (newest,) = await connect("127.0.0.2", 1)
+            assert await answers(newest, *lines[1:]) == [200] * 64
+            assert await lines[0].ended()
+            for line in (newest, *lines[1:]):
+                line.ask(waiting_post)
+            await until(lambda: len(serving.server_state.tasks) == 64)
+            (refused,) = await connect("127.0.0.2", 1)
+            with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+                await refused.answer()
+            assert set(await answers(neighbor, *proxied)) == {200}
+            serving.app.state.long_poll.stop()
+            assert {(await line.answer())[0] for line in (newest, *lines[1:])} == {200}
+        await until(lambda: not serving._connections())
+        assert not serving.watch._of_address
+
+    serve(rt, story)
+    assert told(caplog) == [Limit.ADDRESS_CONNECTIONS]
+    assert addresses_in(caplog) == ["127.0.0.2"]
+
+
+class Idle:
+    """A connection on which nothing happens."""
+
+    def __init__(self, peer: str, since: float = 0.0) -> None:
+        self.peer, self.since = peer, since
+        self.is_aborted = False
+
+    def overdue(self, now: float) -> Limit | None:
+        return None
+
+    def give_up(self, reached: Limit) -> None: ...
+
+    def idle_since(self) -> float | None:
+        return self.since
+
+    def abort(self) -> None:
+        self.is_aborted = True
+
+
+def test_a_household_of_ipv6_is_one_address_and_a_trusted_proxy_is_none() -> None:
+    watch = ConnectionWatch(ConnectionLimits(connections_per_address=2), TrustedProxies(["2001:db8:0:1::/64"]).holds)
+    trusted = [Idle(f"2001:db8:0:1::{number}") for number in range(5)]
+    household = [Idle(f"2001:db8:0:2::{number}", since=number) for number in range(3)]
+    others = [Idle(f"2001:db8:0:{number}::1") for number in range(3, 6)]
+    for one in (*trusted, *household, *others):
+        assert watch.admit(one, 0.0)
+    assert [one for one in (*trusted, *household, *others) if one.is_aborted] == household[:1]
+
+
+def test_many_new_connections_close_exactly_those_that_are_idle_longest() -> None:
+    watch = ConnectionWatch(ConnectionLimits(connections=300, connections_per_address=300))
+    old = [Idle("192.0.2.1", since=number * 7 % 300) for number in range(300)]
+    new = [Idle("192.0.2.2", since=1000 + number) for number in range(200)]
+    for one in old:
+        watch.admit(one, 1000.0)
+    busy = next(one for one in old if one.since == 50)
+    for number, one in enumerate(new):
+        if number == 10:
+            busy.since = 2000.0  # it sends something before its turn comes
+        assert watch.admit(one, 1000.0)
+    closed = {one.since for one in old if one.is_aborted}
+    assert closed == {*range(201)} - {50}
+    assert not any(one.is_aborted for one in new)
 
 
 def test_requests_sent_far_ahead_of_their_answers_end_the_connection(
@@ -355,12 +455,14 @@ def test_the_log_says_so_at_once_and_then_once_a_minute_how_often(caplog: pytest
         return found
 
     with caplog.at_level(logging.WARNING):
-        watch.tell(Limit.CONNECTIONS, 0.0)
+        watch.tell(Limit.CONNECTIONS, 0.0, "192.0.2.1")
+        assert addresses_in(caplog) == ["192.0.2.1"]
         assert times() == [1]
         for second in range(1, 50):
-            watch.tell(Limit.CONNECTIONS, second)
+            watch.tell(Limit.CONNECTIONS, second, f"192.0.2.{min(second, 4)}")
         assert times() == []
         watch.sweep((), 61.0)
+        assert addresses_in(caplog) == ["192.0.2.4, 192.0.2.1, 192.0.2.2"], "the most frequent first"
         assert times() == [49]
         watch.sweep((), 200.0)
         assert times() == []

@@ -4,13 +4,14 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 
+import pytest
 import uvloop
 
 from socialpub.accounts import api_keys
 from socialpub.runtime import Runtime
 from socialpub.web import listeners
 from socialpub.web.app import create_app
-from socialpub.web.connection_limits import ConnectionLimits
+from socialpub.web.connection_limits import ConnectionLimits, Limit
 from socialpub.web.server import Server
 
 HANG_SECONDS = 60.0
@@ -53,20 +54,25 @@ def serve(rt: Runtime, story: Story, limits: ConnectionLimits | None = None) -> 
 class Line:
     """One kept connection."""
 
-    def __init__(self, key: str, port: int) -> None:
-        self.key, self.port = key, port
+    def __init__(self, key: str, port: int, address: str = "127.0.0.1") -> None:
+        self.key, self.port, self.address = key, port, address
 
     async def __aenter__(self) -> "Line":
-        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
+        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port, local_addr=(self.address, 0))
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self.writer.close()
 
-    def ask(self, path: str, length: int = 0, method: str = "GET") -> None:
-        head = f"{method} {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {self.key}\r\n"
+    def ask(self, path: str, length: int | None = 0, method: str = "GET", more: str = "") -> None:
+        """Send a head. Without a key in `key` it has none; a `length` of None announces chunks."""
+        head = f"{method} {path} HTTP/1.1\r\nhost: x\r\n{more}"
+        if self.key:
+            head += f"authorization: Bearer {self.key}\r\n"
         if length:
             head += f"content-type: application/json\r\ncontent-length: {length}\r\n"
+        elif length is None:
+            head += "content-type: application/json\r\ntransfer-encoding: chunked\r\n"
         self.writer.write(head.encode() + b"\r\n")
 
     async def answer(self) -> tuple[int, dict[str, str], bytes]:
@@ -76,3 +82,18 @@ class Line:
 
     async def ended(self) -> bool:
         return await self.reader.read(1) == b""
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.message for record in caplog.records if record.message in set(Limit)]
+
+
+async def until(condition: object) -> None:
+    async with asyncio.timeout(HANG_SECONDS):
+        while not condition():  # type: ignore[operator]
+            await asyncio.sleep(0)
+
+
+def sweep(serving: Server, seconds: float) -> None:
+    """Look at the connections as if so much time had passed."""
+    serving.watch.sweep(serving._connections(), asyncio.get_running_loop().time() + seconds)

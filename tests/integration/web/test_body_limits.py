@@ -1,0 +1,321 @@
+"""What bodies may use: their size without a key, their time, and the memory of all of them together (contract 1.20)."""
+
+import json
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+import pytest
+
+from socialpub.accounts import api_keys
+from socialpub.runtime import Runtime
+from socialpub.web.app import create_app
+from socialpub.web.connection_limits import ConnectionLimits, Limit
+from socialpub.web.http_protocol import HttpProtocol
+from socialpub.web.server import Server
+from tests.integration.uploads.caller import Caller
+from tests.integration.web.wire import Line, serve, sweep, told, until
+from tests.support.appliance import accept, add_profile
+
+KIB = 1024
+ANONYMOUS = 8 * KIB
+FORM = b'--b\r\nContent-Disposition: form-data; name="payload"\r\n\r\n'
+UNKNOWN = "/api/v1/nowhere"
+
+
+def held(serving: Server) -> int:
+    return serving.watch.bodies.used_bytes
+
+
+def connection(serving: Server) -> HttpProtocol:
+    (found,) = serving._connections()
+    return found
+
+
+async def refusal(line: Line) -> int:
+    """The status of the response, which is the last of its connection."""
+    status, headers, body = await line.answer()
+    assert headers["connection"] == "close"
+    assert headers["content-type"].startswith("text/html") or json.loads(body)["status"] == status
+    return status
+
+
+# --- without a key ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"), [("GET", "/healthz", 200), ("POST", "/login", 403), ("PUT", UNKNOWN, 404)]
+)
+def test_a_body_without_a_key_may_have_8_kib(rt: Runtime, method: str, path: str, status: int) -> None:
+    form = "content-type: application/x-www-form-urlencoded\r\n" if method == "POST" else ""
+
+    async def story(_: Server, key: str, port: int) -> None:
+        async with Line("", port) as line:
+            line.writer.write(
+                f"{method} {path} HTTP/1.1\r\nhost: x\r\n{form}content-length: {ANONYMOUS}\r\n\r\n".encode()
+            )
+            line.writer.write(b"a" * ANONYMOUS)
+            assert (await line.answer())[0] == status
+        async with Line("", port) as line:  # judged by its head: nothing of the body is sent
+            line.ask(path, ANONYMOUS + 1, method)
+            line.writer.write_eof()
+            assert await refusal(line) == 413
+
+    serve(rt, story)
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/login"])
+def test_chunks_without_a_key_are_judged_as_they_arrive(rt: Runtime, path: str) -> None:
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line("", port) as line:
+            line.ask(path, None, "GET" if path == "/healthz" else "POST")
+            line.writer.write(b"2000\r\n" + b"a" * ANONYMOUS + b"\r\n")
+            await until(lambda: serving._connections() and connection(serving).cycle)
+            line.writer.write(b"1\r\na\r\n")
+            assert await refusal(line) == 413
+
+    serve(rt, story)
+
+
+def test_a_wrong_key_is_a_401_whatever_its_body_announces(rt: Runtime) -> None:
+    async def story(_: Server, key: str, port: int) -> None:
+        for length in (ANONYMOUS + 1, 1 << 30):
+            async with Line("wrong", port) as line:
+                line.ask("/api/v1/posts", length, "POST")
+                assert (await line.answer())[0] == 401
+
+    serve(rt, story)
+
+
+def test_a_valid_key_makes_a_body_of_one_mebibyte_possible_even_where_nothing_reads_it(rt: Runtime) -> None:
+    async def story(_: Server, key: str, port: int) -> None:
+        for path, status in (("/api/v1/profiles", 200), (UNKNOWN, 404)):
+            for length, expected in ((1 << 20, status), ((1 << 20) + 1, 413)):
+                async with Line(key, port) as line:
+                    line.ask(path, length)
+                    line.writer.write(b"a" * length)
+                    assert (await line.answer())[0] == expected
+
+    serve(rt, story)
+
+
+def test_a_large_form_without_a_session_leads_to_the_sign_in_and_is_not_read(rt: Runtime) -> None:
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line("", port) as line:
+            line.ask("/system/pause", 1 << 20, "POST", more="hx-request: true\r\n")
+            line.writer.write(b"a" * (1 << 20))
+            status, headers, _ = await line.answer()
+            assert (status, headers["hx-redirect"]) == (401, "../login")
+        await until(lambda: held(serving) == 0)
+
+    serve(rt, story)
+
+
+def test_a_body_that_waits_to_be_asked_for_is_not_asked_for_after_a_refusal(rt: Runtime) -> None:
+    async def story(_: Server, key: str, port: int) -> None:
+        for path in ("/api/v1/posts", UNKNOWN, "/login"):
+            async with Line("", port) as line:
+                line.ask(path, ANONYMOUS + 1, "POST", more="expect: 100-continue\r\n")
+                response = await line.reader.read()  # to its end
+                assert response.split()[1] in (b"401", b"413")
+                assert b"100 Continue" not in response
+
+    serve(rt, story)
+
+
+# --- a body that nothing reads ---------------------------------------------------------------------------------------
+
+
+def test_a_refused_body_is_discarded_as_it_arrives_and_the_connection_is_kept(rt: Runtime) -> None:
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line("wrong", port) as line:
+            line.ask("/api/v1/posts", 900 * KIB, "POST")
+            line.writer.write(b"a" * (400 * KIB))
+            assert (await line.answer())[0] == 401
+            await until(lambda: connection(serving)._discarded_bytes or not connection(serving).cycle.body)
+            line.writer.write(b"a" * (500 * KIB))
+            await until(lambda: not connection(serving)._in_body)
+            assert (held(serving), connection(serving).cycle.body) == (0, b"")
+            line.ask("/healthz")
+            assert (await line.answer())[0] == 200
+
+    serve(rt, story)
+
+
+def test_a_body_that_goes_on_and_on_after_its_response_ends_the_connection(
+    rt: Runtime, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line("wrong", port) as line:
+            line.ask("/api/v1/posts", None, "POST")
+            assert (await line.answer())[0] == 401
+            with pytest.raises(ConnectionError):
+                while True:
+                    line.writer.write(b"10000\r\n" + b"a" * (64 * KIB) + b"\r\n")
+                    await line.writer.drain()
+        assert held(serving) == 0
+
+    serve(rt, story)
+    assert told(caplog) == [Limit.DISCARDED_BYTES]
+
+
+def test_a_body_that_trickles_after_its_response_ends_the_connection_in_time(rt: Runtime) -> None:
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line("wrong", port) as line:
+            line.ask("/api/v1/posts", 100, "POST")
+            assert (await line.answer())[0] == 401
+            line.writer.write(b"a")
+            await until(lambda: connection(serving)._discarded_bytes)
+            sweep(serving, 19)
+            assert serving._connections()
+            sweep(serving, 21)
+            assert await line.ended()
+
+    serve(rt, story)
+
+
+# --- how long --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("path", "keyed"), [("/api/v1/posts", True), ("/login", False), ("/healthz", False)])
+def test_a_body_in_memory_has_20_seconds_however_it_trickles(
+    rt: Runtime, path: str, keyed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line(key if keyed else "", port) as line:
+            line.ask(path, 100, "POST" if path != "/healthz" else "GET")
+            await until(lambda: serving._connections() and connection(serving)._in_body)
+            for _ in range(3):
+                connection(serving)._since = 0.0
+                line.writer.write(b"a")
+                await until(lambda: connection(serving)._since)
+            sweep(serving, 19)
+            assert serving.server_state.tasks
+            sweep(serving, 21)
+            sweep(serving, 22)  # said once
+            assert await refusal(line) == 408
+            assert await line.ended()
+            await until(lambda: not serving.server_state.tasks)
+            assert held(serving) == 0
+
+    serve(rt, story)
+    assert told(caplog) == [Limit.BODY_SECONDS]
+
+
+def test_a_file_is_judged_by_its_progress(rt: Runtime) -> None:
+    with Caller(create_app(rt), rt.write(api_keys.create, "uploads")) as caller:
+        reservation = caller.reserve(100)
+    address = urlsplit(reservation["uploadUrl"])
+
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line("", port) as line:
+            line.writer.write(
+                f"PUT {address.path}?{address.query} HTTP/1.1\r\nhost: x\r\n"
+                "content-type: image/png\r\ncontent-length: 100\r\n\r\n".encode()
+            )
+            await until(lambda: serving._connections() and connection(serving)._in_body)
+            await until(lambda: connection(serving)._share.goes_to_file)
+            sweep(serving, 74)
+            assert connection(serving).idle_since() is None
+            line.writer.write(b"a" * 100)
+            assert (await line.answer())[0] == 200
+
+    serve(rt, story)
+
+
+# --- how much memory -------------------------------------------------------------------------------------------------
+
+
+def test_bodies_in_memory_have_one_limit_together_and_give_it_back(
+    rt: Runtime, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line(key, port) as first, Line(key, port, "127.0.0.2") as second:
+            first.ask("/api/v1/posts", 90_000, "POST")
+            first.writer.write(b"a" * 60_000)
+            await until(lambda: held(serving) == 60_000)
+            second.ask("/api/v1/posts", 60_000, "POST")
+            second.writer.write(b"a" * 50_000)
+            status, headers, body = await second.answer()
+            assert (status, json.loads(body)["code"]) == (503, "unavailable")
+            assert int(headers["retry-after"]) > 0
+            assert await second.ended()
+            first.writer.write(b"a" * 30_000)
+            assert (await first.answer())[0] == 400
+            await until(lambda: held(serving) == 0)
+            first.ask("/api/v1/posts", 90_000, "POST")
+            first.writer.write(b"a" * 60_000)
+            await until(lambda: held(serving) == 60_000)
+        await until(lambda: held(serving) == 0)  # it went away in the middle
+
+    serve(rt, story, ConnectionLimits(body_memory_bytes=100_000))
+    assert told(caplog) == [Limit.BODY_MEMORY]
+    (line,) = [record for record in caplog.records if record.message == Limit.BODY_MEMORY]
+    assert line.__dict__["fields"]["addresses"] == "127.0.0.2"
+
+
+def test_the_texts_of_a_form_count_as_bodies_do_and_its_files_do_not(rt: Runtime) -> None:
+    file = b'\r\n--b\r\nContent-Disposition: form-data; name="f"; filename="f.png"\r\nContent-Type: image/png\r\n\r\n'
+
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line:
+            for text_bytes, status in ((40_000, None), (110_000, 503)):
+                form = FORM + b" " * text_bytes
+                line.writer.write(
+                    f"POST /api/v1/posts HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\ntransfer-encoding: "
+                    "chunked\r\ncontent-type: multipart/form-data; boundary=b\r\n\r\n".encode()
+                )
+                for at in range(0, len(form), 10_000):
+                    piece = form[at : at + 10_000]
+                    line.writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+                if status is None:
+                    await until(lambda: held(serving) == 40_000)
+                    files = file + b"a" * 300_000
+                    line.writer.write(b"%x\r\n%b\r\n" % (len(files), files))
+                    await until(lambda: list(rt.settings.media_dir.rglob("*.part")) or held(serving) == 40_000)
+                    line.writer.write(b"9\r\n\r\n--b--\r\n\r\n0\r\n\r\n")
+                    assert (await line.answer())[0] == 400
+                    await until(lambda: held(serving) == 0)
+                else:
+                    assert (await line.answer())[0] == status
+            assert await line.ended()
+        await until(lambda: held(serving) == 0)
+
+    serve(rt, story, ConnectionLimits(body_memory_bytes=100_000))
+
+
+def test_requests_that_wait_for_the_ones_before_them_count_as_well(rt: Runtime) -> None:
+    post = accept(rt, add_profile(rt), at=rt.now() + timedelta(hours=1))
+    waits = b"GET /healthz HTTP/1.1\r\nhost: x\r\nx-large: " + b"v" * 30_000 + b"\r\n\r\n"
+
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line:
+            line.ask(f"/api/v1/posts/{post}?wait=60")
+            await until(lambda: serving.app.state.long_poll._poller)
+            line.writer.write(waits * 5)
+            await until(lambda: connection(serving)._closed_for_input)
+            assert 90_000 < held(serving) <= 100_000
+            serving.app.state.long_poll.stop()
+            assert [(await line.answer())[0] for _ in range(4)] == [200] * 4
+            assert await line.ended()
+        await until(lambda: held(serving) == 0)
+
+    serve(rt, story, ConnectionLimits(body_memory_bytes=100_000))
+
+
+def test_requests_that_never_begin_give_their_memory_back(rt: Runtime) -> None:
+    post = accept(rt, add_profile(rt), at=rt.now() + timedelta(hours=1))
+
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line:
+            line.ask(f"/api/v1/posts/{post}?wait=60")
+            await until(lambda: serving.app.state.long_poll._poller)
+            line.ask("/api/v1/posts", 50_000, "POST")
+            line.writer.write(b"a" * 40_000)
+            await until(lambda: held(serving) > 40_000)
+            connection(serving).abort()
+            assert await line.ended()
+        await until(lambda: not serving._connections())
+        assert held(serving) == 0
+        serving.app.state.long_poll.stop()
+
+    serve(rt, story)

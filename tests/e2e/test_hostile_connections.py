@@ -26,6 +26,12 @@ MOST_ADDED_BYTES = 24 * MIB
 MOST_TIMES_SLOWER = 10.0
 """A request among them, against a calm one. Each takes a few milliseconds; what is starved takes seconds."""
 QUESTIONS = 40
+MOST_ADDED_BYTES_OF_BODIES = 96 * MIB
+"""What all bodies may use together, and what the heap keeps of the reads between two turns of the event loop."""
+MOST_OF_ONE_ADDRESS = 64
+MOST_CONNECTIONS = 4096
+
+Connect = Callable[..., list[socket.socket]]
 
 
 @pytest.fixture
@@ -44,17 +50,27 @@ def web(installation: Installation) -> Process:
 @pytest.fixture
 def strangers(installation: Installation, web: Process) -> Iterator[Callable[[int], list[socket.socket]]]:
     """So many connections that say nothing yet, and take little."""
+    assert web.running
+    with connecting(installation) as connect:
+        yield connect
+
+
+@contextlib.contextmanager
+def connecting(installation: Installation) -> Iterator[Connect]:
+    """Makes connections from an address of this machine, and closes them at the end."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    address = urlsplit(installation.url)
+    server = urlsplit(installation.url)
     with contextlib.ExitStack() as stack:
 
-        def connect(count: int) -> list[socket.socket]:
+        def connect(count: int, address: str = "127.0.0.1") -> list[socket.socket]:
             found = []
             for _ in range(count):
                 one = stack.enter_context(socket.socket())
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-                one.connect((address.hostname, address.port))
+                one.settimeout(60)
+                one.bind((address, 0))
+                one.connect((server.hostname, server.port))
                 found.append(one)
             return found
 
@@ -134,3 +150,65 @@ def test_readers_that_never_read_cost_little_and_shut_nobody_out(
     for one in strangers(60):
         one.sendall(f"GET {address.path}?{address.query} HTTP/1.1\r\nhost: x\r\n\r\n".encode() * 20)
     check(installation, web, calm, before)
+
+
+def are_open(connections: list[socket.socket]) -> list[socket.socket]:
+    """Those that the server has not closed."""
+    found = []
+    for one in connections:
+        one.setblocking(False)
+        with contextlib.suppress(ConnectionError):
+            try:
+                while one.recv(65536):
+                    pass
+            except BlockingIOError:
+                found.append(one)
+    return found
+
+
+def begin_body(one: socket.socket, path: str, body: bytes) -> None:
+    """Send a request whose body lacks its last byte. The server may refuse it meanwhile."""
+    head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\n"
+    one.settimeout(10)
+    with contextlib.suppress(OSError):
+        one.sendall(f"{head}content-length: {len(body) + 1}\r\n\r\n".encode() + body)
+
+
+def test_600_unfinished_bodies_and_4100_connections_do_not_stop_a_caller_from_publishing(
+    installation: Installation,
+) -> None:
+    installation.sandbox()
+    web = installation.start("serve")
+    caller = installation.caller()
+    published: list[str] = []
+
+    def publish() -> None:
+        """By a connection that is kept, and by a new one, which has to find room first."""
+        for one in (caller, installation.fresh_caller()):
+            text = f"Post {len(published)}"
+            delivery = one.delivery(one.publish(text, installation.profiles[0]))
+            assert delivery["status"] == "published", delivery
+            published.append(text)
+
+    publish()
+    settled(installation, web)
+    before = web.peak_bytes()
+    with connecting(installation) as connect:
+        bodies = [*connect(400), *(one for last in range(2, 6) for one in connect(50, f"127.0.0.{last}"))]
+        for number, one in enumerate(bodies):
+            path = ("/login", "/api/v1/posts", "/nowhere")[number % 3]
+            begin_body(one, path, b"a" * (8000 if number % 2 else (1 << 20) - 1))
+        publish()
+        of_one_address = connect(2 * MOST_OF_ONE_ADDRESS, "127.0.0.9")
+        until(lambda: len(are_open(of_one_address)) == MOST_OF_ONE_ADDRESS, "an address has its share")
+        publish()
+        silent = connect(4100)
+        publish()
+        assert len(are_open(silent)) <= MOST_CONNECTIONS
+        publish()
+        assert web.running
+    assert web.peak_bytes() - before < MOST_ADDED_BYTES_OF_BODIES
+    assert sorted(installation.x.texts()) == sorted(published)
+    assert "one address has more connections than it may have" in web.output
+    assert "addresses=127.0.0.9" in web.output
+    assert "the one idle longest was closed for a new one" in web.output

@@ -99,9 +99,16 @@ def caddy(folder: Path, appliance_port: str) -> Iterator[ReverseProxy]:
     port = free_port()
     (sample,) = blocks(SECTION, "caddyfile")
     # By http: for a name of its own Caddy would ask a public authority for a certificate.
-    address = {"social.example.com": f"http://127.0.0.1:{port}", "127.0.0.1:8000": f"127.0.0.1:{appliance_port}"}
+    site = _with(
+        sample,
+        {
+            "{\n\tservers {": "{\n\tadmin off\n\tdefault_bind 127.0.0.1\n\tservers {",
+            "social.example.com": f"http://127.0.0.1:{port}",
+            "127.0.0.1:8000": f"127.0.0.1:{appliance_port}",
+        },
+    )
     config = folder / "Caddyfile"
-    config.write_text(f"{{\n\tadmin off\n\tdefault_bind 127.0.0.1\n}}\n{_with(sample, address)}")
+    config.write_text(site)
     proxy = ReverseProxy(folder, f"http://127.0.0.1:{port}{PATH}")
     with proxy.running(program, "run", "--config", str(config), "--adapter", "caddyfile"):
         yield proxy

@@ -1,10 +1,14 @@
 """The appliance behind the reverse proxies of the README, under an address with a path."""
 
+import contextlib
 import json
 import re
+import socket
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -118,6 +122,34 @@ def test_wrong_keys_are_counted_by_the_address_that_the_proxy_saw(exposed: Expos
 
     assert statuses("127.0.0.2", FAILED_KEYS + 1) == [401] * FAILED_KEYS + [429]
     assert statuses("127.0.0.3", 1) == [401], "somebody else"
+
+
+def test_metrics_are_for_this_machine(exposed: Exposed) -> None:
+    assert "socialpub_" in httpx2.get(f"{exposed.installation.url}/metrics", trust_env=False).text
+    with exposed.caller() as web:
+        for path in ("/metrics", "/metrics/", "/%6detrics", "/x/../metrics", "//metrics", "/metrics?x=1"):
+            answer = web.get(exposed.url(path))
+            assert (answer.status_code, "socialpub_" in answer.text) == (404, False), path
+
+
+@pytest.mark.parametrize("exposed", ["nginx"], indirect=True)
+def test_unfinished_bodies_of_one_address_use_up_its_own_connections_alone(exposed: Exposed) -> None:
+    (sample,) = blocks(SECTION, "nginx")
+    (most,) = re.findall(r"limit_conn socialpub (\d+);", sample)
+    server = urlsplit(exposed.proxy.base_url)
+    assert isinstance(exposed.proxy.trust, ssl.SSLContext)
+
+    def status(address: str) -> int:
+        with exposed.caller(address) as web:
+            return web.get(exposed.url("/api/v1/posts")).status_code
+
+    with contextlib.ExitStack() as stack:
+        for _ in range(int(most)):
+            one = socket.create_connection((server.hostname, server.port), source_address=("127.0.0.2", 0))
+            one = stack.enter_context(exposed.proxy.trust.wrap_socket(one, server_hostname=server.hostname))
+            one.sendall(b"POST /social/login HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\na")
+        until(lambda: status("127.0.0.2") == 503, "the address has no connection left")
+        assert status("127.0.0.3") == 200
 
 
 def test_the_dashboard_is_entered_over_https_and_below_its_path(exposed: Exposed) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers as generation
 
 from socialpub.core import held_secrets
 from socialpub.providers.http import Http
@@ -16,6 +17,9 @@ from tests.support.sandbox_http import FaultTransport, http_over, sandbox
 # The same examples every time, and none fails because the machine was busy meanwhile.
 settings.register_profile("tests", deadline=None, derandomize=True, database=None)
 settings.load_profile("tests")
+# Hypothesis draws from the constants of every loaded module of the project. Without them, a test generates the same
+# examples alone as together with other files.
+generation._get_local_constants = generation.Constants
 
 
 @pytest.fixture(autouse=True)

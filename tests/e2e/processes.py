@@ -15,8 +15,10 @@ from pathlib import Path
 
 GLANCE_SECONDS = 0.02
 
-
 PROGRAM = (sys.executable, "-m", "socialpub")
+
+DEFAULT_SIGNALS = ("/usr/bin/env", "--default-signal=HUP,INT,QUIT,TERM")
+"""Makes a process heed these signals. `nohup` and scripts ignore some of them, and every child inherits that."""
 
 
 class Process:
@@ -41,7 +43,7 @@ class Process:
         self._begins_at = log.stat().st_size if log.exists() else 0
         with log.open("ab") as output:
             self._process = subprocess.Popen(
-                [*within, *program, *arguments],
+                [*DEFAULT_SIGNALS, *within, *program, *arguments],
                 stdin=subprocess.DEVNULL if terminal is None else terminal,
                 stdout=output if terminal is None else terminal,
                 stderr=output if terminal is None else terminal,

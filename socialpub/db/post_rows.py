@@ -83,8 +83,10 @@ def count_final_before(reader: Reader, before: str) -> int:
 
 
 def is_final(post: Row, before: str) -> bool:
-    """Whether it has changed no more since then."""
-    return post["status"] in (PostStatus.SETTLED, PostStatus.CANCELED) and post["updated_at"] <= before
+    """Return whether the post is final, and was neither created nor changed since then."""
+    # Both times count: a post that was created before the clock was set back has changed before it was created.
+    latest = max(post["created_at"], post["updated_at"])
+    return post["status"] in (PostStatus.SETTLED, PostStatus.CANCELED) and bool(latest <= before)
 
 
 def delete(tx: Tx, post_id: str) -> None:

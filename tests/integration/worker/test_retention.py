@@ -12,6 +12,7 @@ from socialpub.db import appliance_state, delivery_rows
 from socialpub.db.models import State
 from socialpub.db.trail import TrailAction, record
 from socialpub.ops import housekeeping_report
+from socialpub.providers.outcomes import Refused
 from socialpub.publishing import audiences, cleanup, posts, retention, retries
 from socialpub.publishing.drafts import DraftMedia
 from socialpub.runtime import Runtime
@@ -147,6 +148,25 @@ def test_a_try_stays_as_long_as_another_try_of_the_same_does(
     clock.forward(20 * DAY)
     assert keep_house(rt, clock) > 0
     assert rows_of(rt, "post") == 0
+
+
+def test_a_try_stays_with_a_first_post_that_was_created_before_the_clock_was_set_back(
+    rt: Runtime, clock: HandClock, network: ScriptedNetwork, profile: str
+) -> None:
+    rt.write(lambda rt, tx: None)  # the clock is known from here on
+    clock.jump(300 * DAY)
+    rt.db.look_at_clock()
+    network.results["create_post"] = [Refused("No.", "no")]
+    first = accept(rt, profile)
+    clock.jump(-300 * DAY)
+    rt.db.look_at_clock()
+    drain(rt, clock, within=120)
+    second = rt.write(retries.retry, first, OWNER)
+    drain(rt, clock, within=120)
+    clock.forward(60 * DAY)
+    keep_house(rt, clock)
+    assert status_of(rt, first) == status_of(rt, second) == "settled"
+    assert "published by a later one" in retries.outlook(rt.reader, first).why
 
 
 def test_the_ids_of_posts_stay_while_the_outcome_of_an_older_call_is_looked_for(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 ALONE = (
@@ -13,6 +13,8 @@ ALONE = (
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 """It asks nobody for anything but the pages of the test."""
+TIMEOUT_MS = 60_000
+"""For what a page does. It takes far less on an idle machine."""
 
 
 @contextmanager
@@ -21,6 +23,7 @@ def chromium() -> Iterator[Browser]:
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if program is None:
         pytest.skip("no Chromium on this machine: apt-get install chromium")
+    expect.set_options(timeout=TIMEOUT_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=list(ALONE))
         yield browser

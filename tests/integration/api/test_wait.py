@@ -7,6 +7,7 @@ import pytest
 
 from socialpub.accounts import api_keys
 from socialpub.db import post_rows
+from socialpub.db.transaction import Tx
 from socialpub.publishing import posts
 from socialpub.runtime import Runtime, build
 from socialpub.web.app import App
@@ -157,13 +158,15 @@ def test_a_wait_ends_when_its_key_expires(
 def test_what_became_final_is_not_told_to_a_key_that_was_revoked_meanwhile(
     client: Client, rt: Runtime, app: App, scheduled: str
 ) -> None:
+    def cancel_and_revoke(rt: Runtime, tx: Tx) -> None:
+        posts.cancel(rt, tx, scheduled, OWNER)
+        api_keys.revoke(rt, tx, client.key.split("_")[1])
+
     async def story() -> None:
         waiting = asyncio.create_task(client.sending("GET", f"/posts/{scheduled}?wait=60"))
         while not waits(app):
             await asyncio.sleep(0)
-        await asyncio.gather(
-            rt.write_soon(posts.cancel, scheduled, OWNER), rt.write_soon(api_keys.revoke, client.key.split("_")[1])
-        )
+        await rt.write_soon(cancel_and_revoke)
         assert (await waiting).status == 401
 
     client.run(story())

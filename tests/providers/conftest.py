@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import httpx2
@@ -8,7 +9,8 @@ from socialpub.providers.http import Http
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.providers import official
-from tests.providers.grid import BASE_URL, Environment, grid_appliance
+from tests.providers.grid import BASE_URL, PATIENCE, Environment, grid_appliance
+from tests.simulation.fitted import FittedOnce
 from tests.support.hand_clock import HandClock
 from tests.support.media_reader import reader_of
 from tests.support.sandbox_http import FaultTransport, connect_x, http_over, sandbox
@@ -58,14 +60,21 @@ def transport(shared_http: tuple[CurrentTransport, Http], world: World) -> Fault
 
 
 @pytest.fixture
+def give_up_after() -> timedelta:
+    """How long a delivery is tried. A file without a wait of a day overrides it."""
+    return PATIENCE
+
+
+@pytest.fixture
 def rt(
     tmp_path: Path,
     clock: HandClock,
     shared_http: tuple[CurrentTransport, Http],
     transport: FaultTransport,
     world: World,
+    give_up_after: timedelta,
 ) -> Iterator[Runtime]:
-    rt = grid_appliance(tmp_path, clock, shared_http[1])
+    rt = grid_appliance(tmp_path, clock, shared_http[1], give_up_after)
     world.tiktok.fetch = reader_of(rt, BASE_URL)
     yield rt
     rt.db.close()
@@ -77,11 +86,23 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("samples")
 
 
+@pytest.fixture(scope="session")
+def fitted(samples: Path) -> FittedOnce:
+    return FittedOnce(samples)
+
+
 @pytest.fixture
 def env(
-    rt: Runtime, world: World, transport: FaultTransport, clock: HandClock, tmp_path: Path, samples: Path
-) -> Environment:
-    return Environment(rt, world, transport, clock, tmp_path, samples)
+    rt: Runtime,
+    world: World,
+    transport: FaultTransport,
+    clock: HandClock,
+    tmp_path: Path,
+    samples: Path,
+    fitted: FittedOnce,
+) -> Iterator[Environment]:
+    with fitted.in_use():
+        yield Environment(rt, world, transport, clock, tmp_path, samples)
 
 
 @pytest.fixture

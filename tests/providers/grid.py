@@ -4,15 +4,17 @@ A cell tells one story: a post is accepted, one call of one step goes wrong in o
 quiet. Whatever happens, at most one post is made at the network, and the delivery says the truth about it, once.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
 from socialpub.core.settings.sections import PublishingSection
 from socialpub.db.models import State
@@ -29,6 +31,8 @@ BODY = "Once and never twice"
 BASE_URL = "https://social.example.org"
 PATIENCE = timedelta(hours=26)
 """Longer than the longest wait that a network imposes, a day, and short enough to be sat out often."""
+HOURS = timedelta(hours=5)
+"""The same where no network imposes a wait of a day: a fifth of the steps."""
 FOR_EVER = 10**6
 
 
@@ -44,9 +48,9 @@ class Environment:
     samples: Path
 
 
-def grid_appliance(folder: Path, clock: HandClock, http: Http) -> Runtime:
+def grid_appliance(folder: Path, clock: HandClock, http: Http, give_up_after: timedelta = PATIENCE) -> Runtime:
     """A process of the appliance over this folder: the first, or one more."""
-    publishing = PublishingSection(give_up_after=PATIENCE)
+    publishing = PublishingSection(give_up_after=give_up_after)
     networks = providers_of_the_sandbox()
     return open_appliance(folder, clock, http=http, networks=networks, base_url=BASE_URL, publishing=publishing)
 
@@ -239,12 +243,45 @@ class Network:
     def fault(self, name: str) -> Fault:
         return self.faults.get(name) or FAULTS[name]
 
-    def cells(self) -> Iterator[tuple[str, str, str, str]]:
-        """(network, story, call, fault)."""
+    def cells(self) -> Iterator["Cell"]:
+        """Yield every cell of the whole grid."""
         for title, story in self.stories.items():
             for call in story.calls:
                 for fault in (*(FAULTS if story.every_fault else ONE_FAULT_PER_MEANING), *story.own.get(call, ())):
                     yield self.name, title, call, fault
+
+    def pairwise(self) -> Iterator["Cell"]:
+        """Yield the cells of every run: all pairs of a step and a fault for one network, all classes for the others."""
+        classes, own_faults, known = cycle(ONE_FAULT_PER_MEANING), set(self.faults), set(self.cells())
+        for title, story in self.stories.items():
+            for call in story.calls:
+                if (self.name, title) == EVERY_PAIR:
+                    faults = {*FAULTS, *story.own.get(call, ())}
+                elif call == story.commit:
+                    faults = set(ONE_FAULT_PER_MEANING)
+                else:
+                    faults = set(islice(classes, 2))
+                # The network's own faults once each, and whatever comes to something else than the table says.
+                new = own_faults & set(story.own.get(call, ()))
+                own_faults -= new
+                for fault in faults | new | set(story.otherwise.get(call, ())):
+                    if (cell := (self.name, title, call, fault)) in known:
+                        yield cell
+
+
+Cell = tuple[str, str, str, str]
+"""(network, story, call, fault)."""
+
+EVERY_PAIR = ("x", "film")
+"""The story whose every step meets every fault in every run."""
+
+
+def played(rows: Iterable[tuple[Any, ...]], always: Callable[..., bool]) -> list[Any]:
+    """Return the rows as parameters. Those that are not `always` played belong to `make grid` alone."""
+    return [
+        pytest.param(*row, id=" · ".join(map(str, row)), marks=() if always(*row) else pytest.mark.whole_grid)
+        for row in rows
+    ]
 
 
 def begin(

@@ -14,8 +14,10 @@ from socialpub.sandbox import World
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import FaultTransport, http_over, sandbox
 
-# The same examples every time, and none fails because the machine was busy meanwhile.
+# The same examples every time, and none fails because the machine is busy. `make endurance` loads the other profile:
+# its examples are fresh, and its seed repeats them.
 settings.register_profile("tests", deadline=None, derandomize=True, database=None)
+settings.register_profile("endurance", deadline=None, derandomize=False, database=None, print_blob=True)
 settings.load_profile("tests")
 # Hypothesis draws from the constants of every loaded module of the project. Without them, a test generates the same
 # examples alone as together with other files.

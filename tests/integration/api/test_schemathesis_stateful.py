@@ -9,14 +9,16 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 
 from tests.integration.api.client import document
 from tests.integration.api.fuzzed_appliance import CHECKS_OF_ALL, FuzzedAppliance, fuzzed_appliance, known_document
 from tests.sandbox.files import picture
+from tests.support.generated import examples
 
-WAYS, STEPS = 100, 12
+WAYS, STEPS = (25, 150), 12
 PNG = picture(kind="PNG")
 ID = "$response.body#/data/artifactId"
 
@@ -41,17 +43,15 @@ def linked_document() -> dict[str, Any]:
     return linked
 
 
+@pytest.mark.hypothesis
 def test_no_way_through_the_api_leads_to_an_answer_that_the_document_does_not_know(tmp_path: Path) -> None:
     answered: Counter[tuple[str, int]] = Counter()
     with fuzzed_appliance(tmp_path) as appliance:
         machine = walker(appliance, answered)
         machine.run(
             settings=settings(
-                max_examples=WAYS,
+                max_examples=examples(*WAYS),
                 stateful_step_count=STEPS,
-                derandomize=True,
-                database=None,
-                deadline=None,
                 phases=[Phase.generate],
                 suppress_health_check=list(HealthCheck),
             )

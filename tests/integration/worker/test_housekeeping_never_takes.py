@@ -20,6 +20,7 @@ from socialpub.publishing.drafts import Change, DraftMedia
 from tests.samples import media
 from tests.support.appliance import OWNER, accept, add_profile, open_appliance
 from tests.support.drain import drain
+from tests.support.generated import examples
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
 from tests.support.scripted_network import ScriptedNetwork
@@ -180,7 +181,7 @@ ACTS = (
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(10, 100))
 @given(st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, 1000)), min_size=20, max_size=30))
 def test_what_a_post_needs_is_there_whatever_happens(story: list[tuple[Callable[[KeptHouse, int], None], int]]) -> None:
     house = KeptHouse()

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from socialpub.providers.x import emoji, links
 from socialpub.providers.x.text import V2, V3, Config, weigh
 from socialpub.providers.x.tlds import TLDS
+from tests.support.generated import examples
 from tests.support.provider_documents import document
 
 
@@ -215,7 +216,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=800, derandomize=True, deadline=None, database=None)
+@settings(max_examples=examples(200, 5000))
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=14))
 def test_our_scan_agrees_with_the_library_on_texts_of_its_time(library: Any, pieces: list[str]) -> None:
     text = "".join(pieces)
@@ -270,7 +271,7 @@ def test_long_rows_of_combining_marks_are_put_in_order_before_the_library_sees_t
     assert weigh(text).length == CHARACTERS
 
 
-@settings(max_examples=300, derandomize=True, deadline=None, database=None)
+@settings(max_examples=examples(300, 5000))
 @given(text=st.text(alphabet="aé\u0301\u0316\u0327\u0344ộ한\u1100\u1161\u11a8か\u3099", max_size=12))
 def test_putting_marks_in_order_changes_nothing_about_the_normal_form(text: str) -> None:
     from socialpub.providers.comparison import nfc

@@ -7,7 +7,9 @@ same arguments give the same picture. The files that lie about themselves are in
 import io
 import random
 import struct
+import tempfile
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -270,35 +272,43 @@ def pad(path: Path, size: int) -> Path:
     return path
 
 
-def _encode(
-    path: Path,
+def _encode(path: Path, muxer: str, options: dict[str, str], *how: Any) -> None:
+    """Write a video. Each kind is encoded once, which takes longer than most tests that need it."""
+    path.write_bytes(_encoded(muxer, tuple(options.items()), *how))
+
+
+@lru_cache(maxsize=50)
+def _encoded(
     muxer: str,
-    options: dict[str, str],
+    options: tuple[tuple[str, str], ...],
     seconds: float,
     size: tuple[int, int],
     rate: int,
     codec: str,
     audio_codec: str | None,
     rotation: int,
-) -> None:
+) -> bytes:
     fast = {"libx264": {"preset": "ultrafast"}}.get(codec, {"deadline": "realtime", "cpu-used": "8"})
-    with av.open(str(path), "w", format=muxer, container_options=options) as container:
-        track = container.add_stream(codec, rate=rate, options=fast if codec.startswith("lib") else {})
-        track.width, track.height = size
-        track.pix_fmt = "yuv420p"
-        track.thread_count = 1
-        if rotation:
-            track.set_display_rotation(rotation)
-        # The header is written with the first packet: every track has to be known by then.
-        sound = container.add_stream(audio_codec, rate=_SOUND_RATE, layout="mono") if audio_codec else None
-        image = picture(*size)
-        for number in range(max(1, round(seconds * rate))):
-            frame = av.VideoFrame.from_image(image.rotate(number % 360))
-            frame.pts, frame.time_base = number, Fraction(1, rate)
-            container.mux(track.encode(frame))
-        container.mux(track.encode(None))
-        if sound is not None:
-            _silence(container, sound, seconds)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "video"
+        with av.open(str(path), "w", format=muxer, container_options=dict(options)) as container:
+            track = container.add_stream(codec, rate=rate, options=fast if codec.startswith("lib") else {})
+            track.width, track.height = size
+            track.pix_fmt = "yuv420p"
+            track.thread_count = 1
+            if rotation:
+                track.set_display_rotation(rotation)
+            # The header is written with the first packet: every track has to be known by then.
+            sound = container.add_stream(audio_codec, rate=_SOUND_RATE, layout="mono") if audio_codec else None
+            image = picture(*size)
+            for number in range(max(1, round(seconds * rate))):
+                frame = av.VideoFrame.from_image(image.rotate(number % 360))
+                frame.pts, frame.time_base = number, Fraction(1, rate)
+                container.mux(track.encode(frame))
+            container.mux(track.encode(None))
+            if sound is not None:
+                _silence(container, sound, seconds)
+        return path.read_bytes()
 
 
 def _silence(container: Any, track: Any, seconds: float) -> None:

@@ -1,7 +1,11 @@
 """What hangs holds only itself: a network that answers nothing, a command suspended with a lock in its hand."""
 
+import logging
 from pathlib import Path
 
+from click.testing import CliRunner
+
+from socialpub.cli import main
 from tests.e2e.conftest import MakeInstallation
 from tests.e2e.installation import PLENTY, Installation
 from tests.e2e.processes import until
@@ -11,12 +15,28 @@ PROFILES = 20
 WORKERS = 8
 
 
+def connected(installation: Installation, names: list[str]) -> list[str]:
+    """Return the profiles of these people on X, imported in this process: a process for each takes far longer."""
+    root = logging.getLogger()
+    handlers, level, own_level = root.handlers[:], root.level, logging.getLogger("socialpub").level
+    profiles = []
+    for name in names:
+        command = ["--config", str(installation.config), "admin", "import-profile", "x"]
+        done = CliRunner().invoke(main, command, input=installation.x.grant(name), catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        profiles.append(done.stdout.strip())
+    # The log of a command goes to a stream that ends with it.
+    root.handlers[:], root.level = handlers, level
+    logging.getLogger("socialpub").setLevel(own_level)
+    return profiles
+
+
 def test_twenty_profiles_of_a_network_that_hangs_leave_a_pin_on_time(
     make_installation: MakeInstallation, tmp_path: Path
 ) -> None:
     installation = make_installation(pace=0)
     installation.sandbox()
-    people = [installation.admin("import-profile", "x", stdin=installation.x.grant(f"p{n}")) for n in range(PROFILES)]
+    people = connected(installation, [f"p{number}" for number in range(PROFILES)])
     installation.start("serve")
     caller = installation.caller()
     picture = caller.upload(media.jpeg(tmp_path / "a.jpg").read_bytes(), "a.jpg", "image/jpeg")

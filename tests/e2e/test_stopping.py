@@ -19,7 +19,7 @@ from tests.e2e.load import Load
 from tests.e2e.processes import lives, until
 
 CONNECTIONS = 12
-WARM = 150
+WARM = 60
 
 
 def test_a_restart_under_load_breaks_no_kept_connection(make_installation: MakeInstallation) -> None:

@@ -5,9 +5,11 @@ or changed anywhere shows before anything inside is believed. Anybody can work o
 the seal over them. Memory stays small whatever the size.
 """
 
+import errno
 import hashlib
 import io
 import os
+import stat
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
@@ -41,6 +43,13 @@ _CHUNK_BYTES = 1 << 20
 
 class InvalidArchive(OperatorError):
     """The file is not a whole copy that socialpub made."""
+
+
+class NotRegular(OSError):
+    """The path names a FIFO, a device, a folder, a socket or a link, and not a regular file."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(errno.EINVAL, "it is not a regular file", str(path))
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
@@ -105,6 +114,22 @@ def create(path: Path, sign: Callable[[str], str]) -> Iterator[ArchiveWriter]:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
+def open_regular(path: Path, *, follow: bool) -> io.BufferedReader:
+    """Open a regular file for reading. `follow` accepts a link to one. Raises NotRegular at once, OSError."""
+    # Without O_NONBLOCK, the kernel waits until a writer opens the FIFO.
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
+    try:
+        descriptor = os.open(path, flags)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            raise NotRegular(path) from None
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise NotRegular(path)
+    return os.fdopen(descriptor, "rb")
+
+
 class Member:
     """One file inside a copy, to be read while the walk stands at it."""
 
@@ -138,7 +163,7 @@ class CheckedArchive:
 def checked(path: Path) -> Iterator[CheckedArchive]:
     """A copy of which every byte was read and is as it was written. Raises InvalidArchive, OperatorError."""
     try:
-        file = path.open("rb")
+        file = open_regular(path, follow=True)
     except OSError as error:
         raise OperatorError(f"{path} cannot be read: {error.strerror}.", "Name the file of a copy.") from None
     with file:

@@ -1,7 +1,8 @@
 """The folder that a copy can be: the files of a copy beside their SHA256SUMS and its seal, as `tar -x` would lay them.
 
 What SHA256SUMS lists is the copy; whatever else lies there is none of it and is never opened. Every listed file is a
-file of its own inside the folder: a link that leads out of it is refused before a byte of it is read.
+file of its own inside the folder: a link that leads out of it is refused before a byte of it is read. A FIFO or a
+device in the place of a file is refused at once, so that reading never waits for it.
 """
 
 import hashlib
@@ -63,10 +64,14 @@ class FolderWriter:
 
 def digest_of(path: Path) -> str:
     """The SHA-256 of a file."""
-    with path.open("rb") as file:
-        digest = archive.read_digest(file, os.fstat(file.fileno()).st_size)
+    with archive.open_regular(path, follow=True) as file:
+        return _digest(file, path.name)
+
+
+def _digest(file: IO[bytes], name: str) -> str:
+    digest = archive.read_digest(file, os.fstat(file.fileno()).st_size)
     if digest is None:
-        raise OSError(f"{path.name} became shorter while it was read")
+        raise OSError(f"{name} became shorter while it was read")
     return digest
 
 
@@ -77,7 +82,7 @@ def digest_of(path: Path) -> str:
 def checked(folder: Path) -> Iterator[CheckedArchive]:
     """A copy of which every listed byte was read and is as it was written. Raises InvalidArchive, OperatorError."""
     try:
-        if not (folder / FIRST).is_file():
+        if not os.path.lexists(folder / FIRST):
             raise _no_copy(folder)
         digest, seal = read_seal(folder)
         _check(folder)
@@ -89,12 +94,13 @@ def checked(folder: Path) -> Iterator[CheckedArchive]:
 def read_seal(folder: Path) -> tuple[str, str | None]:
     """The digest that the seal signs, and the seal. Raises InvalidArchive, OSError."""
     try:
-        with (folder / SUMS).open("rb") as file:
+        with _open(folder, SUMS) as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
         raise archive.damaged(folder, f"it has no {SUMS}") from None
     try:
-        content = (folder / SEAL).read_bytes()[:_MOST_SEAL_BYTES]
+        with _open(folder, SEAL) as file:
+            content = file.read(_MOST_SEAL_BYTES)
     except FileNotFoundError:
         return digest, None
     seal = archive.signature_in(content, digest)
@@ -105,7 +111,7 @@ def read_seal(folder: Path) -> tuple[str, str | None]:
 
 def listed(folder: Path) -> Iterator[tuple[str, str]]:
     """Name and SHA-256 of everything that SHA256SUMS lists. Raises InvalidArchive, OSError."""
-    with (folder / SUMS).open("rb") as file:
+    with _open(folder, SUMS) as file:
         while line := file.readline(_LONGEST_LINE):
             digest = line[:_DIGEST_CHARACTERS].decode("latin-1")
             name = line[_DIGEST_CHARACTERS + 2 : -1].decode("utf-8", "surrogateescape")
@@ -123,19 +129,32 @@ def _check(folder: Path) -> None:
         if first and name != FIRST:
             raise _no_copy(folder)
         first = False
-        if digest_of(_place(folder, root, name)) != digest:
-            raise archive.damaged(folder, f"{name!r} in it is not as it was written")
+        _place(folder, root, name)
+        with _open(root, name) as file:
+            if _digest(file, name) != digest:
+                raise archive.damaged(folder, f"{name!r} in it is not as it was written")
 
 
 def _members(folder: Path) -> Iterator[Member]:
     root = folder.resolve()
     for name, _ in listed(folder):
-        with _open(_place(folder, root, name)) as file:
+        _place(folder, root, name)
+        with _open(root, name) as file:
             yield Member(file, name, os.fstat(file.fileno()).st_size)
 
 
-def _open(path: Path) -> IO[bytes]:
-    return io.FileIO(path, "rb")
+def _open(folder: Path, name: str) -> io.BufferedReader:
+    """Open a file of a backup. Raises InvalidArchive for what is not a regular file, OSError."""
+    try:
+        return archive.open_regular(folder / name, follow=False)
+    except archive.NotRegular:
+        raise _not_regular(folder, name) from None
+
+
+def _not_regular(folder: Path, name: str) -> InvalidArchive:
+    return InvalidArchive(
+        f"{folder} is not a backup that socialpub made: {name!r} in it is not a regular file.", archive.USE_OURS
+    )
 
 
 def _place(folder: Path, root: Path, name: str) -> Path:
@@ -143,10 +162,12 @@ def _place(folder: Path, root: Path, name: str) -> Path:
     path = root / name
     if os.path.isabs(name) or not os.path.lexists(path):  # noqa: PTH117  a name, perhaps a stranger's
         raise archive.damaged(folder, f"it lacks {name!r}")
-    if os.path.normpath(path) != str(path) or path.resolve() != path or not path.is_file():
+    if os.path.normpath(path) != str(path) or path.resolve() != path:
         raise InvalidArchive(
             f"{folder} is not a copy that socialpub made: {name!r} in it leads elsewhere.", archive.USE_OURS
         )
+    if not path.is_file():
+        raise _not_regular(folder, name)
     return path
 
 

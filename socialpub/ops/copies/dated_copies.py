@@ -15,7 +15,7 @@ from pathlib import Path
 from socialpub.core import logging
 from socialpub.core.clock import parse
 from socialpub.core.settings.backup_section import BackupSection
-from socialpub.ops.copies.archive import FIRST
+from socialpub.ops.copies import archive
 
 log = logging.get_logger("socialpub.copies")
 
@@ -85,7 +85,7 @@ def _remove(paths: Iterable[Path]) -> int:
                 # Half a copy never stands under a copy's name, whenever the power fails.
                 gone = path.rename(path.with_name(UNFINISHED + path.name))
             # What tells whose it is goes last.
-            for inside in sorted(gone.iterdir(), key=lambda one: one.name == FIRST):
+            for inside in sorted(gone.iterdir(), key=lambda one: one.name == archive.FIRST):
                 shutil.rmtree(inside) if inside.is_dir() and not inside.is_symlink() else inside.unlink()
             gone.rmdir()
             removed += 1
@@ -99,7 +99,7 @@ def _read(path: Path, keys: Collection[str]) -> DatedCopy | None:
     with suppress(OSError, ValueError, TypeError, KeyError):
         if path.is_symlink():
             return None
-        with (path / FIRST).open("rb") as file:
+        with archive.open_regular(path / archive.FIRST, follow=False) as file:
             told = json.loads(file.read(_MOST_INFO_BYTES))
         if told["secret_key"] in keys:
             read_at = told.get("media_read_at")

@@ -27,7 +27,7 @@ _NEVER = "1970-01-01T00:00:00.000Z"
 def is_one(path: Path) -> bool:
     """Whether this file is a database rather than a copy."""
     try:
-        with path.open("rb") as file:
+        with archive.open_regular(path, follow=True) as file:
             return file.read(len(_BEGINNING)) == _BEGINNING
     except OSError:
         return False

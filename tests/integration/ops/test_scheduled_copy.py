@@ -1,6 +1,7 @@
 """Scheduled copies: a folder for each, media that cost room once, and old ones that go."""
 
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -181,6 +182,83 @@ def test_what_was_changed_in_a_folder_is_refused(
     with pytest.raises(archive.InvalidArchive, match=told):
         put_back(made.path, tmp_path / "new", clock)
     assert [path.name for path in key.parent.iterdir()] == ["secret.key"]
+
+
+def fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def device(path: Path) -> None:
+    """Root could make a node of its own; a link to one is what others can put there."""
+    path.symlink_to("/dev/null")
+
+
+def link(path: Path) -> None:
+    """A link to the file that was there: its bytes are right."""
+    path.symlink_to(path.with_name(f"former-{path.name}"))
+
+
+def folder(path: Path) -> None:
+    path.mkdir()
+
+
+@pytest.mark.parametrize("made_of", [fifo, device, link, folder])
+@pytest.mark.parametrize("name", ["SHA256SUMS", "SEAL", "socialpub-copy.json", "secret.key", "socialpub.db", "*.png"])
+def test_what_is_not_a_regular_file_in_a_folder_is_refused_and_never_waited_for(
+    rt: Runtime, picture: Path, tmp_path: Path, clock: HandClock, name: str, made_of: Callable[[Path], None]
+) -> None:
+    made = scheduled_copy.make(rt, with_secret=True)
+    path = next(made.path.rglob(name))
+    path.rename(path.with_name(f"former-{path.name}"))
+    made_of(path)
+    for read in (
+        lambda: backup_verification.verify(made.path, rt.secrets),
+        lambda: put_back(made.path, tmp_path / "new", clock),
+    ):
+        with pytest.raises(archive.InvalidArchive, match=r"is not a regular file|leads elsewhere") as refused:
+            ended_in_time(read)
+        assert path.name in refused.value.message
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_fifo_in_the_place_of_a_backup_is_refused_and_never_waited_for(tmp_path: Path, clock: HandClock) -> None:
+    fifo(tmp_path / "backup")
+    for read in (
+        lambda: backup_verification.verify(tmp_path / "backup"),
+        lambda: put_back(tmp_path / "backup", tmp_path / "new", clock),
+    ):
+        with pytest.raises(OperatorError, match="it is not a regular file"):
+            ended_in_time(read)
+
+
+@pytest.mark.parametrize("name", ["SHA256SUMS", "SEAL", "socialpub-copy.json"])
+def test_a_fifo_in_an_earlier_backup_does_not_keep_the_next_one_waiting(
+    rt: Runtime, picture: Path, clock: HandClock, name: str
+) -> None:
+    earlier = scheduled_copy.make(rt)
+    (earlier.path / name).unlink()
+    fifo(earlier.path / name)
+    clock.forward(DAY)
+    made = ended_in_time(lambda: scheduled_copy.make(rt))
+    assert backup_verification.verify(made.path, rt.secrets) == made.summary
+
+
+T = TypeVar("T")
+
+
+def ended_in_time(read: Callable[[], T]) -> T:
+    """What this returns. A read that waits for a FIFO fails, and does not keep the tests waiting."""
+
+    def waits(*_: object) -> None:
+        raise AssertionError("it waits")
+
+    before = signal.signal(signal.SIGALRM, waits)
+    signal.alarm(60)
+    try:
+        return read()
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_what_is_not_listed_is_no_part_of_the_copy(rt: Runtime, picture: Path) -> None:

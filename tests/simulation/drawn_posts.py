@@ -3,7 +3,7 @@
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.providers.grid import Story
 from tests.providers.networks import NETWORKS
+from tests.simulation.ledger import DrawnPost, DrawnProfile, Ledger
 from tests.support.appliance import accept
 
 FLAVOURS = (
@@ -25,72 +26,92 @@ FLAVOURS = (
     "ends in a space ",
     "&amp; already escaped &lt;",
 )
-SCHEDULED_HOURS = 48.0
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnProfile:
-    id: str
+class Content:
+    """What a post says, and to which account."""
+
     network: str
     username: str
-    account_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnPost:
-    """A post that was accepted."""
-
-    id: str
-    network: str
-    account_id: str
+    title: str
+    """Of its story (`tests/providers/networks.py`)."""
     marker: str
-    """Its number as it stands in its words; those of equal content have the same. Empty: it has no words."""
+    body: str
+    options: Mapping[str, Any]
+
+
+@dataclass
+class Contents:
+    """What was drawn for all installations of an episode: the posts of one may equal those of another."""
+
+    posts: list[Content] = field(default_factory=list)
+    edits: int = 0
 
 
 @dataclass
 class DrawnPosts:
+    """The posts of one installation. `scheduled_rate`: how many have a time, `most_hours`: how far ahead at most."""
+
     dice: random.Random
     world: World
     samples: Path
-    profiles: list[DrawnProfile] = field(default_factory=list)
-    accepted: list[DrawnPost] = field(default_factory=list)
+    contents: Contents = field(default_factory=Contents)
+    ledger: Ledger = field(default_factory=Ledger)
     equal_rate: float = 0.25
-    _equal: list[tuple[DrawnProfile, str, str, str, Mapping[str, Any]]] = field(default_factory=list)
+    scheduled_rate: float = 0.25
+    most_hours: float = 48.0
 
     def connect(self, rt: Runtime) -> None:
         for network, played in NETWORKS.items():
             for username in ("demo", "second", "third")[: self.dice.choice([1, 2, 2, 3])]:
                 profile_id = played.connect(rt, self.world, username)
                 account = rt.reader.value("SELECT account_id FROM profile WHERE id = ?", (profile_id,))
-                self.profiles.append(DrawnProfile(profile_id, network, username, account))
+                self.ledger.profiles.append(DrawnProfile(profile_id, network, username, account))
 
     def draw(self, rt: Runtime) -> None:
         """One more post, or one equal to an earlier one."""
-        if self._equal and self.dice.random() < self.equal_rate:
-            profile, title, marker, body, options = self.dice.choice(self._equal)
+        if self.contents.posts and self.dice.random() < self.equal_rate:
+            content = self.dice.choice(self.contents.posts)
         else:
-            profile, title, marker, body, options = drawn = self._draw_content()
-            self._equal.append(drawn)
-        story = _story(profile.network, title)
-        at = None
-        if self.dice.random() < 0.25:
-            at = rt.now() + timedelta(hours=self.dice.choice([0.05, 1, self.dice.uniform(0, SCHEDULED_HOURS)]))
-        given = {profile.network: dict(options)} if options else None
+            content = self._draw_content()
+            self.contents.posts.append(content)
+        owner = (content.network, content.username)
+        profile = next(one for one in self.ledger.profiles if (one.network, one.username) == owner)
+        at = self.draw_time(rt) if self.dice.random() < self.scheduled_rate else None
+        given = {content.network: dict(content.options)} if content.options else None
+        media = _story(content.network, content.title).make(rt, self.samples)
         try:
-            post = accept(rt, profile.id, body=body, at=at, media=story.make(rt, self.samples), options=given)
+            post = accept(rt, profile.id, body=content.body, at=at, media=media, options=given)
         except SocialpubError:
             return  # its profile is not connected any more
-        self.accepted.append(DrawnPost(post, profile.network, profile.account_id, marker))
+        self.ledger.accepted.append(
+            DrawnPost(post, content.network, profile.account_id, content.marker, chance=post, first=post)
+        )
 
-    def _draw_content(self) -> tuple[DrawnProfile, str, str, str, Mapping[str, Any]]:
-        profile = self.dice.choice(self.profiles)
+    def draw_time(self, rt: Runtime) -> datetime:
+        far = self.dice.uniform(0, self.most_hours)
+        hours = self.dice.choice([0.05, 1, far] if self.most_hours <= 48 else [0.05, 1, far, far, far])
+        return rt.now() + timedelta(hours=hours)
+
+    def draw_edit(self, marker: str) -> tuple[str, str]:
+        """Other words for a post of this number, and what tells them from all others that it ever had."""
+        self.contents.edits += 1
+        version = f"e{self.contents.edits:04}e"
+        words = [self.dice.choice(FLAVOURS), version]
+        self.dice.shuffle(words)
+        return " ".join((marker, *words)), version
+
+    def _draw_content(self) -> Content:
+        profile = self.dice.choice(self.ledger.profiles)
         network = NETWORKS[profile.network]
         weights = {name: 0.3 if name == "film in chunks" else 1.0 for name in network.stories}
         title = self.dice.choices(list(weights), list(weights.values()))[0]
-        number = f"n{len(self._equal):04}n"
+        number = f"n{len(self.contents.posts):04}n"
         options = {**network.options(self.world, profile.username), **network.stories[title].options}
         marker = "" if title == "draft" else number  # TikTok is told nothing of such a draft but its bytes
-        return profile, title, marker, f"{number} {self.dice.choice(FLAVOURS)}", options
+        body = f"{number} {self.dice.choice(FLAVOURS)}"
+        return Content(profile.network, profile.username, title, marker, body, options)
 
 
 def _story(network: str, title: str) -> Story:

@@ -5,7 +5,10 @@ a second one, which is what was asked for then; no outcome may hide it. Left out
 what the truth is:
 
 - lists that hide a post for longer than two rounds of looks take;
-- networks that never tell their time, while our clock is more than a day away from theirs;
+- networks that never tell their time, while our clock is more than a day away from theirs; and with a restore all
+  networks, since the instant of a backup is a time of the original's clock;
+- with a restore, lists that hide a post for longer than a read-back takes, or that cut its words or tell none of
+  them: what the original made of other posts cannot be told from it then;
 - lists that leave out the very words of a post: what they show may then be anybody's, and is taken for ours.
 """
 
@@ -24,7 +27,8 @@ TOO_LATE_SECONDS = (610.0, 1100.0)
 MOST_SKEW_SECONDS = 8 * HOUR
 
 
-def draw_world(dice: random.Random, clock: DrawnClock) -> World:
+def draw_world(dice: random.Random, clock: DrawnClock, *, in_time: bool = False) -> World:
+    """`in_time`: what lists show is enough for a read-back."""
     world = World(clock)
     world.instant_faults = True
     world.tiktok.verified_domains.append("social.example.org")
@@ -34,6 +38,11 @@ def draw_world(dice: random.Random, clock: DrawnClock) -> World:
     _draw_x(dice, world)
     _draw_tiktok(dice, world)
     _draw_pinterest(dice, world)
+    if in_time:
+        world.x.list_lag_seconds = min(world.x.list_lag_seconds, LONGEST_LAG_SECONDS)
+        world.pinterest.list_lag_seconds = min(world.pinterest.list_lag_seconds, LONGEST_LAG_SECONDS)
+        world.pinterest.cuts_texts_after = 0
+        world.pinterest.null_texts = [name for name in world.pinterest.null_texts if name != "description"]
     clock.world = world
     return world
 

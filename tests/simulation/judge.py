@@ -1,6 +1,13 @@
-"""The judge: what the networks' own memory says of every outcome, and whether anything lies silent without a reason."""
+"""The judge: the networks' own memory of every outcome, and whether anything lies silent without a reason.
 
-from collections import defaultdict
+An episode has one installation, or several over one world: each may be a backup of another one, brought back. What they
+all say of one content is added up, so that no restore hides a second post and no restored outcome is untrue.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 from socialpub.core.clock import parse
@@ -10,58 +17,220 @@ from socialpub.publishing import holds
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.sandbox.tiktok.models import COMPLETE, IN_INBOX
-from tests.simulation.drawn_posts import DrawnPost
 from tests.simulation.drawn_world import LONGEST_LAG_SECONDS
+from tests.simulation.ledger import DrawnPost, Kind, Ledger
 
 FARTHEST = timedelta(days=1, seconds=35)
 """Nothing that we wait for lies further ahead; a clock that is set by less than half a minute moves nothing."""
 SOON_SECONDS = 10.0
 """A wait as short as that needs no words."""
+OF_A_RESTORE = re.compile("restored|original|backup", re.IGNORECASE)
+VERSION = re.compile(r"e\d{4}e")
+"""What an edit has put into the words (`DrawnPosts.draw_edit`)."""
 
 
 class Untrue(AssertionError):
     """What an episode showed to be wrong."""
 
 
+# --- what the installations say --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """How a delivery stands in one installation."""
+
+    state: State
+    provider_post_id: str | None
+    message: str
+    past_commit: bool
+    way: str
+    """The row and its attempts, for who reads the failure."""
+
+    @property
+    def may_be_public(self) -> bool:
+        return self.state in (State.PUBLISHED, State.UNCONFIRMED) or (not self.state.final and self.past_commit)
+
+    @property
+    def leaves_it_open(self) -> bool:
+        """Whether it says nothing of what another installation has sent."""
+        return self.state is State.CANCELED or not self.state.final
+
+
+@dataclass(frozen=True)
+class Testimony:
+    """What one installation knows and says, at its end."""
+
+    name: str
+    ledger: Ledger
+    said: dict[str, Said]
+    public_before: frozenset[str] = frozenset()
+    """The ids that were public when it was resumed: whatever it accepted itself became public later."""
+
+
+def testimony(rt: Runtime, name: str, ledger: Ledger, public_before: frozenset[str] = frozenset()) -> Testimony:
+    return Testimony(name, ledger, {post.id: _said(rt, post) for post in ledger.accepted}, public_before)
+
+
+def _said(rt: Runtime, post: DrawnPost) -> Said:
+    row = delivery_rows.of_post(rt.reader, post.id)[0]
+    attempts = rt.reader.all("SELECT * FROM attempt WHERE delivery_id = ? ORDER BY n", (row["id"],))
+    steps = (f"    {one['started_at']} {one['step']} {one['outcome']} {one['message']}" for one in attempts)
+    ended = f"{row['state']} {row['provider_post_id']} {row['error_message']} {row['progress']} {row['memo']}"
+    return Said(
+        State(row["state"]),
+        row["provider_post_id"],
+        row["error_message"] or "",
+        row["committed_at"] is not None,
+        "\n".join((f"  {post.id} due {row['due_at']}: {ended}", *steps)),
+    )
+
+
 # --- at the end ------------------------------------------------------------------------------------------------------
 
 
-def judge_outcomes(rt: Runtime, world: World, accepted: list[DrawnPost]) -> None:
-    """Every outcome against the networks' own count. Those of equal content are counted together."""
-    together: dict[tuple[str, str, str], list[DrawnPost]] = defaultdict(list)
-    for post in accepted:
-        together[post.network, post.account_id, post.marker].append(post)
+def judge_outcomes(
+    world: World, last: Testimony, others: Sequence[Testimony] = (), *, settled: bool = True
+) -> Counter[str]:
+    """What `last` says against the networks' own count, and against what the installations before it did. Posts of
+    equal content are counted together. Which accepted limits of a restore were met, and how often."""
+    together: dict[tuple[str, str, str], dict[str, DrawnPost]] = defaultdict(dict)
+    for one in (last, *others):
+        for post in one.ledger.accepted:
+            together[post.network, post.account_id, post.marker].setdefault(post.id, post)
     world.tiktok.catch_up()
+    limits: Counter[str] = Counter()
     for (network, account_id, marker), group in together.items():
         made = MADE[network](world, account_id, marker)
-        rows = [delivery_rows.of_post(rt.reader, post.id)[0] for post in group]
-        told = "\n".join(_told(rt, post) for post in group)
-        about = f"{network} {account_id} {marker or 'drafts'}: the network has {made}, and we say\n{told}"
-        published = [row for row in rows if row["state"] == State.PUBLISHED]
-        unknown = [row for row in rows if row["state"] == State.UNCONFIRMED]
-        _must(all(State(row["state"]).final for row in rows), f"not settled: {about}")
-        most = len(published) + len(unknown)
+        limits += _Count(world, network, marker, made, list(group.values()), last, others, settled).judge()
+    for post in last.ledger.accepted:
+        _judge_ordinary(post, last, others)
+    return limits
+
+
+class _Count:
+    """One content: what its network has (`made`: ids and versions), and what the installations say."""
+
+    def __init__(
+        self,
+        world: World,
+        network: str,
+        marker: str,
+        made: dict[str, str],
+        group: list[DrawnPost],
+        last: Testimony,
+        others: Sequence[Testimony],
+        settled: bool,
+    ) -> None:
+        self.network, self.marker, self.made, self.group = network, marker, made, group
+        self.last, self.others, self.settled = last, others, settled
+        self.lags = getattr(world.networks[network], "list_lag_seconds", 0) > LONGEST_LAG_SECONDS
+        self.versions = {""} | {act.version for act in last.ledger.acts if act.kind is Kind.EDITED}
+        self.limits: Counter[str] = Counter()
+
+    def judge(self) -> Counter[str]:
+        said = [self.last.said[post.id] for post in self.group if post.id in self.last.said]
+        published = [one for one in said if one.state is State.PUBLISHED]
+        self.must(not self.settled or all(one.state.final for one in said), "not settled")
+        # What another installation has edited and published since, no backup of before can recognize.
+        known = [one for one, version in self.made.items() if version in self.versions]
+        self.limits["edited and published by the original"] += len(self.made) - len(known)
+        most = sum(self.most_of(chance) for chance in self.chances())
         # What a list hides for too long may have been sent once more, and no outcome may hide it.
-        most *= 2 if getattr(world.networks[network], "list_lag_seconds", 0) > LONGEST_LAG_SECONDS else 1
-        _must(len(made) <= most, f"too many: {about}")
-        _must(len(made) >= len(published), f"published, and not there: {about}")
-        known = [row["provider_post_id"] for row in published if row["provider_post_id"]]
-        _must(len(set(known)) == len(known), f"two have the same id: {about}")
-        if network != "tiktok" or marker:
-            _must(set(known) <= set(made), f"another id: {about}")
-        for row in unknown:
-            _must(row["error_message"].startswith("Outcome unknown: "), f"it should say so: {about}")
+        self.must(len(known) <= most * (2 if self.lags else 1), "too many")
+        self.must(len(self.made) >= len(published), "published, and not there")
+        ids = [one.provider_post_id for one in published if one.provider_post_id]
+        self.must(len(set(ids)) == len(ids), "two have the same id")
+        if self.network != "tiktok" or self.marker:
+            self.must(set(ids) <= set(self.made), "another id")
+            self.judge_words()
+        for one in said:
+            if one.state is State.UNCONFIRMED:
+                self.must(one.message.startswith("Outcome unknown: "), "it should say so")
+        return self.limits
+
+    def chances(self) -> list[list[DrawnPost]]:
+        """The posts that share a chance to become public."""
+        found: dict[str, list[DrawnPost]] = defaultdict(list)
+        for post in self.group:
+            found[post.chance].append(post)
+        return list(found.values())
+
+    def most_of(self, chance: list[DrawnPost]) -> int:
+        """How often these may be public, as they all stand."""
+        own = [post for post in chance if post.id in self.last.said]
+        foreign = [post for post in chance if post.id not in self.last.said]
+        here = any(self.last.said[post.id].may_be_public for post in own)
+        open_here = [post for post in own if self.last.said[post.id].leaves_it_open]
+        there = any(self.is_public_elsewhere(post) for post in (*foreign, *open_here))
+        return int(here or there) + self.sent_by_both(own)
+
+    def is_public_elsewhere(self, post: DrawnPost) -> bool:
+        """Whether another installation may have published it, in words that this one knows."""
+        return any(
+            one.said[post.id].may_be_public and one.ledger.versions.get(post.id, "") in self.versions
+            for one in self.others
+            if post.id in one.said
+        )
+
+    def sent_by_both(self, own: list[DrawnPost]) -> int:
+        """An accepted limit: TikTok cannot be asked for what another installation's owner published early, or tried
+        again, or what this one's owner has moved while the other one published it."""
+        if self.network != "tiktok":
+            return 0
+        ids = {post.id for post in own}
+        ours = {act for act in self.last.ledger.acts if act.post_id in ids}
+        more = 0
+        for one in self.others:
+            theirs = {act for act in one.ledger.acts if act.post_id in ids}
+            chance = {post.chance for post in own}
+            said = [one.said[post.id] for post in one.ledger.accepted if post.chance in chance]
+            more += ours != theirs and any(each.may_be_public for each in said)
+        return more
+
+    def judge_words(self) -> None:
+        """What is published is up in the words that it has."""
+        for post in self.group:
+            said = self.last.said.get(post.id)
+            if said is not None and said.state is State.PUBLISHED and said.provider_post_id in self.made:
+                words = self.last.ledger.versions.get(post.id, "")
+                self.must(self.made[said.provider_post_id] == words, f"published with other words than {words!r}")
+
+    def must(self, fact: bool, otherwise: str) -> None:
+        if not fact:
+            raise Untrue(f"{otherwise}: {self.network} {self.marker or 'drafts'} has {self.made}\n{self.told()}")
+
+    def told(self) -> str:
+        lines = []
+        for one in (self.last, *self.others):
+            lines.append(f"{one.name} says")
+            for post in self.group:
+                if post.id in one.said:
+                    acts = sorted(f"{act.kind} {act.version}" for act in one.ledger.acts if act.post_id == post.id)
+                    own = "" if post.id in one.ledger.inherited else "its own "
+                    lines.append(f"  {own}chance {post.chance} {acts}\n{one.said[post.id].way}")
+        return "\n".join(lines)
+
+
+def _judge_ordinary(post: DrawnPost, last: Testimony, others: Sequence[Testimony]) -> None:
+    """What a restored appliance has accepted itself is nothing that its original could have sent."""
+    if not last.ledger.inherited or not last.ledger.is_ordinary(post):
+        return
+    said = last.said[post.id]
+    if said.state in (State.FAILED, State.UNCONFIRMED):
+        _must(OF_A_RESTORE.search(said.message) is None, f"its own post fails as if it were restored: {said.way}")
+    if said.state is State.PUBLISHED and said.provider_post_id is not None:
+        _must(said.provider_post_id not in last.public_before, f"its own post was there before: {said.way}")
+        foreign = (one.said.values() for one in others)
+        taken = any(one.provider_post_id == said.provider_post_id for several in foreign for one in several)
+        _must(not taken, f"its own post is another installation's: {said.way}")
+
+
+def judge_rows(rt: Runtime, accepted: Sequence[DrawnPost]) -> None:
+    """The log, the posts and every counter against the deliveries that they are about."""
     for post in accepted:
         _judge_log(rt, post)
-
-
-def _told(rt: Runtime, post: DrawnPost) -> str:
-    """How it ended and what was written down of its way."""
-    row = delivery_rows.of_post(rt.reader, post.id)[0]
-    attempts = rt.reader.all("SELECT * FROM attempt WHERE delivery_id = ? ORDER BY n", (row["id"],))
-    way = (f"    {one['started_at']} {one['step']} {one['outcome']} {one['message']}" for one in attempts)
-    ended = f"  {row['state']} {row['provider_post_id']} {row['error_message']} {row['progress']} {row['memo']}"
-    return "\n".join((ended, *way))
+    _judge_counters(rt)
 
 
 def _judge_log(rt: Runtime, post: DrawnPost) -> None:
@@ -73,25 +242,75 @@ def _judge_log(rt: Runtime, post: DrawnPost) -> None:
     _must(status == ("canceled" if end == "canceled" else "settled"), f"{post} ended as {end} and is {status}")
 
 
-def _on_x(world: World, account_id: str, marker: str) -> list[str]:
-    return [post.id for post in world.x.posts if post.account_id == account_id and marker in post.text]
+def _judge_counters(rt: Runtime) -> None:
+    deliveries = rt.reader.all("SELECT post_id, profile_id, provider, state FROM delivery ORDER BY post_id, profile_id")
+    states = [(row, State(row["state"])) for row in deliveries]
+    letters: dict[str, str] = defaultdict(str)
+    for row, state in states:
+        letters[row["post_id"]] += state.letter
+    counted = (
+        ("outcomes of a post", dict(letters), "SELECT id, outcomes FROM post"),
+        (
+            "outcomes",
+            Counter(f"{row['provider']} {state.outcome}" for row, state in states if state.final),
+            "SELECT provider || ' ' || outcome, deliveries FROM delivery_count WHERE deliveries > 0",
+        ),
+        (
+            "published posts of a profile",
+            Counter(row["profile_id"] for row, state in states if state is State.PUBLISHED),
+            "SELECT id, posts_count FROM profile WHERE posts_count > 0",
+        ),
+        (
+            "posts by status",
+            dict(map(tuple, rt.reader.all("SELECT status, count(*) FROM post GROUP BY 1"))),
+            "SELECT status, posts FROM post_count WHERE posts > 0",
+        ),
+        (
+            "posts by audience",
+            dict(map(tuple, rt.reader.all("SELECT audience_id || status || outcomes, count(*) FROM post GROUP BY 1"))),
+            "SELECT audience_id || status || outcomes, posts FROM audience_count WHERE posts > 0",
+        ),
+        (
+            "media",
+            dict(
+                [tuple(rt.reader.all("SELECT count(*), total(declared_bytes) FROM artifact WHERE storage_key > ''")[0])]
+            ),
+            "SELECT files, size_bytes FROM stored_media",
+        ),
+    )
+    for what, are, sql in counted:
+        told = dict(map(tuple, rt.reader.all(sql)))
+        _must(dict(are) == told, f"{what}: counted as {told}, and they are {dict(are)}")
 
 
-def _on_pinterest(world: World, account_id: str, marker: str) -> list[str]:
-    return [
-        pin.id for pin in world.pinterest.pins if pin.account_id == account_id and marker in (pin.description or "")
-    ]
+def _on_x(world: World, account_id: str, marker: str) -> dict[str, str]:
+    return {
+        post.id: _version(post.text) for post in world.x.posts if post.account_id == account_id and marker in post.text
+    }
 
 
-def _on_tiktok(world: World, account_id: str, marker: str) -> list[str]:
+def _on_pinterest(world: World, account_id: str, marker: str) -> dict[str, str]:
+    return {
+        pin.id: _version(pin.description or "")
+        for pin in world.pinterest.pins
+        if pin.account_id == account_id and marker in (pin.description or "")
+    }
+
+
+def _on_tiktok(world: World, account_id: str, marker: str) -> dict[str, str]:
     """Posts, and drafts in an inbox."""
-    made = []
+    made = {}
     for task in world.tiktok.tasks.all.values():
         words = f"{task.post_info.get('title', '')} {task.post_info.get('description', '')}"
         fits = marker in words if marker else not task.direct and task.kind == "VIDEO"
         if task.open_id == account_id and fits and task.status in (IN_INBOX, COMPLETE):
-            made.append(task.posts[0].id if task.posts else task.publish_id)
+            made[task.posts[0].id if task.posts else task.publish_id] = _version(words)
     return made
+
+
+def _version(words: str) -> str:
+    found = VERSION.search(words)
+    return found[0] if found else ""
 
 
 MADE = {"x": _on_x, "tiktok": _on_tiktok, "pinterest": _on_pinterest}
@@ -105,8 +324,16 @@ class Watch:
 
     def __init__(self) -> None:
         self._jumps = 0
+        self.off = timedelta(0)
+        """How far our clock was set since the backup that this came from: nothing told the restored appliance."""
         self._moved: dict[str, str] = {}
         """Where a clock that was set has moved the next runs; the attempts that named them stay as they were."""
+
+    def as_backed_up(self) -> "Watch":
+        """For what is restored from a backup of this instant."""
+        watch = Watch()
+        watch._jumps, watch._moved, watch.off = self._jumps, dict(self._moved), self.off
+        return watch
 
     def look(self, rt: Runtime, jumps: int) -> None:
         """`jumps`: how often the clock was set so far."""
@@ -119,9 +346,13 @@ class Watch:
             for row in rt.reader.all("SELECT id FROM delivery WHERE state IN ('queued', 'running')"):
                 self._look_at(rt, row["id"])
         farthest = rt.reader.value("SELECT max(until) FROM not_before")
-        _must(farthest is None or parse(farthest) <= now + FARTHEST, f"a lane rests until {farthest}, at {now}")
+        _must(
+            farthest is None or parse(farthest) <= now + FARTHEST + self.off, f"a lane rests until {farthest}, at {now}"
+        )
         probe_at = rt.reader.value("SELECT max(probe_at) FROM hold")
-        _must(probe_at is None or parse(probe_at) <= now + timedelta(minutes=16), f"a probe only at {probe_at}")
+        _must(
+            probe_at is None or parse(probe_at) <= now + timedelta(minutes=16) + self.off, f"a probe only at {probe_at}"
+        )
 
     def _look_at(self, rt: Runtime, delivery_id: str) -> None:
         delivery = delivery_rows.find(rt.reader, delivery_id)
@@ -134,7 +365,7 @@ class Watch:
             held = {row["scope"] for row in holds.list_all(rt.reader) if row["provider"] == delivery.provider}
             _must(bool(held & set(holds.scopes_of(delivery))), f"due, and left lying: {about}")
         elif not scheduled:
-            _must(run_at <= now + FARTHEST, f"too far ahead: {about}")
+            _must(run_at <= now + FARTHEST + self.off, f"too far ahead: {about}")
             if (run_at - now).total_seconds() > SOON_SECONDS and self._moved.get(delivery_id) != delivery.run_at:
                 last = rt.reader.one(
                     "SELECT outcome, next_at FROM attempt WHERE delivery_id = ? ORDER BY n DESC LIMIT 1", (delivery_id,)

@@ -21,14 +21,16 @@ class Lives:
     def __init__(
         self, folder: Path, clock: DrawnClock, http: Http, publishing: PublishingSection, disk: Callable[[], None]
     ) -> None:
-        self._folder, self._clock, self._http, self._publishing, self._disk = folder, clock, http, publishing, disk
+        self.folder = folder
+        self._clock, self._http, self._publishing, self._disk = clock, http, publishing, disk
         self.rt = self._begin()
+        self._ended = False
         self._door: tuple[Runtime, Callable[[str], bytes]] | None = None
 
     def _begin(self) -> Runtime:
         networks = providers_of_the_sandbox()
         rt = open_appliance(
-            self._folder,
+            self.folder,
             self._clock,
             http=self._http,
             networks=networks,
@@ -44,17 +46,23 @@ class Lives:
         rt.db.write = write_or_fail  # type: ignore[method-assign]
         return rt
 
-    def die(self, *, asked_to_stop: bool) -> None:
+    def die(self, *, asked_to_stop: bool, before_the_next: Callable[[], None] = lambda: None) -> None:
         """As by SIGKILL: the lock is free, and its file stays. And the next process begins."""
         if asked_to_stop:
             self.rt.process.mark_stopping()
-        self.rt.process._lock.release()
-        self.rt.db.close()
+        self._stop()
+        before_the_next()
         self.rt = self._begin()
 
-    def close(self) -> None:
+    def end(self) -> None:
+        """As by SIGKILL, and no other process begins."""
+        if not self._ended:
+            self._ended = True
+            self._stop()
+
+    def _stop(self) -> None:
+        self.rt.process._lock.release()
         self.rt.db.close()
-        self.rt.process.close()
 
     @property
     def fetch(self) -> Callable[[str], bytes]:

@@ -3,16 +3,19 @@
 import contextlib
 import random
 from collections import Counter
+from collections.abc import Callable, Iterable
 
 from socialpub.accounts import idle_tokens, profiles, revocation
 from socialpub.accounts.credentials import Credentials
 from socialpub.core.errors import SocialpubError
 from socialpub.db import appliance_state
 from socialpub.providers.oauth import Identity
-from socialpub.publishing import backfill, deliveries, posts
+from socialpub.publishing import backfill, deliveries, posts, resume, retries
+from socialpub.publishing.drafts import Change
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from tests.simulation.drawn_posts import DrawnPosts, DrawnProfile
+from tests.simulation.drawn_posts import DrawnPosts
+from tests.simulation.ledger import DrawnPost, DrawnProfile, Kind
 from tests.support.appliance import OWNER
 
 FILL_IN, KEEP_ALIVE, REVOKE = "ids filled in", "tokens kept alive", "tokens revoked"
@@ -20,15 +23,23 @@ CALLS = (FILL_IN, KEEP_ALIVE, REVOKE)
 
 
 class OperatorActs:
+    """The acts of one installation's owner. `done` counts them."""
+
     def __init__(self, dice: random.Random, world: World, drawn: DrawnPosts, done: Counter[str]) -> None:
-        self._dice, self._world, self._drawn, self._done = dice, world, drawn, done
-        self._acts = {
+        self._dice, self._world, self._drawn, self.done = dice, world, drawn, done
+        self._acts: dict[str, tuple[float, Callable[[Runtime], object]]] = {
             "post": (8.0, drawn.draw),
             "stop": (2.0, self._stop),
             "cancel": (1.0, self._cancel),
+            "edit": (2.0, self._edit),
+            "publish now": (1.5, self._publish_now),
+            "reschedule": (1.0, self._reschedule),
+            "retry": (3.0, self._retry),
+            "retry unknown": (1.0, lambda rt: self._retry(rt, include_unknown=True)),
             "pause": (0.7, lambda rt: rt.write(deliveries.pause)),
             "resume": (2.0, self.resume),
             "disconnect": (0.3, self._disconnect),
+            "reconnect": (0.5, self._reconnect),
             "connect": (2.0, self._connect_one),
             "token runs out": (1.5, self._expire),
             "access taken back": (0.7, self._take_back),
@@ -39,41 +50,123 @@ class OperatorActs:
 
     def draw(self, rt: Runtime, *, in_a_call: bool = False) -> None:
         """One of them; while a call is on its way, none that calls a network itself."""
-        weights = {name: weight for name, (weight, _) in self._acts.items() if not (in_a_call and name in CALLS)}
+        self._draw(rt, {name: weight for name, (weight, _) in self._acts.items() if not (in_a_call and name in CALLS)})
+
+    def decide(self, rt: Runtime) -> None:
+        """One of those with which an owner decides about posts; around a restore they come close to each other."""
+        self._draw(rt, DECISIONS)
+
+    def decide_about_subject(self, rt: Runtime) -> None:
+        """What an owner does to the post that they think of most: publish it early, change it, or try it again."""
+        subject = self._drawn.ledger.subject
+        status = rt.reader.value("SELECT status FROM post WHERE id = ?", (subject,))
+        weights = {"publish now": 4.0, "edit": 2.0, "reschedule": 1.0}
+        self._draw(rt, weights if status == "scheduled" else {"retry": 1.0})
+
+    def _draw(self, rt: Runtime, weights: dict[str, float]) -> None:
         name = self._dice.choices(list(weights), list(weights.values()))[0]
-        self._done[name] += 1
+        self.done[name] += 1
         self._acts[name][1](rt)
 
     def connect_all(self, rt: Runtime) -> None:
         """Every account that needs its owner is connected."""
-        for profile in self._drawn.profiles:
+        for profile in list(self._drawn.ledger.profiles):
             if _status(rt, profile) == "reauthRequired":
                 self._connect(rt, profile)
 
     def resume(self, rt: Runtime) -> None:
         if appliance_state.paused_at(rt.reader):
-            rt.write(deliveries.resume)
+            rt.write(resume.resume)
+
+    # --- posts -------------------------------------------------------------------------------------------------------
 
     def _stop(self, rt: Runtime) -> None:
-        if self._drawn.accepted:
-            post = self._dice.choice(self._drawn.accepted).id
+        if self._drawn.ledger.accepted:
+            post = self._dice.choice(self._drawn.ledger.accepted).id
             rt.write(lambda rt, tx: posts.stop(rt, tx, post))
 
     def _cancel(self, rt: Runtime) -> None:
-        scheduled = rt.reader.all("SELECT id FROM post WHERE status = 'scheduled' ORDER BY id")
-        if scheduled:
-            post = self._dice.choice(scheduled)["id"]
+        if (post := self._one_scheduled(rt)) is not None:
             with contextlib.suppress(SocialpubError):  # it has begun
-                rt.write(lambda rt, tx: posts.cancel(rt, tx, post, OWNER))
+                rt.write(posts.cancel, post.id, OWNER)
+
+    def _edit(self, rt: Runtime) -> None:
+        post = self._one_scheduled(rt)
+        if post is None or not post.marker:
+            return
+        body, version = self._drawn.draw_edit(post.marker)
+        if self._dice.random() < 0.1:
+            body += " too long" * 300
+        if self._change(rt, post, Change(frozenset({"body"}), body=body)):
+            self._drawn.ledger.note(Kind.EDITED, post.id, version)
+
+    def _publish_now(self, rt: Runtime) -> None:
+        self._move(rt, Change(frozenset({"scheduled_at"}), scheduled_at=None))
+
+    def _reschedule(self, rt: Runtime) -> None:
+        self._move(rt, Change(frozenset({"scheduled_at"}), scheduled_at=self._drawn.draw_time(rt)))
+
+    def _move(self, rt: Runtime, change: Change) -> None:
+        post = self._one_scheduled(rt)
+        if post is not None and self._change(rt, post, change):
+            self._drawn.ledger.note(Kind.MOVED, post.id)
+
+    def _change(self, rt: Runtime, post: DrawnPost, change: Change) -> bool:
+        try:
+            rt.write(posts.edit, post.id, change, OWNER)
+        except SocialpubError:
+            return False  # its time has come
+        self.done["changed"] += 1
+        return True
+
+    def _one_scheduled(self, rt: Runtime) -> DrawnPost | None:
+        rows = rt.reader.all("SELECT id FROM post WHERE status = 'scheduled'")
+        return self._one_of(row["id"] for row in rows)
+
+    def _retry(self, rt: Runtime, include_unknown: bool = False) -> None:
+        rows = rt.reader.all("SELECT post_id FROM delivery WHERE state IN ('failed', 'unconfirmed')")
+        post = self._one_of(row["post_id"] for row in rows)
+        if post is None:
+            return
+        of_unknown = bool(retries.outlook(rt.reader, post.id).unknown)
+        try:
+            again = rt.write(retries.retry, post.id, OWNER, include_unknown)
+        except SocialpubError:
+            return  # another retry of it is on its way, or published it
+        self.done["retried"] += 1
+        ledger = self._drawn.ledger
+        ledger.note(Kind.RETRIED, post.id)
+        # Who includes what is unknown accepts that it may become public once more.
+        chance = again if of_unknown else post.chance
+        ledger.accepted.append(DrawnPost(again, post.network, post.account_id, post.marker, chance, post.first))
+        if post.id in ledger.versions:
+            ledger.versions[again] = ledger.versions[post.id]
+
+    def _one_of(self, ids: Iterable[str]) -> DrawnPost | None:
+        among = set(ids)
+        found = [post for post in self._drawn.ledger.accepted if post.id in among]
+        if not found:
+            return None
+        subject = [post for post in found if post.id == self._drawn.ledger.subject]
+        return subject[0] if subject and self._dice.random() < 0.8 else self._dice.choice(found)
+
+    # --- accounts ----------------------------------------------------------------------------------------------------
 
     def _disconnect(self, rt: Runtime) -> None:
-        profile = self._dice.choice(self._drawn.profiles)
+        profile = self._dice.choice(self._drawn.ledger.profiles)
         rt.write(profiles.disconnect, profile.id)
 
+    def _reconnect(self, rt: Runtime) -> None:
+        """An account that was disconnected becomes a new profile."""
+        self._connect_one_of(rt, "disconnected")
+
     def _connect_one(self, rt: Runtime) -> None:
-        needing = [one for one in self._drawn.profiles if _status(rt, one) == "reauthRequired"]
-        if needing:
-            self._connect(rt, self._dice.choice(needing))
+        self._connect_one_of(rt, "reauthRequired")
+
+    def _connect_one_of(self, rt: Runtime, status: str) -> None:
+        found = [one for one in self._drawn.ledger.profiles if _status(rt, one) == status]
+        if found:
+            self._connect(rt, self._dice.choice(found))
 
     def _connect(self, rt: Runtime, profile: DrawnProfile) -> None:
         network = self._world.networks[profile.network]
@@ -81,15 +174,26 @@ class OperatorActs:
         scopes = frozenset(grant["scope"].replace(",", " ").split())
         tokens = Credentials(grant["accessToken"], grant.get("refreshToken"), None, None, scopes)
         identity = Identity(profile.account_id, profile.username, profile.username, None)
-        rt.write(profiles.save, rt.providers[profile.network], identity, tokens, None)
+        made = rt.write(profiles.save, rt.providers[profile.network], identity, tokens, None)
+        known = self._drawn.ledger.profiles
+        known[known.index(profile)] = DrawnProfile(
+            made.profile_id, profile.network, profile.username, profile.account_id
+        )
 
     def _expire(self, rt: Runtime) -> None:
-        profile = self._dice.choice(self._drawn.profiles)
+        profile = self._dice.choice(self._drawn.ledger.profiles)
         self._world.networks[profile.network].tokens.expire(profile.account_id)
 
     def _take_back(self, rt: Runtime) -> None:
-        profile = self._dice.choice(self._drawn.profiles)
+        profile = self._dice.choice(self._drawn.ledger.profiles)
         self._world.networks[profile.network].remove_access(profile.username)  # type: ignore[attr-defined]
+
+
+DECISIONS = {
+    "post": 4.0, "publish now": 5.0, "edit": 3.0, "reschedule": 1.5, "cancel": 0.5, "stop": 1.0, "retry": 5.0,
+    "retry unknown": 1.0, "disconnect": 0.3, "reconnect": 0.7, "connect": 4.0,
+}  # fmt: skip
+"""How often each of them."""
 
 
 def _status(rt: Runtime, profile: DrawnProfile) -> str:

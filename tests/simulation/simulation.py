@@ -1,10 +1,12 @@
 """Episodes one after the other, with one client for all of them."""
 
 import faulthandler
+import os
 import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import httpx2
 
@@ -43,8 +45,9 @@ class Simulation:
         folder.mkdir()
         try:
             episode = Episode(self.seed, number, folder, self.samples, self._http, self.figures)
-            self._current.transport = episode.transport
-            with self._fitted.in_use():
+            self._current.transport = episode.stage.transport
+            # No episode survives the machine, and `os.sync` waits for everything that others write.
+            with self._fitted.in_use(), mock.patch.object(os, "sync"):
                 episode.play()
         except Exception as error:
             error.add_note(f"episode {number} of seed {self.seed}; repeat it: {repeat(self.seed, number)}")

@@ -30,7 +30,26 @@ MUST_MEET = {
 OUTCOMES = {
     f"{network} {end}" for network in ("x", "tiktok", "pinterest") for end in ("published", "failed", "unconfirmed")
 }
-ACTS = {"killed in a call", "killed between steps", "machine began anew", "clock set"}
+ACTS = {"killed in a call", "killed between steps", "machine began anew", "clock set", "changed", "retried"}
+RESTORES = {
+    "backup in a call",
+    "backup between calls",
+    "backup before an upgrade",
+    "restore",
+    "restore, not the first",
+    "rollback",
+    "original beside the restored one",
+    "resume",
+    "resume --nothing-was-sent",
+}
+WHILE_PAUSED = {"post", "changed", "retried"}
+AFTER_RESTORES = {
+    "inherited found",
+    "inherited published",
+    "inherited failed",
+    "inherited unconfirmed",
+    "its own published",
+}
 
 
 @pytest.fixture
@@ -62,8 +81,16 @@ def test_a_short_one_finds_nothing_untrue_and_meets_every_interesting_path(
 
 
 def not_met(figures: Figures) -> set[str]:
-    """The paths, outcomes and acts without which a run has told too little."""
-    return (MUST_MEET - set(+figures.paths)) | (OUTCOMES - set(figures.outcomes)) | (ACTS - set(figures.acts))
+    """The paths, outcomes, acts and restores without which a run has told too little."""
+    asked = (
+        (MUST_MEET, figures.paths),
+        (OUTCOMES, figures.outcomes),
+        (ACTS, figures.acts),
+        (RESTORES, figures.restores),
+        (WHILE_PAUSED, figures.while_paused),
+        (AFTER_RESTORES, figures.after_restores),
+    )
+    return {name for wanted, met in asked for name in wanted - set(+met)}
 
 
 def test_the_same_seed_gives_the_same_run(tmp_path: Path, silence: None) -> None:
@@ -73,6 +100,7 @@ def test_the_same_seed_gives_the_same_run(tmp_path: Path, silence: None) -> None
         for number in range(3):
             simulation.play(number)
         simulation.close()
+        assert simulation.figures.restores["resume"], "it has restores"
         return simulation.figures.table()
 
     assert play(tmp_path / "once") == play(tmp_path / "again")

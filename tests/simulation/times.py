@@ -11,6 +11,8 @@ class DrawnClock(HandClock):
         super().__init__()
         self.world: World | None = None
         self.jumps = 0
+        self.set_seconds = 0.0
+        """How far our clock was set, all together."""
         self.boots = 0
         self.passed_seconds = 0.0
 
@@ -22,6 +24,7 @@ class DrawnClock(HandClock):
         """Somebody sets our clock; those of the networks stay right."""
         super().jump(seconds)
         self.jumps += 1
+        self.set_seconds += abs(seconds)
         if self.world is not None:
             for network in self.world.networks.values():
                 network.clock_skew_seconds -= seconds

@@ -61,8 +61,8 @@ def count_due_by_provider(reader: Reader, now: str) -> list[tuple[str, int]]:
 
 
 def count_posts_due_before(store: Reader | Tx, instant: str) -> int:
-    """The posts with a delivery that was due before, has not started, and was put off by nobody: neither by a network,
-    nor for so long by the profile's own queue."""
+    """Count the posts with a delivery that was due before this instant and has not started. Leaves out what a network
+    put off, and what waited for the profile's own queue all that time."""
     row = store.one(
         """SELECT count(DISTINCT post_id) FROM delivery WHERE state = 'queued' AND started_at IS NULL
             AND run_at <= due_at AND due_at < :instant AND (julianday(:instant) - julianday(due_at)) > (
@@ -85,7 +85,7 @@ def uncommitted_due_by(reader: Reader, profile_id: str, instant: str, besides: s
 
 
 def oldest_open_call(reader: Reader) -> str | None:
-    """Since when an open delivery may have made something public of which nobody knows; None when there is none."""
+    """Return since when an open delivery may have made something public with an unknown outcome, or None."""
     at: str | None = reader.value(
         """SELECT min(min(ifnull(committed_at, '~'), ifnull(json_extract(progress, '$.since'), '~'))) FROM delivery
             WHERE state IN ('queued', 'running') AND (committed_at IS NOT NULL OR progress <> '{}')"""

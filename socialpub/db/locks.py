@@ -8,6 +8,7 @@ file is.
 import fcntl
 import os
 import re
+import secrets
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,8 @@ from types import TracebackType
 _RUNNING, _STOPPING = b"running \n", b"stopping\n"
 """How the lock file of a process begins; both have the same length, so that one takes the other's place at once."""
 KEPT_DEATHS = 100
+_NEW = ".new"
+"""How the name of a lock file ends before it is locked."""
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -27,20 +30,27 @@ class FileLock:
         self._fd: int | None = None
 
     def try_acquire(self) -> bool:
-        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(fd)
-            return False
-        self._fd = fd
-        return True
+        return self._lock(fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def acquire(self) -> None:
         """Wait as long as it takes."""
-        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        self._fd = fd
+        self._lock(fcntl.LOCK_EX)
+
+    def _lock(self, how: int) -> bool:
+        while True:
+            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(self._fd, how)
+            except BlockingIOError:
+                self.release()
+                return False
+            except BaseException:
+                self.release()
+                raise
+            if self.is_held:
+                return True
+            # Between the two calls the file was removed or replaced. Others lock the file that is there now.
+            self.release()
 
     @property
     def file(self) -> int | None:
@@ -53,9 +63,21 @@ class FileLock:
     def break_open(self, file: int) -> bool:
         """Take the lock of this `file` from a holder who cannot be expected to go on; it finds out when it asks
         (`is_held`). False: somebody else was faster."""
-        if self.file == file:
-            self.path.unlink(missing_ok=True)
+        folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            # Of two that compare at the same time, the slower one would remove the lock of the faster one.
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if self.file == file:
+                self.path.unlink(missing_ok=True)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(folder)
         return self.try_acquire()
+
+    def move_to(self, path: Path) -> None:
+        """Give the locked file another name."""
+        self.path = self.path.rename(path)
 
     @property
     def is_held(self) -> bool:
@@ -97,29 +119,30 @@ class ProcessLock:
         self.name = name
         self._in_hand: dict[str, object] = {}
         self._follows_a_death: bool | None = None
-        self._lock = FileLock(folder / f"{name}.lock")
         for old in sorted(folder.glob("*.died"), key=lambda path: path.stat().st_mtime)[:-KEPT_DEATHS]:
             old.unlink(missing_ok=True)
-        if not self._lock.try_acquire():
-            raise RuntimeError(f"a process named {name} exists already")
+        for unfinished in folder.glob(f"*{_NEW}"):
+            if not _is_locked(unfinished):
+                unfinished.unlink(missing_ok=True)
+        self._lock = _create_locked(folder / f"{name}.lock")
 
     def is_alive(self, name: str) -> bool:
         """Whether the process that a row names still lives (stopped or suspended counts as living)."""
         if name == self.name:
             return True
-        path = self.folder / f"{name}.lock"
-        # Whoever can write rows could name a file anywhere, which would be locked, removed and marked here.
-        if _NAME.fullmatch(name) is None or not path.exists():
+        # A row may name any file, and the file of a dead process is removed here.
+        if _NAME.fullmatch(name) is None:
             return False
-        lock = FileLock(path)
-        if not lock.try_acquire():
+        path = self.folder / f"{name}.lock"
+        if _is_locked(path):
             return True
-        if not path.read_bytes().startswith(_STOPPING):
-            # Its death stays known to whoever takes over its rows, though another process noticed it first.
-            path.with_suffix(".died").touch()
-        # Nobody holds it: its process is gone, and names are never used twice.
-        path.unlink(missing_ok=True)
-        lock.release()
+        # A file with this name is locked until its process ends, and names are never used twice. When it is gone, its
+        # process ended in order, or another process was here first.
+        with suppress(FileNotFoundError):
+            if not path.read_bytes().startswith(_STOPPING):
+                # The process that takes over its rows must know of its death, even if another one noticed it first.
+                path.with_suffix(".died").touch()
+            path.unlink()
         return False
 
     @property
@@ -184,14 +207,36 @@ class ProcessLock:
 
 def living(folder: Path) -> list[str]:
     """The names of the processes that hold their lock in this folder, which may be missing."""
-    names = []
-    for path in sorted(folder.glob("*.lock")):
-        lock = FileLock(path)
-        if lock.try_acquire():
-            lock.release()
-        else:
-            names.append(path.stem)
-    return names
+    return [path.stem for path in sorted(folder.glob("*.lock")) if _is_locked(path)]
+
+
+def _create_locked(path: Path) -> FileLock:
+    """Return the lock of a new file that is locked from the moment it has its name.
+
+    Another process that finds it unlocked takes its process for dead and removes it.
+    """
+    if path.exists():
+        raise RuntimeError(f"a process named {path.stem} exists already")
+    while not (lock := FileLock(path.with_suffix(f".{secrets.token_hex(4)}{_NEW}"))).try_acquire():
+        pass  # another process looks whether it is a leftover
+    lock.move_to(path)
+    return lock
+
+
+def _is_locked(path: Path) -> bool:
+    """Whether a process holds the lock of this file. The lock is shared for a moment: two that ask do not mistake each
+    other for the holder."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
 
 
 class Turnstile:

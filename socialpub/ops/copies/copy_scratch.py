@@ -27,9 +27,8 @@ def folder_in(settings: Settings, parent: Path) -> Iterator[Path]:
     while True:
         scratch = parent.resolve() / f"{PREFIX}{secrets.token_hex(6)}"
         note = FileLock(settings.run_dir / scratch.name)
-        if note.try_acquire() and note.is_held:
+        if note.try_acquire():
             break
-        note.release()  # it was taken for one that nobody holds
     try:
         note.write(os.fsencode(scratch))
         durable_files.flush_folder(settings.run_dir)

@@ -1,0 +1,141 @@
+"""Locks between processes: opening a lock file and locking it are two calls, and others may act between them."""
+
+import fcntl
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from socialpub.db import locks
+from socialpub.db.locks import FileLock, ProcessLock
+
+
+@pytest.fixture
+def before_next_flock(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+    """Has this run once, when the next file is opened and not locked yet."""
+    flock, waiting = fcntl.flock, list[Callable[[], object]]()
+
+    def interrupted(fd: int, how: int) -> None:
+        if waiting:
+            waiting.pop(0)()
+        flock(fd, how)
+
+    monkeypatch.setattr(locks.fcntl, "flock", interrupted)
+    return waiting.append
+
+
+BeforeNextFlock = Callable[[Callable[[], object]], None]
+
+
+def test_a_process_that_is_just_starting_is_not_taken_for_dead(
+    tmp_path: Path, before_next_flock: BeforeNextFlock
+) -> None:
+    other = ProcessLock(tmp_path, "web-1")
+
+    def looks() -> None:
+        other.forget_dead()
+        assert not other.is_alive("worker-1"), "no row names it yet"
+
+    before_next_flock(looks)
+    worker = ProcessLock(tmp_path, "worker-1")
+    assert other.is_alive("worker-1"), "else its deliveries are taken over while it publishes them"
+    assert other.ended_in_order("worker-1")
+    assert locks.living(tmp_path) == ["web-1", "worker-1"]
+    worker.close()
+    assert not other.is_alive("worker-1")
+    assert other.ended_in_order("worker-1")
+
+
+def test_what_a_process_left_that_died_while_it_started_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    (tmp_path / "worker-1.0a1b.new").touch()
+    starting = FileLock(tmp_path / "worker-2.0a1b.new")
+    assert starting.try_acquire()
+    ProcessLock(tmp_path, "web-1")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["web-1.lock", "worker-2.0a1b.new"]
+
+
+def test_a_process_that_ends_in_order_while_another_looks_has_not_died(
+    tmp_path: Path, before_next_flock: BeforeNextFlock
+) -> None:
+    other, command = ProcessLock(tmp_path, "web-1"), ProcessLock(tmp_path, "cli-1")
+    before_next_flock(command.close)
+    assert not other.is_alive("cli-1")
+    assert other.ended_in_order("cli-1")
+
+
+def test_two_that_look_at_the_same_time_do_not_take_each_other_for_the_dead_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = ProcessLock(tmp_path, "web-1"), ProcessLock(tmp_path, "web-2")
+    (tmp_path / "worker-1.lock").touch()
+    flock, found = fcntl.flock, list[bool]()
+
+    def both(fd: int, how: int) -> None:
+        flock(fd, how)
+        monkeypatch.undo()
+        found.append(other.is_alive("worker-1"))
+
+    monkeypatch.setattr(locks.fcntl, "flock", both)
+    assert not one.is_alive("worker-1")
+    assert found == [False]
+
+
+def test_a_lock_file_that_is_replaced_before_it_is_locked_has_one_holder(
+    tmp_path: Path, before_next_flock: BeforeNextFlock
+) -> None:
+    lock, other = FileLock(tmp_path / "one.lock"), FileLock(tmp_path / "one.lock")
+
+    def replaced() -> None:
+        lock.path.unlink()
+        assert other.try_acquire()
+
+    before_next_flock(replaced)
+    assert not lock.try_acquire()
+    assert other.is_held
+    before_next_flock(lock.path.unlink)
+    other.release()
+    assert lock.try_acquire()
+    assert lock.is_held, "it holds the file that others see"
+
+
+def test_who_waits_for_a_lock_that_is_broken_meanwhile_waits_for_the_new_one(
+    tmp_path: Path, before_next_flock: BeforeNextFlock
+) -> None:
+    suspended, breaker, waits = (FileLock(tmp_path / "one.lock") for _ in range(3))
+    assert suspended.try_acquire()
+    file = suspended.file
+    assert file is not None
+    order: list[str] = []
+
+    def broken() -> None:
+        assert breaker.break_open(file)
+        suspended.release()
+        before_next_flock(done)
+
+    def done() -> None:
+        order.append("the breaker is done")
+        breaker.release()
+
+    before_next_flock(broken)
+    waits.acquire()
+    order.append("the next one begins")
+    assert waits.is_held
+    assert order == ["the breaker is done", "the next one begins"]
+
+
+def test_of_two_that_break_the_same_lock_one_holds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    suspended, one, other = (FileLock(tmp_path / "one.lock") for _ in range(3))
+    assert suspended.try_acquire()
+    file, unlink, taken = suspended.file, Path.unlink, list[bool]()
+    assert file is not None
+
+    def both_at_once(path: Path, missing_ok: bool = False) -> None:
+        monkeypatch.undo()
+        taken.append(other.break_open(file))
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", both_at_once)
+    taken.append(one.break_open(file))
+    assert taken == [False, True]
+    assert one.is_held
+    assert not suspended.is_held

@@ -33,10 +33,10 @@ def lane_of(reader: Reader, delivery_id: str) -> str | None:
     return profile_id
 
 
-def network_of(reader: Reader, delivery_id: str) -> str | None:
-    """The network that this delivery goes to."""
-    network: str | None = reader.value("SELECT provider FROM delivery WHERE id = ?", (delivery_id,))
-    return network
+def queue_of(reader: Reader, delivery_id: str) -> tuple[str, str] | None:
+    """Return the network and the profile of this delivery."""
+    row = reader.one("SELECT provider, profile_id FROM delivery WHERE id = ?", (delivery_id,))
+    return None if row is None else (row[0], row[1])
 
 
 def state_of(store: Reader | Tx, delivery_id: str) -> Row | None:

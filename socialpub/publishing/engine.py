@@ -5,6 +5,7 @@ down in `settle.py`.
 """
 
 import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -26,7 +27,6 @@ from socialpub.publishing import (
     renditions,
     scheduling,
     settle,
-    step_job,
     step_run,
 )
 from socialpub.publishing.results import Limited, NeedsOwner, Preflight, Result, Retry, Run, Undecidable
@@ -42,26 +42,26 @@ class PendingWrites:
     of_delivery: dict[str, tuple[Delivery, Result, Run]] = field(default_factory=dict)
 
 
-def work(rt: Runtime, delivery_id: str) -> None:
-    """Take up everything due in the lane of this delivery, oldest first, until it is quiet, somebody else has it, or
-    others should have their turn. Raises Unavailable when the database takes no claim."""
+def work(rt: Runtime, delivery_id: str, others_wait: Callable[[], bool] = lambda: False) -> bool:
+    """Take up what is due in the queue of this delivery's profile, oldest first, as long as no other profile waits.
+
+    Return True when it stopped for another profile: more may be due. Otherwise nothing is left, or somebody else works
+    on the queue. Raises Unavailable when the database takes no claim.
+    """
     profile_id = delivery_rows.lane_of(rt.reader, delivery_id)
-    passed: set[str] = set()
-    began = rt.clock.monotonic()
+    last = None
     while profile_id is not None and not rt.stopping.is_set():
         candidate = scheduling.next_due(rt.reader, profile_id, rt.stamp(), rt.process)
-        if candidate is None or candidate.id in passed:
-            return
-        if rt.clock.monotonic() - began >= step_job.SLICE_SECONDS:
-            rt.wakeup.ring(candidate.id)
-            return
-        passed.add(candidate.id)
-        if not rt.process.take(candidate.id):
-            return
+        if candidate is None or candidate.id == last or not rt.process.take(candidate.id):
+            return False
         try:
             _take_up(rt, candidate)
         finally:
             rt.process.let_go(candidate.id)
+        last = candidate.id
+        if others_wait():
+            return True
+    return False
 
 
 def _take_up(rt: Runtime, candidate: Delivery) -> None:

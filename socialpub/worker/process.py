@@ -3,6 +3,7 @@
 import contextlib
 import signal
 import time
+from collections.abc import Callable
 from types import FrameType
 
 from huey.consumer import Consumer
@@ -73,21 +74,21 @@ def run(rt: Runtime) -> int:
     rt.write(absence.note_start)
     rt.write(lambda _, tx: holds.probe_all(tx))  # the configuration may have been mended
 
-    def work(delivery_id: str) -> None:
-        reconciler.answered(delivery_id)
+    def work(delivery_id: str, others_wait: Callable[[], bool]) -> bool:
         try:
-            engine.work(rt, delivery_id)
+            return engine.work(rt, delivery_id, others_wait)
         except Unavailable as error:
             log.warning(
                 "the database is unavailable, so nothing was claimed; the reconciler tries again", reason=error.detail
             )
+            return False
 
     threads = {name: NetworkThreads(name, rt.settings.publishing.workers, work) for name in rt.providers}
 
     def hand_over(delivery_id: str) -> None:
-        own = threads.get(delivery_rows.network_of(rt.reader, delivery_id) or "")
-        if own is not None:
-            own.put(delivery_id)
+        network, profile_id = delivery_rows.queue_of(rt.reader, delivery_id) or ("", "")
+        if network in threads:
+            threads[network].put(profile_id, delivery_id)
 
     rt.wakeup.answer(hand_over)
     rt.wakeup.socket.listen()

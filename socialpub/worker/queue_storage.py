@@ -4,7 +4,6 @@ import contextlib
 import queue
 import sqlite3
 from pathlib import Path
-from typing import cast
 
 from huey.storage import SqliteStorage
 
@@ -14,6 +13,9 @@ from socialpub.worker.wakeup_socket import WakeupSocket
 
 log = logging.get_logger("socialpub.doorbell")
 
+_MOST_FETCHED = 500
+"""Wake-ups that one transaction takes out. A worker that dies loses them, and the reconciler of the next one replaces
+them."""
 _MOST_WOKEN = 16
 """Threads of the worker that one transaction wakes; each takes what there is until nothing is left."""
 
@@ -72,15 +74,29 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc]
         return False
 
     def _take(self) -> bytes | None:
+        if self._own.empty():
+            self._fetch()
         with contextlib.suppress(queue.Empty):
             return self._own.get_nowait()
+        return None
+
+    def _fetch(self) -> None:
+        """Take out what other processes have put in, many wake-ups in one transaction."""
         try:
-            while (data := super().dequeue()) is not None and wakeup_message.read(data) is None:
-                log.warning("something in the queue file was no wake-up of ours and is dropped")
+            if not self.sql("SELECT 1 FROM task WHERE queue = ? LIMIT 1", (self.name,), results=True):
+                return  # without the lock that a write takes
+            with self.db(commit=True) as cursor:
+                sql = "SELECT id, data FROM task WHERE queue = ? ORDER BY id LIMIT ?"
+                rows = cursor.execute(sql, (self.name, _MOST_FETCHED)).fetchall()
+                cursor.executemany("DELETE FROM task WHERE id = ?", [(row[0],) for row in rows])
         except sqlite3.Error as error:
             log.warning("the queue file cannot be read; a restart replaces it", reason=str(error))
-            return None
-        return cast(bytes | None, data)
+            return
+        for _, data in rows:
+            if wakeup_message.read(data) is None:
+                log.warning("something in the queue file was no wake-up of ours and is dropped")
+            else:
+                self._own.put(data)
 
 
 def discard_foreign(storage: QueueStorage) -> None:

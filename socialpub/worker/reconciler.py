@@ -19,9 +19,6 @@ from socialpub.runtime import Runtime
 from socialpub.worker.housekeeping import PeriodicTask, run_if_due
 
 RECONCILE_SECONDS = 1.0
-WAKE_AGAIN_SECONDS = 30.0
-"""For a lane that was woken it waits this long before it wakes it again, unless a thread has taken it up meanwhile: a
-busy worker gains nothing."""
 
 log = logging.get_logger("socialpub.sweep")
 
@@ -29,7 +26,6 @@ log = logging.get_logger("socialpub.sweep")
 class Reconciler:
     def __init__(self, rt: Runtime) -> None:
         self.rt = rt
-        self._woken: dict[str, float] = {}
         self._heartbeat = PeriodicTask("heartbeat", HEARTBEAT_SECONDS, lambda rt: rt.write(beat))
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
 
@@ -39,10 +35,6 @@ class Reconciler:
     def join(self) -> None:
         self._thread.join(timeout=5)
 
-    def answered(self, delivery_id: str) -> None:
-        """The wake-up for this delivery has reached a worker thread."""
-        self._woken.pop(delivery_id, None)
-
     def once(self) -> int:
         """Wake every lane with something to do, and show that this went well; returns how many were woken."""
         self.rt.db.look_at_clock()
@@ -51,16 +43,12 @@ class Reconciler:
         return woken
 
     def _wake_due(self) -> int:
-        now = self.rt.clock.monotonic()
         if appliance_state.paused_at(self.rt.reader):
             return 0
-        woken = 0
-        for delivery_id in scheduling.due_lanes(self.rt.reader, self.rt.stamp(), self.rt.process):
-            if now - self._woken.get(delivery_id, -WAKE_AGAIN_SECONDS) >= WAKE_AGAIN_SECONDS:
-                self._woken[delivery_id] = now
-                self.rt.wakeup.ring(delivery_id)
-                woken += 1
-        return woken
+        due = scheduling.due_lanes(self.rt.reader, self.rt.stamp(), self.rt.process)
+        for delivery_id in due:
+            self.rt.wakeup.ring(delivery_id)
+        return len(due)
 
     def _run(self) -> None:
         while not self.rt.stopping.is_set():

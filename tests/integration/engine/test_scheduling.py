@@ -143,24 +143,17 @@ def test_a_long_film_gives_the_worker_back_between_its_slices(
     assert network.asked == ["upload"] * 4 + ["create_post"]
 
 
-def test_a_lane_with_much_to_do_lets_the_others_have_their_turn(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+def test_a_queue_with_much_to_do_lets_the_others_have_their_turn_after_each_delivery(
+    rt: Runtime, network: ScriptedNetwork, profile: str
 ) -> None:
-    rings: list[str] = []
-    rt.wakeup = type("Listed", (), {"ring": lambda _, delivery: rings.append(delivery)})()
-    for number in range(10):
+    for number in range(3):
         accept(rt, profile, body=str(number))
-    rings.clear()
-    run = network.run
-
-    def slow(step: str, job: Job) -> Outcome:
-        clock.forward(4)
-        return run(step, job)
-
-    network.run = slow  # type: ignore[method-assign]
-    drain_once(rt)
-    assert len(network.effects) == 3
-    assert len(rings) == 1, "the lane asks for another turn"
+    first = rt.reader.value("SELECT id FROM delivery ORDER BY id LIMIT 1")
+    others = [True, False, False]
+    assert engine.work(rt, first, lambda: others.pop(0)), "more may be due"
+    assert network.effects == ["0"]
+    assert not engine.work(rt, first, lambda: others.pop(0))
+    assert network.effects == ["0", "1", "2"], "it goes on at once when none waits"
 
 
 def test_a_post_is_not_late_because_of_the_long_steps_of_another_one(

@@ -1,6 +1,7 @@
-"""One network that hangs starves nobody, and a burst to one network uses all of its threads."""
+"""A network that hangs delays no other, a burst to one network uses all of its threads, and its profiles take turns."""
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,12 @@ class Hanging:
         self.begun: list[str] = []
         self._change = threading.Condition()
 
-    def __call__(self, delivery_id: str) -> None:
+    def __call__(self, delivery_id: str, _others_wait: Callable[[], bool]) -> bool:
         with self._change:
             self.begun.append(delivery_id)
             self._change.notify_all()
         assert self.let_go.wait(WAIT_SECONDS)
+        return False
 
     def until(self, count: int) -> None:
         with self._change:
@@ -46,7 +48,7 @@ def ended(threads: NetworkThreads) -> bool:
 def test_a_burst_uses_all_threads_of_its_network_and_no_more(hanging: Hanging) -> None:
     threads = NetworkThreads("x", 4, hanging)
     for number in range(20):
-        threads.put(f"delivery {number}")
+        threads.put(f"profile {number}", f"delivery {number}")
     hanging.until(4)
     assert len(threads._threads) == 4
     hanging.let_go.set()
@@ -57,28 +59,70 @@ def test_a_burst_uses_all_threads_of_its_network_and_no_more(hanging: Hanging) -
 
 def test_a_network_that_hangs_leaves_the_threads_of_another_free(hanging: Hanging) -> None:
     done = threading.Event()
-    x, pinterest = NetworkThreads("x", 2, hanging), NetworkThreads("pinterest", 2, lambda _: done.set())
+
+    def publishes(_delivery_id: str, _others_wait: Callable[[], bool]) -> bool:
+        done.set()
+        return False
+
+    x, pinterest = NetworkThreads("x", 2, hanging), NetworkThreads("pinterest", 2, publishes)
     for number in range(20):
-        x.put(f"hangs {number}")
+        x.put(f"profile {number}", f"hangs {number}")
     hanging.until(2)
-    pinterest.put("a pin")
+    pinterest.put("its profile", "a pin")
     assert done.wait(WAIT_SECONDS)
     hanging.let_go.set()
     assert ended(x)
     assert ended(pinterest)
 
 
-def test_a_wake_up_that_waits_already_is_not_put_in_twice(hanging: Hanging) -> None:
+def test_a_profile_waits_once_however_often_it_is_woken(hanging: Hanging) -> None:
     threads = NetworkThreads("x", 1, hanging)
-    threads.put("first")
+    threads.put("busy", "first")
     hanging.until(1)
-    for _ in range(5):
-        threads.put("second")
-    threads.put("first")  # it may have more to do by now
+    for number in range(1000):
+        threads.put("other", f"{number}")
+    assert list(threads._line.items()) == [("other", "0")]
     hanging.let_go.set()
-    hanging.until(3)
+    hanging.until(2)
     assert ended(threads)
-    assert hanging.begun == ["first", "second", "first"]
+    assert hanging.begun == ["first", "0"]
+
+
+def test_a_wake_up_for_a_profile_that_is_being_worked_on_is_answered_once_and_by_no_second_thread(
+    hanging: Hanging,
+) -> None:
+    threads = NetworkThreads("x", 4, hanging)
+    threads.put("busy", "first")
+    hanging.until(1)
+    for number in range(1000):
+        threads.put("busy", f"{number}")
+    assert (list(threads._line), threads._at_work) == ([], {"busy": "999"})
+    hanging.let_go.set()
+    hanging.until(2)
+    assert ended(threads)
+    assert hanging.begun == ["first", "999"], "it may have more to do by now"
+
+
+def test_a_profile_with_much_to_do_goes_to_the_end_of_the_line() -> None:
+    left = {"long": 4, "short": 1, "other": 2}
+    turns: list[str] = []
+    all_in_line, done = threading.Event(), threading.Event()
+
+    def one_delivery(profile: str, others_wait: Callable[[], bool]) -> bool:
+        assert all_in_line.wait(WAIT_SECONDS)
+        turns.append(f"{profile}{'' if others_wait() else ' alone'}")
+        left[profile] -= 1
+        if not any(left.values()):
+            done.set()
+        return left[profile] > 0
+
+    threads = NetworkThreads("x", 1, one_delivery)
+    for profile in left:
+        threads.put(profile, profile)
+    all_in_line.set()
+    assert done.wait(WAIT_SECONDS)
+    assert ended(threads)
+    assert turns == ["long", "short", "other", "long", "other", "long alone", "long alone"]
 
 
 def test_an_idle_network_has_no_threads_and_a_thread_that_is_free_is_used_again(hanging: Hanging) -> None:
@@ -86,7 +130,7 @@ def test_an_idle_network_has_no_threads_and_a_thread_that_is_free_is_used_again(
     threads = NetworkThreads("x", 8, hanging)
     assert threads._threads == []
     for number in range(50):
-        threads.put(f"delivery {number}")
+        threads.put(f"profile {number}", f"delivery {number}")
         hanging.until(number + 1)
     assert len(threads._threads) <= 2
     assert ended(threads)
@@ -95,14 +139,15 @@ def test_an_idle_network_has_no_threads_and_a_thread_that_is_free_is_used_again(
 def test_a_thread_outlives_an_error_that_nobody_foresaw() -> None:
     done = threading.Event()
 
-    def work(delivery_id: str) -> None:
+    def work(delivery_id: str, _others_wait: Callable[[], bool]) -> bool:
         if delivery_id == "bad":
             raise RuntimeError("nobody foresaw it")
         done.set()
+        return False
 
     threads = NetworkThreads("x", 1, work)
-    threads.put("bad")
-    threads.put("good")
+    threads.put("one", "bad")
+    threads.put("another", "good")
     assert done.wait(WAIT_SECONDS)
     assert ended(threads)
 

@@ -84,3 +84,24 @@ def test_what_a_former_version_left_is_thrown_away(worker: HueyWakeup, queue_fil
             assert database.execute(f"SELECT count(*) FROM {table}").fetchone() == (rows,), table
     assert taken(worker) == wanted
     assert not mark.exists()
+
+
+def test_a_burst_of_wake_ups_is_taken_out_in_a_few_transactions(
+    worker: HueyWakeup, queue_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = [ids.new(number) for number in range(1000)]
+    other = HueyWakeup(queue_file, tmp_path)
+    for delivery_id in wanted:
+        other.ring(delivery_id)
+    other.close()
+    storage, transactions = worker.huey.storage, 0
+    db = storage.db
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        nonlocal transactions
+        transactions += 1
+        return db(*arguments, **named)
+
+    monkeypatch.setattr(storage, "db", counted)
+    assert [taken(worker) for _ in wanted] == wanted
+    assert transactions <= 10

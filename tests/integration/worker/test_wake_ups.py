@@ -2,7 +2,9 @@
 
 import threading
 import time
+from functools import partial
 
+from socialpub.db import delivery_rows
 from socialpub.db.models import State
 from socialpub.publishing import engine
 from socialpub.runtime import Runtime
@@ -14,11 +16,12 @@ from tests.support.scripted_network import ScriptedNetwork
 
 def test_every_wake_up_is_answered_however_they_meet(rt: Runtime, network: ScriptedNetwork, clock: HandClock) -> None:
     """No reconciler: only the wake-ups, rung after each acceptance, from many threads."""
-    threads = NetworkThreads("x", 4, lambda delivery_id: engine.work(rt, delivery_id))
+    threads = NetworkThreads("x", 4, partial(engine.work, rt))
 
     class Bell:
         def ring(self, delivery_id: str) -> None:
-            threads.put(delivery_id)
+            _, profile_id = delivery_rows.queue_of(rt.reader, delivery_id) or ("", "")
+            threads.put(profile_id, delivery_id)
 
     rt.wakeup = Bell()
     profiles = [add_profile(rt, account_id=str(n)) for n in range(6)]

@@ -14,7 +14,7 @@ from tests.bench.figures import Figure
 from tests.bench.servers import Servers
 
 FEW_POSTS = 1000
-LINES = ("idle", "reads", "dashboard", "waiting", "publishing", "burst", "uploads", "creates")
+LINES = ("idle", "reads", "dashboard", "waiting", "publishing", "burst", "fairness", "queues", "uploads", "creates")
 
 
 def main() -> None:
@@ -56,6 +56,8 @@ def main() -> None:
         line("waiting", lambda: waiting.measure_waiting(small))
         line("publishing", lambda: publishing.measure_alone(small, 50 if asked.quick else 200))
         line("burst", lambda: publishing.measure_burst(small, 1 if asked.quick else 3))
+        line("fairness", lambda: publishing.measure_fairness(small, 1 if asked.quick else 3))
+        line("queues", lambda: publishing.measure_queues(servers.fill_appliance("backlog", 0)))
         line("uploads", lambda: uploading.measure(servers, small, rounds))
         line("creates", lambda: creating.measure(servers, appliances, rounds, 1.0))
     print(f"\n{figures.table(found)}\n\n{time.perf_counter() - began:.0f} s in all.")

@@ -5,12 +5,13 @@ The sandbox notes when a call's first byte arrived, on the clock that all proces
 
 import statistics
 import time
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
 from socialpub.accounts.api_keys import Caller
 from socialpub.db.transaction import Tx
-from socialpub.publishing import posts
+from socialpub.publishing import posts, scheduling
 from socialpub.publishing.drafts import Draft
 from socialpub.runtime import Runtime
 from tests.bench import figures
@@ -20,6 +21,10 @@ from tests.bench.servers import MeasuredAppliance, call, wait_until
 
 MEDIAN_MS, SLOWEST_MS = 50, 250
 BURST = 1000
+BUSY_PROFILES, POSTS_EACH = 40, 80
+QUIET_SECONDS = 1
+DUE = 20_000
+LOOK_MS = 5
 BEHIND_SECONDS = 2
 AHEAD_SECONDS = 4
 OWNER = Caller("bench", "write")
@@ -62,6 +67,55 @@ def measure_burst(appliance: MeasuredAppliance, rounds: int) -> list[Figure]:
     ]
 
 
+def measure_fairness(appliance: MeasuredAppliance, rounds: int) -> list[Figure]:
+    """One post of a profile that is behind many busy ones: how long its network waits for it."""
+    values = [_behind_busy_profiles(appliance) for _ in range(rounds)]
+    line = f"one post behind {BUSY_PROFILES} profiles with {POSTS_EACH} posts each"
+    value = statistics.median(values)
+    return [figures.at_most(line, f"{value:.2f} s", "", value, QUIET_SECONDS, " s")]
+
+
+def _behind_busy_profiles(appliance: MeasuredAppliance) -> float:
+    before = len(_posts(appliance))
+    busy, quiet = appliance.profiles[:BUSY_PROFILES], appliance.profiles[BUSY_PROFILES]
+    key, count = appliance.key(), BUSY_PROFILES * POSTS_EACH
+    due_at = appliance.rt.now() + timedelta(seconds=AHEAD_SECONDS)
+    appliance.rt.write(_schedule, busy, count, due_at)
+    wait_until(lambda: _post_count(appliance) > before + BUSY_PROFILES, seconds=60)
+    text, sent_at = f"Behind all of them, {time.time_ns()}", time.monotonic()
+    call("POST", f"{appliance.url}/api/v1/posts", {"post": {"body": text}, "profiles": [quiet]}, key)
+    wait_until(lambda: _post_count(appliance) > before + count, seconds=180, every=0.5)
+    return float(next(post["received_monotonic"] for post in _posts(appliance) if post["text"] == text)) - sent_at
+
+
+def measure_queues(appliance: MeasuredAppliance) -> list[Figure]:
+    """What the worker asks its database each second and for each wake-up, with a backlog; nothing sends it."""
+    rt = appliance.rt
+    for size in (DUE // 500) * [500]:
+        rt.write(_schedule, appliance.profiles[:3], size, rt.now() + timedelta(seconds=AHEAD_SECONDS))
+    due_at = rt.now() + timedelta(seconds=AHEAD_SECONDS)
+    wait_until(lambda: rt.now() > due_at, seconds=2 * AHEAD_SECONDS)
+    looks: dict[str, Callable[[], object]] = {  # the last one counts, so it only reports
+        "what is due, of all profiles": lambda: scheduling.due_lanes(rt.reader, rt.stamp(), rt.process),
+        "what comes next, of one profile": lambda: scheduling.next_due(
+            rt.reader, appliance.profiles[0], rt.stamp(), rt.process
+        ),
+        "what is overdue": lambda: scheduling.overdue(rt.reader, rt.stamp(), 0.0),
+    }
+    found = []
+    for name, look in looks.items():
+        value = statistics.median(_milliseconds(look) for _ in range(20))
+        aim = None if name == "what is overdue" else LOOK_MS
+        found.append(figures.at_most(f"{DUE:,} due: {name}", f"{value:.2f} ms", "", value, aim, " ms"))
+    return found
+
+
+def _milliseconds(look: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    look()
+    return (time.perf_counter() - began) * 1000
+
+
 def _alone(appliance: MeasuredAppliance) -> float:
     """As many calls by a plain client, as many at a time as the worker makes."""
     body = {"text": f"Plain {time.time_ns()} ########"}
@@ -75,7 +129,7 @@ def _burst(appliance: MeasuredAppliance) -> float:
     before = len(_posts(appliance))
     due_at = appliance.rt.now() + timedelta(seconds=AHEAD_SECONDS)
     due_monotonic = time.monotonic() + (due_at - appliance.rt.now()).total_seconds()
-    appliance.rt.write(_schedule, appliance, due_at)
+    appliance.rt.write(_schedule, appliance.profiles, BURST, due_at)
     wait_until(lambda: _post_count(appliance) >= before + BURST, seconds=60, every=0.25)
     arrived = [post["received_monotonic"] for post in _posts(appliance)[before:]]
     if min(arrived) < due_monotonic - 0.002:
@@ -83,10 +137,10 @@ def _burst(appliance: MeasuredAppliance) -> float:
     return float(max(arrived) - due_monotonic)
 
 
-def _schedule(rt: Runtime, tx: Tx, appliance: MeasuredAppliance, due_at: Any) -> None:
+def _schedule(rt: Runtime, tx: Tx, profiles: Sequence[str], count: int, due_at: Any) -> None:
     marker = time.time_ns()
-    for number in range(BURST):
-        profile = appliance.profiles[number % len(appliance.profiles)]
+    for number in range(count):
+        profile = profiles[number % len(profiles)]
         posts.create(rt, tx, Draft(f"Burst {marker}, number {number}", due_at, (profile,)), OWNER)
 
 

@@ -160,6 +160,7 @@ READERS = {
     "socialpub.db.json_views",
     "socialpub.db.log_lists",
     "socialpub.db.post_lists",
+    "socialpub.db.profile_queues",
     "socialpub.db.waiting_deliveries",
 }
 """Read what is shown besides, and change nothing."""

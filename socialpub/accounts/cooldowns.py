@@ -4,8 +4,9 @@ One delivery that has to wait spares the others of its profile the same answer.
 """
 
 from collections.abc import Collection
+from datetime import timedelta
 
-from socialpub.core.clock import after
+from socialpub.core.clock import after, parse, stamp
 from socialpub.db import delivery_rows
 from socialpub.db.transaction import Reader, Tx, placeholders
 from socialpub.providers.errors import ProviderError, Throttled
@@ -35,14 +36,21 @@ def endpoint_of(step_name: str) -> str:
     return step_name.partition(":")[0]
 
 
-def begin(tx: Tx, profile_id: str, endpoint: str, until: str, reason: str) -> None:
+def begin(
+    tx: Tx, profile_id: str, endpoint: str, until: str, reason: str, give_up_after: timedelta | None = None
+) -> None:
     """Ask this endpoint (`ANY_ENDPOINT`: none) not before `until` for this profile. A later time that is
-    known already stays."""
+    known already stays.
+
+    With `give_up_after`, deliveries that would wait longer than that are due at once, to be ended by their claim.
+    """
+    outlasts = None if give_up_after is None else stamp(parse(until) - give_up_after)
     tx.execute(
-        """INSERT INTO not_before (profile_id, endpoint, until, reason) VALUES (?, ?, ?, ?)
+        """INSERT INTO not_before (profile_id, endpoint, until, reason, outlasts) VALUES (?, ?, ?, ?, ?)
             ON CONFLICT (profile_id, endpoint) DO UPDATE SET until = max(until, excluded.until),
-                reason = excluded.reason""",
-        (profile_id, endpoint, until, reason),
+                reason = excluded.reason, outlasts = max(ifnull(outlasts, excluded.outlasts),
+                    ifnull(excluded.outlasts, outlasts))""",
+        (profile_id, endpoint, until, reason, outlasts),
     )
 
 
@@ -85,5 +93,9 @@ def forget(tx: Tx, profile_id: str) -> None:
 
 
 def clean(rt: Runtime, tx: Tx) -> int:
-    """Forget waits that are over; how many."""
-    return tx.execute("DELETE FROM not_before WHERE until <= ?", (tx.stamp,)).rowcount
+    """Forget waits that are over, unless they still explain why a queued delivery is late; how many."""
+    return tx.execute(
+        """DELETE FROM not_before WHERE until <= ? AND NOT EXISTS (SELECT 1 FROM delivery d
+            WHERE d.profile_id = not_before.profile_id AND d.state = 'queued' AND d.due_at < not_before.until)""",
+        (tx.stamp,),
+    ).rowcount

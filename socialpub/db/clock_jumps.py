@@ -23,7 +23,7 @@ SHOWN = timedelta(days=1)
 """How long readiness and the doctor speak of a jump."""
 
 WAITS = {
-    "not_before": ("until",),
+    "not_before": ("until", "outlasts"),
     "own_wait": ("since", "until"),
     "hold": ("since", "probe_at"),
     "idempotency": ("created_at",),

@@ -8,15 +8,6 @@ from socialpub.db.moved_stamps import by
 from socialpub.db.transaction import Reader, Row, Tx, Value, placeholders
 
 _OPEN = "state IN ('queued', 'running')"
-_HELD = """EXISTS (SELECT 1 FROM hold WHERE hold.provider = delivery.provider AND hold.probe_at > {}
-    AND (scope = next_scope OR (scope = '' AND next_scope <> 'questions')))"""
-"""What `publishing/holds.py` holds of a delivery's next step, until its probe."""
-
-
-def _not_held(until: str, *, any_hold: bool) -> str:
-    """A condition for deliveries that no hold keeps beyond `until`; empty while there is no hold: what a delivery does
-    next is computed from its plan, row by row."""
-    return f"AND NOT {_HELD.format(until)}" if any_hold else ""
 
 
 # --- one -------------------------------------------------------------------------------------------------------------
@@ -198,17 +189,6 @@ def running_in(store: Reader | Tx, profile_id: str) -> list[Row]:
     )
 
 
-def oldest_due(reader: Reader, profile_id: str, now: str, *, any_hold: bool) -> Delivery | None:
-    """The next one of this lane that nothing holds. A refused probe lets the others of its lane probe first."""
-    order = "run_at, started_at IS NOT NULL, due_at, id" if any_hold else "due_at, id"
-    row = reader.one(
-        f"""SELECT {Delivery.COLUMNS} FROM delivery WHERE profile_id = :profile AND state = 'queued' AND run_at <= :now
-            {_not_held(":now", any_hold=any_hold)} ORDER BY {order} LIMIT 1""",
-        {"profile": profile_id, "now": now},
-    )
-    return None if row is None else Delivery.of(row)
-
-
 def equal_past_commit(tx: Tx, delivery: Delivery) -> list[tuple[str, str]]:
     """Other open deliveries of equal content to this profile whose commit was announced: when, and their ids."""
     rows = tx.all(
@@ -285,40 +265,6 @@ def wake_begun(tx: Tx, profile_id: str) -> None:
             AND (started_at IS NOT NULL OR run_at > due_at)""",
         {"now": tx.stamp, "profile": profile_id},
     )
-
-
-def due_per_lane(reader: Reader, now: str, *, any_hold: bool) -> list[str]:
-    """The id of one due delivery per profile, the longest waiting first; not of what is held and not to be probed.
-    Where something is held, the profile whose probe was refused last comes last."""
-    order = "ifnull(max(CASE WHEN started_at IS NOT NULL THEN run_at END), ''), 2" if any_hold else "2"
-    rows = reader.all(
-        f"""SELECT min(id), min(run_at) FROM delivery WHERE state = 'queued' AND run_at <= :now
-            {_not_held(":now", any_hold=any_hold)} GROUP BY profile_id ORDER BY {order}""",
-        {"now": now},
-    )
-    return [row[0] for row in rows]
-
-
-def next_run_at(reader: Reader, now: str) -> str | None:
-    """When the next delivery that is not due yet will be."""
-    at: str | None = reader.value("SELECT min(run_at) FROM delivery WHERE state = 'queued' AND run_at > ?", (now,))
-    return at
-
-
-def overdue(reader: Reader, due_before: str, taken_up_before: str, *, any_hold: bool) -> tuple[int, str, str] | None:
-    """Those that wait since before the one instant (without what is held), or run since before the other: how many,
-    since when the longest waits, and its network. None when there are none."""
-    not_held = _not_held("''", any_hold=any_hold)
-    rows = reader.all(
-        f"""SELECT count(*), min(run_at), provider FROM delivery WHERE state = 'queued' AND run_at < ? {not_held}
-            UNION ALL SELECT count(*), min(run_at), provider FROM delivery WHERE state = 'running' AND run_at < ?""",
-        (due_before, taken_up_before),
-    )
-    found = [row for row in rows if row[0]]
-    if not found:
-        return None
-    oldest = min(found, key=lambda row: str(row[1]))
-    return sum(row[0] for row in found), oldest[1], oldest[2]
 
 
 def open_elsewhere(store: Reader | Tx, restore_count: int) -> list[Delivery]:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from socialpub.db import appliance_state
-from socialpub.db.models import State
+from socialpub.db.models import READ_BACK, State
+from socialpub.db.profile_queues import WAIT_APPLIES
 from socialpub.db.transaction import Reader, Value, placeholders
 
 
@@ -122,31 +123,40 @@ _ATTEMPT = _object(
     _maybe("nextAt", "next_at", plain=True),
 )
 
-_STARTED = "ifnull((SELECT max(started_at) FROM attempt WHERE delivery_id = d.id), '')"
+_STARTED = "ifnull((SELECT max(started_at) FROM attempt WHERE delivery_id = waiting.id), '')"
 
-_HELD_BACK = f"""
-    SELECT 9223372036854775807 AS n, d.id AS delivery_id, d.profile_id, d.provider,
-        ifnull(json_extract(d.plan, '$[' || d.step || '][0]'), 'start') AS step,
-        max(d.run_at, {_STARTED}) AS started_at, NULL AS ended_at,
-        'held' AS outcome, CASE WHEN :paused IS NOT NULL THEN 'Publishing is paused since ' || :paused || '.'
-            ELSE h.reason END AS message, h.code AS provider_code, NULL AS request_id,
-        CASE WHEN :paused IS NULL THEN h.probe_at END AS next_at
-    FROM delivery d LEFT JOIN hold h ON h.provider = d.provider
-        AND h.scope = (SELECT max(scope) FROM hold WHERE provider = d.provider
-            AND (scope = d.next_scope OR (scope = '' AND d.next_scope <> 'questions')))
-    WHERE d.post_id = :post AND d.state = 'queued' AND d.run_at <= :now
-        AND (:paused IS NOT NULL OR h.provider IS NOT NULL)"""
+_KEPT_BACK = f"""
+    SELECT 9223372036854775807 AS n, waiting.id AS delivery_id, waiting.profile_id, waiting.provider,
+        CASE WHEN json_extract(progress, '$.reading_back') THEN '{READ_BACK}'
+            ELSE ifnull(json_extract(plan, '$[' || step || '][0]'), 'start') END AS step,
+        max(run_at, {_STARTED}) AS started_at, NULL AS ended_at,
+        iif(:paused IS NOT NULL OR h.provider IS NOT NULL, 'held', 'waiting') AS outcome,
+        CASE WHEN :paused IS NOT NULL THEN 'Publishing is paused since ' || :paused || '.'
+            ELSE ifnull(h.reason, n.reason) END AS message, h.code AS provider_code, NULL AS request_id,
+        CASE WHEN :paused IS NULL THEN ifnull(h.probe_at, n.until) END AS next_at
+    FROM delivery waiting LEFT JOIN hold h ON h.provider = waiting.provider
+        AND h.scope = (SELECT max(scope) FROM hold WHERE provider = waiting.provider
+            AND (scope = next_scope OR (scope = '' AND next_scope <> 'questions')))
+    LEFT JOIN not_before n ON n.profile_id = waiting.profile_id
+        AND n.endpoint = (SELECT endpoint FROM not_before w JOIN profile p ON p.id = w.profile_id
+            WHERE w.profile_id = waiting.profile_id AND p.status = 'active' AND until > :now AND {WAIT_APPLIES}
+            ORDER BY until DESC LIMIT 1)
+    WHERE waiting.post_id = :post AND state = 'queued' AND run_at <= :now
+        AND (:paused IS NOT NULL OR h.provider IS NOT NULL OR n.endpoint IS NOT NULL)"""
 
 
 def attempts(reader: Reader, post_id: str, now: str) -> bytes:
-    """Every attempt of the post's deliveries, by when it started; one that is due and kept back says so last."""
+    """Return every attempt of the post's deliveries, by when it started.
+
+    What keeps a due delivery back (a pause, a hold, a wait of its profile's queue) is shown as its last attempt.
+    """
     paused = appliance_state.paused_at(reader)
     row = reader.connection.execute(
         f"""SELECT ifnull(group_concat({_ATTEMPT}, ','), '') FROM (
             SELECT * FROM (SELECT t.n, t.delivery_id, t.profile_id, t.provider, t.step, t.started_at, t.ended_at,
                 t.outcome, t.message, t.provider_code, t.request_id, t.next_at
                 FROM delivery d JOIN attempt t ON t.delivery_id = d.id WHERE d.post_id = :post
-            UNION ALL {_HELD_BACK}) ORDER BY started_at, n, delivery_id)""",
+            UNION ALL {_KEPT_BACK}) ORDER BY started_at, n, delivery_id)""",
         {"post": post_id, "now": now, "paused": paused},
     ).fetchone()
     return b"[" + str(row[0]).encode() + b"]"

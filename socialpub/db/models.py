@@ -210,10 +210,12 @@ class Delivery:
     content_key: str
     scheduled_at: str | None
     """The time that the owner chose; None for a post that is published at once."""
+    first_endpoint: str | None = None
+    """What the first step calls, as long as there is no plan. None: not known before the claim."""
 
     COLUMNS: ClassVar[str] = (
         "id, post_id, profile_id, provider, account_id, state, options, due_at, run_at, started_at, owner, plan, step, "
-        "memo, progress, committed_at, content_key, scheduled_at"
+        "memo, progress, committed_at, content_key, scheduled_at, first_endpoint"
     )
 
     @classmethod
@@ -238,6 +240,7 @@ class Delivery:
             row["committed_at"],
             row["content_key"],
             row["scheduled_at"],
+            row["first_endpoint"],
         )
 
     @property

@@ -1,5 +1,6 @@
 """Deliveries that have no outcome yet, as owners, /metrics and deadlines see them. Only read here."""
 
+from socialpub.db.profile_queues import WAIT_APPLIES
 from socialpub.db.transaction import Reader, Row, Tx
 
 
@@ -64,10 +65,13 @@ def count_posts_due_before(store: Reader | Tx, instant: str) -> int:
     """Count the posts with a delivery that was due before this instant and has not started. Leaves out what a network
     put off, and what waited for the profile's own queue all that time."""
     row = store.one(
-        """SELECT count(DISTINCT post_id) FROM delivery WHERE state = 'queued' AND started_at IS NULL
-            AND run_at <= due_at AND due_at < :instant AND (julianday(:instant) - julianday(due_at)) > (
+        f"""SELECT count(DISTINCT post_id) FROM delivery waiting WHERE state = 'queued' AND started_at IS NULL
+            AND run_at <= due_at AND due_at < :instant
+            AND NOT EXISTS (SELECT 1 FROM not_before n WHERE n.profile_id = waiting.profile_id AND until > due_at
+                AND endpoint <> 'commit' AND {WAIT_APPLIES})
+            AND (julianday(:instant) - julianday(due_at)) > (
                 SELECT ifnull(sum(julianday(until) - julianday(max(since, due_at))), 0) FROM own_wait
-                WHERE own_wait.profile_id = delivery.profile_id AND until > due_at)""",
+                WHERE own_wait.profile_id = waiting.profile_id AND until > due_at)""",
         {"instant": instant},
     )
     return int(row[0]) if row else 0

@@ -111,7 +111,7 @@ def _ended_by_patience(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
         if message := _too_late(rt, tx, delivery):
             _end_unsent(rt, tx, delivery, f"Not sent: {message}")
             return True
-        if delivery.run_at <= delivery.due_at:
+        if not scheduling.was_put_off(tx, delivery):
             return False
     if scheduling.patient_until(rt, tx, delivery) >= tx.now:
         return False
@@ -140,7 +140,7 @@ def _too_late(rt: Runtime, tx: Tx, delivery: Delivery) -> str | None:
     jumped = timedelta(seconds=sum(seconds for _, seconds in jumps))
     # What its network, or an equal post, put off was not kept by us: it has the deadline of one that started. A clock
     # that was set is no such wait.
-    put_off = delivery.run_at > delivery.due_at
+    put_off = scheduling.was_put_off(tx, delivery)
     if put_off and (delivery.scheduled_at is None or jumped <= limit):
         return None
     if tx.now - jumped > latest or not jumps:
@@ -163,8 +163,14 @@ def _must_wait(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
         until, reason = rests
         if parse(until) > scheduling.patient_until(rt, tx, delivery):
             deliveries.give_up(rt, tx, delivery, Run(tx.stamp), scheduling.too_long(until, reason))
-        else:
+        elif delivery.progress.stopped or scheduling.outlasts(rt, delivery, until):
+            # The queue does not wait for a call that it may never make. A delivery that the queue offers because of
+            # `outlasts`, and whose deadline was extended, waits by itself.
             _put_off(tx, delivery, until, reason)
+        else:
+            # Shown from the wait itself; `run_at` stays. With its plan the row says what it waits on, and the queue
+            # skips it.
+            delivery_rows.store(tx, delivery)
     elif equal_content.comes_first(tx, delivery):
         until = after(tx.stamp, EQUAL_CONTENT_SECONDS)
         _put_off(tx, delivery, until, "An equal post to this profile is being read back first.")

@@ -114,7 +114,7 @@ def _wait(delivery: Delivery, attempts: list[dict[str, Any]], now: str) -> Deliv
     if delivery.state is State.RUNNING:
         return DeliveryWait(AT_WORK)
     last = attempts[-1] if attempts else {}
-    if last.get("outcome") == "held" and "endedAt" not in last:  # due, and kept back by a pause or a network
+    if last and "endedAt" not in last:  # due, and kept back by a pause or a network
         return DeliveryWait(last.get("message", ITS_TURN), last.get("nextAt"))
     if delivery.run_at > now:
         return DeliveryWait(last.get("message", ITS_TIME), delivery.run_at)

@@ -6,6 +6,7 @@ than its deliveries: it is settled in the write that settles the last of them.
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +18,18 @@ from socialpub.db import appliance_state, artifact_rows, delivery_rows, post_row
 from socialpub.db.models import PostStatus, State
 from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Reader, Row, Tx
-from socialpub.publishing import audiences, deliveries, drafts, equal_content, log_entries, post_status, read_back
+from socialpub.providers.content import Content
+from socialpub.publishing import (
+    audiences,
+    deliveries,
+    drafts,
+    equal_content,
+    log_entries,
+    post_content,
+    post_status,
+    read_back,
+    scheduling,
+)
 from socialpub.publishing.drafts import Change, Draft, DraftMedia, Target
 from socialpub.runtime import Runtime
 
@@ -58,6 +70,7 @@ def accept(
     )
     audiences.add_post(tx, audience, status, outcomes)
     _insert_media(tx, post_id, media)
+    content = _content(rt, tx, post_id, body, bool(media))
     content_key = equal_content.key(body, len(media))
     for position, target in enumerate(targets):
         profile = target.profile
@@ -77,6 +90,7 @@ def accept(
             due_at=at or tx.stamp,
             run_at=at or tx.stamp,
             content_key=content_key,
+            first_endpoint=scheduling.first_endpoint(rt, profile.provider, content, target.options),
             retry_of=target.retry_of,
         )
         log_entries.record(tx, delivery_id, "pending")
@@ -99,7 +113,9 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
     if "media" in change.given:
         post_rows.delete_media(tx, post_id)
         _insert_media(tx, post_id, change.media)
-    content_key = equal_content.key(body, len(post_rows.media_of(tx, post_id)))
+    media_count = len(post_rows.media_of(tx, post_id))
+    content = _content(rt, tx, post_id, body, bool(media_count))
+    content_key = equal_content.key(body, media_count)
     scheduled_at = post["scheduled_at"]
     if "scheduled_at" in change.given:
         scheduled_at = _stamp_of(change.scheduled_at)
@@ -118,6 +134,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
             due_at=due_at,
             run_at=due_at,
             content_key=content_key,
+            first_endpoint=scheduling.first_endpoint(rt, delivery["provider"], content, options),
         )
         if scheduled_at is None:
             tx.after_commit(rt.wakeup.ring, delivery["id"])
@@ -231,6 +248,11 @@ def _cancel(tx: Tx, post_id: str) -> None:
         log_entries.record(tx, row["id"], "canceled")
     post_rows.update(tx, post_id, canceled_at=tx.stamp)
     post_status.move(tx, post_id, PostStatus.CANCELED)
+
+
+def _content(rt: Runtime, tx: Tx, post_id: str, body: str | None, has_media: bool) -> Content:
+    """What networks plan for. Media are read from their rows."""
+    return replace(post_content.of_post(rt, tx, post_id), text=body or "") if has_media else Content(body or "", (), {})
 
 
 def _artifacts_of(tx: Tx, post_id: str) -> set[str]:

@@ -3,18 +3,20 @@
 What may start is decided inside the claim, so that no answer can be out of date when it is acted on.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from socialpub.accounts import cooldowns
 from socialpub.core import durations
 from socialpub.core.clock import after, parse, stamp
-from socialpub.db import delivery_rows, own_waits, waiting_deliveries
+from socialpub.db import delivery_rows, own_waits, profile_queues, waiting_deliveries
 from socialpub.db.locks import ProcessLock
 from socialpub.db.models import Delivery
 from socialpub.db.own_waits import OwnWait
 from socialpub.db.transaction import Reader, Tx
-from socialpub.publishing import holds
+from socialpub.providers.content import Content
 from socialpub.runtime import Runtime
 
 OVERDUE_SECONDS = 120.0
@@ -46,7 +48,7 @@ def next_due(reader: Reader, profile_id: str, now: str, process: ProcessLock) ->
     """What of this lane comes next: what nobody works on any more, else the oldest due one. None while one runs."""
     running = delivery_rows.running_in(reader, profile_id)
     if not running:
-        return delivery_rows.oldest_due(reader, profile_id, now, any_hold=holds.any_hold(reader))
+        return profile_queues.oldest_due(reader, profile_id, now)
     if process.works_on(running[0]["held_by"], running[0]["id"]):
         return None
     return delivery_rows.find(reader, running[0]["id"])
@@ -55,20 +57,18 @@ def next_due(reader: Reader, profile_id: str, now: str, process: ProcessLock) ->
 def due_lanes(reader: Reader, now: str, process: ProcessLock) -> list[str]:
     """One delivery of each profile that has something due or orphaned, the longest waiting first."""
     orphans = [row["id"] for row in delivery_rows.running(reader) if not process.works_on(row["held_by"], row["id"])]
-    return orphans + delivery_rows.due_per_lane(reader, now, any_hold=holds.any_hold(reader))
+    return orphans + profile_queues.due_per_lane(reader, now)
 
 
 def next_run_at(reader: Reader, now: str) -> str | None:
-    """When the next delivery that is not due yet will be."""
-    return delivery_rows.next_run_at(reader, now)
+    """Return when the next delivery becomes due, or the next wait of a profile with due deliveries ends."""
+    return profile_queues.next_run_at(reader, now)
 
 
 def overdue(reader: Reader, now: str, seconds: float = OVERDUE_SECONDS) -> Overdue:
     """The deliveries that should have been taken up that long ago and were not, or run longer than any step takes (a
     suspended worker keeps its lane). Holds are reported separately."""
-    found = delivery_rows.overdue(
-        reader, after(now, -seconds), after(now, -LONGEST_STEP_SECONDS), any_hold=holds.any_hold(reader)
-    )
+    found = profile_queues.overdue(reader, after(now, -seconds), after(now, -LONGEST_STEP_SECONDS))
     if found is None:
         return NOT_OVERDUE
     count, since, provider = found
@@ -84,8 +84,37 @@ def cooldown_of(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
     """Until when what this delivery does next has to wait for its network, and why."""
     # What has not begun does not begin either: what it would upload now might lapse before its turn.
     commits = COMMITS if delivery.commits_next or delivery.started_at is None else cooldowns.ANY_ENDPOINT
-    endpoints = (cooldowns.endpoint_of(delivery.step_name), commits)
-    return cooldowns.until(tx, delivery.profile_id, endpoints, tx.stamp)
+    return cooldowns.until(tx, delivery.profile_id, (_endpoint(delivery), commits), tx.stamp)
+
+
+def was_put_off(tx: Tx, delivery: Delivery) -> bool:
+    """Whether its network, or an equal post, made this delivery wait since it was due. The gap between two posts of a
+    profile is not such a wait (`startable_until` counts it)."""
+    if delivery.run_at > delivery.due_at:
+        return True
+    return cooldowns.until(tx, delivery.profile_id, (_endpoint(delivery),), delivery.due_at) is not None
+
+
+def outlasts(rt: Runtime, delivery: Delivery, until: str) -> bool:
+    """Whether a wait until then is longer than `give_up_after`, counted as the queue's query counts it."""
+    return parse(until) - rt.settings.publishing.give_up_after > parse(delivery.started_at or delivery.due_at)
+
+
+def _endpoint(delivery: Delivery) -> str:
+    """Return what this delivery calls next."""
+    planned = delivery.plan or delivery.progress.reading_back
+    return (None if planned else delivery.first_endpoint) or cooldowns.endpoint_of(delivery.step_name)
+
+
+def first_endpoint(rt: Runtime, provider: str, content: Content, options: Mapping[str, Any]) -> str | None:
+    """Return what the first step of such a delivery calls. None: that is not known before its claim."""
+    network = rt.providers[provider]
+    try:
+        steps = network.plan(content, network.read_options(options)[0])
+    except Exception:
+        # Nothing has checked the content yet. The claim does, and says what is wrong.
+        return None
+    return cooldowns.endpoint_of(steps[0].name)
 
 
 # --- how long --------------------------------------------------------------------------------------------------------

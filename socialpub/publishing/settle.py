@@ -76,8 +76,9 @@ def settle(rt: Runtime, tx: Tx, delivery: Delivery, result: Result, run: Run) ->
             _clear(delivery, committing)
             seconds = result.seconds if result.seconds is not None else 60 * _backoff(delivery)
             until = after(tx.stamp, min(seconds, cooldowns.LONGEST_SECONDS))
+            give_up_after = rt.settings.publishing.give_up_after
             for endpoint in result.endpoints:
-                cooldowns.begin(tx, delivery.profile_id, endpoint, until, result.message)
+                cooldowns.begin(tx, delivery.profile_id, endpoint, until, result.message, give_up_after)
             deliveries.ask_later(rt, tx, delivery, run, seconds, AttemptOutcome.WAITING, result.message, result.code)
         case Held(reason, code):
             _clear(delivery, committing)
@@ -236,7 +237,8 @@ def _publish(rt: Runtime, tx: Tx, delivery: Delivery, post: Published, run: Run)
 def _refuse(rt: Runtime, tx: Tx, delivery: Delivery, refused: Refused, run: Run, committing: bool) -> None:
     if refused.rest_seconds:
         until = after(tx.stamp, min(refused.rest_seconds, cooldowns.LONGEST_SECONDS))
-        cooldowns.begin(tx, delivery.profile_id, cooldowns.ANY_ENDPOINT, until, refused.message)
+        give_up_after = rt.settings.publishing.give_up_after
+        cooldowns.begin(tx, delivery.profile_id, cooldowns.ANY_ENDPOINT, until, refused.message, give_up_after)
     # Of a copy's delivery that was not past its commit yet, the original may have begun another task since.
     of_another = delivery.progress.restored and delivery.progress.unknown is not None
     if refused.reauth and not refused.verdict:

@@ -1,15 +1,17 @@
 """TikTok's number of posting accounts per app: the accounts beyond it wait, and everything else continues."""
 
+import json
 import logging
 
 import pytest
 
 from socialpub.accounts import tiktok_creator
+from socialpub.db import json_views
 from socialpub.db.models import State
 from socialpub.publishing import holds
 from tests.providers.grid import Environment, begin
 from tests.providers.networks import story_of
-from tests.support.appliance import attempts_of, state_of
+from tests.support.appliance import state_of
 from tests.support.drain import drain
 from tests.support.sandbox_http import connect_tiktok
 
@@ -53,11 +55,10 @@ def test_an_account_beyond_the_cap_waits_alone_for_a_day(
     assert [accounts.post(accounts.studio, story) for story in ("draft", "photo draft")] == [State.PUBLISHED] * 2
     told = [record for record in caplog.records if "number of posting accounts" in record.getMessage()]
     assert len(told) == 1, "reported once, not once for each post"
-    assert [attempts_of(env.rt, post) for post in waiting] == [[("creator_info", "waiting")]] * 3
-    rows = env.rt.reader.all("SELECT message, next_at FROM attempt WHERE outcome = 'waiting' AND profile_id = ?",
-                             (accounts.studio,))  # fmt: skip
-    assert {row["next_at"][:13] for row in rows} == {"2026-10-13T09"}
-    assert all("drafts and other accounts continue" in row["message"] for row in rows)
+    shown = [json.loads(json_views.attempts(env.rt.reader, post, env.rt.stamp()))[-1] for post in waiting]
+    assert {one["outcome"] for one in shown} == {"waiting"}
+    assert {one["nextAt"][:13] for one in shown} == {"2026-10-13T09"}
+    assert all("drafts and other accounts continue" in one["message"] for one in shown)
     drain(env.rt, env.clock)
     assert {state_of(env.rt, post) for post in waiting} == {State.PUBLISHED}, "a day is less than give_up_after"
 

@@ -1,5 +1,6 @@
 """`[publishing] min_gap`: a backlog does not go out as a burst that looks like spam."""
 
+import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from socialpub.core.settings.sections import PublishingSection
+from socialpub.db import json_views
 from socialpub.db.models import State
 from socialpub.providers.errors import NoAnswer, NotSent, Throttled
 from socialpub.providers.job import Job
@@ -21,7 +23,6 @@ from tests.support.appliance import (
     OWNER,
     accept,
     add_profile,
-    attempts_of,
     message_of,
     open_appliance,
     state_of,
@@ -90,10 +91,10 @@ def test_what_waits_for_the_gap_says_so_and_has_not_begun(
     clock.forward(60)
     drain(rt)
     assert network.asked == ["upload", "send_last", "await_outcome"], "what is uploaded early might lapse"
-    assert attempts_of(rt, second) == [("upload", "waiting")]
-    message, next_at = rt.reader.one("SELECT message, next_at FROM attempt WHERE outcome = 'waiting'")  # type: ignore[misc]
-    assert message == "Two posts of one profile are at least 15m apart (publishing.min_gap)."
-    assert next_at == "2026-10-12T09:16:00.000Z"
+    (waits,) = json.loads(json_views.attempts(rt.reader, second, rt.stamp()))
+    assert waits["outcome"] == "waiting"
+    assert waits["message"] == "Two posts of one profile are at least 15m apart (publishing.min_gap)."
+    assert waits["nextAt"] == "2026-10-12T09:16:00.000Z"
     assert status_of(rt, second) == "scheduled", "it can still be canceled"
 
 

@@ -1,0 +1,373 @@
+"""The queue of a profile: a wait is one row of it, and its next delivery is found without reading the others."""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+
+from socialpub.accounts import cooldowns
+from socialpub.core.clock import after
+from socialpub.db import delivery_rows, json_views
+from socialpub.db.models import State
+from socialpub.db.transaction import Tx
+from socialpub.providers.errors import Throttled
+from socialpub.providers.job import Job
+from socialpub.providers.outcomes import Done, Outcome, Published, Refused, Wait
+from socialpub.providers.protocol import Kind
+from socialpub.publishing import deliveries, engine, post_details, posts, scheduling
+from socialpub.publishing.drafts import Draft
+from socialpub.runtime import Runtime
+from socialpub.worker.network_threads import NetworkThreads
+from socialpub.worker.reconciler import Reconciler
+from tests.support.appliance import OWNER, accept, add_profile, message_of, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import ScriptedNetwork
+
+WAIT_SECONDS = 60
+HOUR = 3600.0
+
+
+def accept_many(rt: Runtime, count: int, *profiles: str) -> None:
+    """So many posts for each of these profiles, in one write."""
+
+    def write(rt: Runtime, tx: Tx) -> None:
+        for number in range(count):
+            for profile in profiles:
+                posts.create(rt, tx, Draft(f"{profile} {number}", None, (profile,)), OWNER)
+
+    rt.write(write)
+
+
+def attempts(rt: Runtime, post: str) -> list[dict[str, Any]]:
+    """As the API shows them."""
+    found: list[dict[str, Any]] = json.loads(json_views.attempts(rt.reader, post, rt.stamp()))
+    return found
+
+
+def rest(rt: Runtime, profile: str, endpoint: str, seconds: float, reason: str = "slow down") -> None:
+    """The network named a wait for this endpoint."""
+    give_up_after = rt.settings.publishing.give_up_after
+    rt.db.write(lambda tx: cooldowns.begin(tx, profile, endpoint, after(tx.stamp, seconds), reason, give_up_after))
+
+
+def begun_with(network: ScriptedNetwork, *steps: tuple[str, Kind]) -> None:
+    network.steps = ScriptedNetwork(*steps).steps
+
+
+@pytest.fixture
+def writes(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], int]:
+    """How many transactions this makes."""
+
+    def count(act: Callable[[], object]) -> int:
+        made = 0
+        write = rt.db.write
+
+        def counted(fn: Callable[[Tx], Any]) -> Any:
+            nonlocal made
+            made += 1
+            return write(fn)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(rt.db, "write", counted)
+            act()
+        return made
+
+    return count
+
+
+def steps_of(rt: Runtime, act: Callable[[], object]) -> int:
+    """How many times ten instructions SQLite runs for this."""
+    ticks = 0
+
+    def tick() -> None:
+        nonlocal ticks
+        ticks += 1
+
+    rt.reader.connection.set_progress_handler(tick, 10)
+    try:
+        act()
+    finally:
+        rt.reader.connection.set_progress_handler(None, 0)
+    return ticks
+
+
+# --- turns -----------------------------------------------------------------------------------------------------------
+
+
+def test_one_post_of_one_profile_does_not_wait_behind_forty_profiles_with_eighty_posts_each(
+    rt: Runtime, network: ScriptedNetwork
+) -> None:
+    busy, threads_of_x = [add_profile(rt, account_id=f"busy {n}") for n in range(40)], 8
+    accept_many(rt, 80, *busy)
+    begun, all_wait, done = list[str](), threading.Event(), threading.Event()
+    publish, lock = network.publish, threading.Lock()
+
+    def publishes(step: str, job: Job) -> Outcome:
+        assert all_wait.wait(WAIT_SECONDS)
+        with lock:
+            begun.append(job.content.text)
+        if job.content.text == "one post":
+            done.set()
+        return publish(job.content.text)
+
+    network.run = publishes  # type: ignore[method-assign]
+    threads = NetworkThreads("x", threads_of_x, partial(engine.work, rt))
+
+    class Wakeup:
+        def ring(self, delivery_id: str) -> None:
+            _, profile_id = delivery_rows.queue_of(rt.reader, delivery_id) or ("", "")
+            threads.put(profile_id, delivery_id)
+
+    rt.wakeup = Wakeup()
+    assert Reconciler(rt).once() == 40
+    accept(rt, add_profile(rt, account_id="quiet"), body="one post")
+    all_wait.set()
+    assert done.wait(WAIT_SECONDS)
+    rt.stopping.set()
+    threads.stop()
+    threads.join(time.monotonic() + WAIT_SECONDS)
+    assert begun.index("one post") <= len(busy) + threads_of_x
+    assert len({text.split()[0] for text in begun[: len(busy)]}) >= len(busy) - threads_of_x, "they take turns"
+
+
+# --- a wait is one row -----------------------------------------------------------------------------------------------
+
+
+def test_a_rate_limit_with_two_thousand_posts_queued_is_written_down_once(
+    rt: Runtime, network: ScriptedNetwork, clock: HandClock, writes: Callable[[Callable[[], object]], int]
+) -> None:
+    few, many = add_profile(rt, account_id="few"), add_profile(rt, account_id="many")
+    accept_many(rt, 20, few)
+    accept_many(rt, 2000, many)
+    made = {}
+    for profile in (few, many):
+        network.results["create_post"] = [Throttled("slow down", retry_after_seconds=900)]
+        first = rt.reader.value("SELECT min(id) FROM delivery WHERE profile_id = ?", (profile,))
+        made[profile] = writes(partial(engine.work, rt, first))
+    assert made[few] == made[many] <= 3
+    assert writes(partial(drain, rt)) == 0, "the next rounds write nothing either"
+    assert network.effects == []
+    clock.forward(901)
+    network.results["create_post"] = [Throttled("slow down", retry_after_seconds=900)] * 2
+    assert writes(partial(drain, rt)) == 2 * made[many], "nor does the next window"
+
+
+def test_when_the_wait_is_over_the_oldest_goes_first(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    network.results["create_post"] = [Throttled("slow down", retry_after_seconds=900)]
+    accept_many(rt, 5, profile)
+    drain(rt)
+    clock.forward(600)
+    accept(rt, profile, body="later")
+    drain(rt, clock, within=HOUR)
+    assert network.effects == [*(f"{profile} {number}" for number in range(5)), "later"]
+
+
+def test_each_waiting_delivery_shows_what_it_waits_for_and_until_when(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    network.results["create_post"] = [Throttled("slow down", retry_after_seconds=900)]
+    first, second = accept(rt, profile, body="first"), accept(rt, profile, body="second")
+    until = after(rt.stamp(), 900)
+    drain(rt)
+    for post in (first, second):
+        (last,) = attempts(rt, post)
+        assert (last["outcome"], last["message"], last["nextAt"]) == ("waiting", "slow down", until)
+        details = post_details.read(rt.reader, post, rt.stamp())
+        assert details is not None
+        waits = details.deliveries[0].waits_for
+        assert waits is not None
+        assert (waits.reason, waits.until) == ("slow down", until)
+    assert rt.reader.value("SELECT count(*) FROM attempt") == 1, "only the call that was made is stored"
+    clock.forward(901)
+    assert attempts(rt, second) == [], "nothing keeps it back any more"
+    drain(rt)
+    assert [one["outcome"] for one in attempts(rt, second)] == ["published"]
+
+
+def test_a_pause_is_shown_before_a_wait(rt: Runtime, profile: str) -> None:
+    post = accept(rt, profile)
+    rest(rt, profile, "create_post", 900)
+    rt.write(deliveries.pause)
+    assert [one["outcome"] for one in attempts(rt, post)] == ["held"]
+
+
+def test_a_scheduled_post_of_a_waiting_profile_has_no_attempts(rt: Runtime, profile: str, clock: HandClock) -> None:
+    post = accept(rt, profile, at=clock.now() + timedelta(minutes=5))
+    rest(rt, profile, "create_post", 900)
+    assert attempts(rt, post) == []
+    clock.forward(301)
+    assert [one["outcome"] for one in attempts(rt, post)] == ["waiting"]
+
+
+# --- what a wait does not delay --------------------------------------------------------------------------------------
+
+
+def test_a_delivery_whose_next_step_calls_another_endpoint_goes_on(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    text = accept(rt, profile, body="text")
+    begun_with(network, ("upload:0", Kind.PREPARE), ("create_post", Kind.COMMIT))
+    picture = accept(rt, profile, body="picture")
+    begun_with(network, ("create_post", Kind.COMMIT))
+    rest(rt, profile, "upload", 900, "uploads are full")
+    drain(rt)
+    assert network.effects == ["text"]
+    assert state_of(rt, text) is State.PUBLISHED
+    assert [one["message"] for one in attempts(rt, picture)] == ["uploads are full"]
+
+
+def test_an_upload_goes_on_while_posts_wait(rt: Runtime, network: ScriptedNetwork, profile: str) -> None:
+    begun_with(network, ("upload:0", Kind.PREPARE), ("create_post", Kind.COMMIT))
+    rest(rt, profile, "create_post", 900)
+    accept(rt, profile)
+    drain(rt)
+    assert (network.asked, network.effects) == (["upload:0"], [])
+
+
+def test_a_poll_after_the_commit_goes_on_while_posts_wait(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    begun_with(network, ("send", Kind.COMMIT), ("await_outcome", Kind.POLL))
+    network.results["send"] = [Done({}), Throttled("slow down", retry_after_seconds=HOUR)]
+    network.results["await_outcome"] = [Wait(60, "processing"), Published("1")]
+    sent, waits = accept(rt, profile, body="sent"), accept(rt, profile, body="waits")
+    drain(rt, clock, within=100)
+    assert (state_of(rt, sent), state_of(rt, waits)) == (State.PUBLISHED, State.QUEUED)
+
+
+def test_a_delivery_of_a_former_version_learns_at_its_first_claim_what_it_waits_on(
+    rt: Runtime, network: ScriptedNetwork, profile: str, writes: Callable[[Callable[[], object]], int]
+) -> None:
+    accept_many(rt, 10, profile)
+    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET first_endpoint = NULL"))
+    rest(rt, profile, "create_post", 900)
+    assert writes(partial(drain, rt)) == 10
+    assert writes(partial(drain, rt)) == 0
+    assert network.asked == []
+
+
+def test_an_edit_changes_what_a_post_waits_on(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    post = accept(rt, profile, at=clock.now() + timedelta(minutes=5))
+    begun_with(network, ("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
+    change = posts.Change(frozenset({"body"}), body="with a picture")
+    rt.write(posts.edit, post, change, OWNER)
+    rest(rt, profile, "upload", 900)
+    clock.forward(301)
+    drain(rt)
+    assert network.asked == []
+    assert [one["outcome"] for one in attempts(rt, post)] == ["waiting"]
+
+
+# --- what a wait does not hide ---------------------------------------------------------------------------------------
+
+
+def test_a_delivery_that_would_wait_for_too_long_ends_at_once_and_the_others_wait(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    old = accept(rt, profile, body="old")
+    rest(rt, profile, "create_post", 20 * HOUR)
+    drain(rt)
+    clock.forward(20 * HOUR - 1)
+    rest(rt, profile, "create_post", 24 * HOUR)
+    clock.forward(24 * HOUR - 1)
+    young = accept(rt, profile, body="young")
+    rest(rt, profile, "create_post", 10 * HOUR, "the day is full")
+    drain(rt)
+    assert state_of(rt, old) is State.FAILED
+    assert "would have to wait until" in message_of(rt, old)
+    assert "the day is full" in message_of(rt, old)
+    assert state_of(rt, young) is State.QUEUED
+    assert network.asked == []
+
+
+def test_a_network_that_made_a_post_late_is_not_mistaken_for_an_appliance_that_was_down(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    posts_made = [accept(rt, profile, body=str(number)) for number in range(3)]
+    rest(rt, profile, "create_post", 24 * HOUR)
+    drain(rt)
+    clock.forward(24 * HOUR + 1)
+    rt.write(cooldowns.clean)
+    the_day_is_full = Throttled("the day is full", retry_after_seconds=10 * HOUR)
+    network.results["create_post"] = [lambda job: network.publish(job.content.text), the_day_is_full]
+    drain(rt)
+    clock.forward(10 * HOUR + 1)
+    rt.write(cooldowns.clean)
+    drain(rt)
+    assert {state_of(rt, post) for post in posts_made} == {State.PUBLISHED}
+    rt.write(cooldowns.clean)
+    assert rt.reader.value("SELECT count(*) FROM not_before") == 0
+
+
+def test_a_waiting_delivery_is_not_overdue_and_counts_from_the_end_of_its_wait(
+    rt: Runtime, profile: str, clock: HandClock
+) -> None:
+    accept(rt, profile)
+    rest(rt, profile, "create_post", HOUR)
+    clock.forward(HOUR - 1)
+    assert scheduling.overdue(rt.reader, rt.stamp()).count == 0
+    clock.forward(60)
+    assert scheduling.overdue(rt.reader, rt.stamp()).count == 0, "its turn has just come"
+    clock.forward(200)
+    late = scheduling.overdue(rt.reader, rt.stamp())
+    assert (late.count, late.seconds) == (1, 259)
+
+
+def test_a_delivery_that_waits_for_its_owner_says_so_though_its_profile_waits_for_its_network(
+    rt: Runtime, network: ScriptedNetwork, profile: str
+) -> None:
+    post = accept(rt, profile)
+    rest(rt, profile, "create_post", HOUR)
+    rt.db.write(lambda tx: tx.update("profile", profile, status="reauthRequired", reason="no longer"))
+    drain(rt)
+    (last,) = attempts(rt, post)
+    assert last["outcome"] == "held"
+    assert "must be connected again" in last["message"]
+
+
+def test_a_refusal_that_rests_the_whole_profile_is_a_wait_of_its_queue(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    network.results["create_post"] = [Refused("spam risk", rest_seconds=HOUR)]
+    accept_many(rt, 10, profile)
+    drain(rt)
+    assert len(network.asked) == 1
+    drain(rt, clock)
+    assert len(network.effects) == 9
+
+
+# --- how it grows ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("state", ["due", "waiting", "held"])
+def test_finding_what_is_due_takes_as_long_for_four_thousand_deliveries_as_for_a_hundred(
+    rt: Runtime, profile: str, state: str
+) -> None:
+    if state == "waiting":
+        rest(rt, profile, "create_post", HOUR)
+    if state == "held":
+        rt.db.write(lambda tx: tx.insert("hold", provider="x", scope="", reason="no credits", since=tx.stamp,
+                                         probe_at=after(tx.stamp, HOUR)))  # fmt: skip
+    now = after(rt.stamp(), 1)
+    found = []
+    for more in (100, 3900):
+        accept_many(rt, more, profile)
+        found.append(
+            (
+                steps_of(rt, lambda: scheduling.next_due(rt.reader, profile, now, rt.process)),
+                steps_of(rt, lambda: scheduling.due_lanes(rt.reader, now, rt.process)),
+                steps_of(rt, lambda: scheduling.next_run_at(rt.reader, now)),
+            )
+        )
+    few, many = found
+    assert all(after <= before + 5 for before, after in zip(few, many, strict=True)), found

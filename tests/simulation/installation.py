@@ -21,6 +21,8 @@ class Installation:
     watch: Watch
     public_before: frozenset[str] = frozenset()
     """The ids that were public when it was resumed after its restore."""
+    clock_was_set: bool = False
+    """Whether somebody set the clock between the backup and the resume."""
 
     @property
     def rt(self) -> Runtime:
@@ -31,7 +33,7 @@ class Installation:
         return self.posts.ledger
 
     def testimony(self) -> Testimony:
-        return testimony(self.rt, self.name, self.ledger, self.public_before)
+        return testimony(self.rt, self.name, self.ledger, self.public_before, self.clock_was_set)
 
 
 class Way(StrEnum):

@@ -4,14 +4,16 @@ An episode has one installation, or several over one world: each may be a backup
 all say of one content is added up, so that no restore hides a second post and no restored outcome is untrue.
 """
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from socialpub.accounts import cooldowns
 from socialpub.core.clock import parse
-from socialpub.db import appliance_state, delivery_rows
+from socialpub.db import appliance_state, delivery_rows, json_views
 from socialpub.db.models import State
 from socialpub.publishing import holds
 from socialpub.runtime import Runtime
@@ -66,10 +68,12 @@ class Testimony:
     said: dict[str, Said]
     public_before: frozenset[str] = frozenset()
     """The ids that were public when it was resumed: whatever it accepted itself became public later."""
+    clock_was_set: bool = False
 
 
-def testimony(rt: Runtime, name: str, ledger: Ledger, public_before: frozenset[str] = frozenset()) -> Testimony:
-    return Testimony(name, ledger, {post.id: _said(rt, post) for post in ledger.accepted}, public_before)
+def testimony(rt: Runtime, name: str, ledger: Ledger, public_before: frozenset[str], clock_was_set: bool) -> Testimony:
+    said = {post.id: _said(rt, post) for post in ledger.accepted}
+    return Testimony(name, ledger, said, public_before, clock_was_set)
 
 
 def _said(rt: Runtime, post: DrawnPost) -> Said:
@@ -175,7 +179,8 @@ class _Count:
 
     def sent_by_both(self, own: list[DrawnPost]) -> int:
         """An accepted limit: TikTok cannot be asked for what another installation's owner published early, or tried
-        again, or what this one's owner has moved while the other one published it."""
+        again, or what this one's owner has moved while the other one published it. Nor for what was published on
+        time, when the clock was set back to before that time."""
         if self.network != "tiktok":
             return 0
         ids = {post.id for post in own}
@@ -185,7 +190,8 @@ class _Count:
             theirs = {act for act in one.ledger.acts if act.post_id in ids}
             chance = {post.chance for post in own}
             said = [one.said[post.id] for post in one.ledger.accepted if post.chance in chance]
-            more += ours != theirs and any(each.may_be_public for each in said)
+            differ = ours != theirs or self.last.clock_was_set
+            more += differ and any(each.may_be_public for each in said)
         return more
 
     def judge_words(self) -> None:
@@ -363,9 +369,17 @@ class Watch:
         _must(delivery.state is State.QUEUED, f"it runs, and nobody runs it: {about}")
         if run_at <= now:
             held = {row["scope"] for row in holds.list_all(rt.reader) if row["provider"] == delivery.provider}
-            _must(bool(held & set(holds.scopes_of(delivery))), f"due, and left lying: {about}")
+            if not held & set(holds.scopes_of(delivery)):
+                endpoints = (delivery.first_endpoint or "", cooldowns.endpoint_of(delivery.step_name), "commit")
+                waits = cooldowns.until(rt.reader, delivery.profile_id, endpoints, rt.stamp())
+                _must(waits is not None, f"due, and neither taken up nor kept back: {about}")
+                shown = json.loads(json_views.attempts(rt.reader, delivery.post_id, rt.stamp()))
+                last = next(one for one in reversed(shown) if one["deliveryId"] == delivery.id)
+                _must("endedAt" not in last and "nextAt" in last, f"it waits for {waits}, and shows {last}: {about}")
         elif not scheduled:
-            _must(run_at <= now + FARTHEST + self.off, f"too far ahead: {about}")
+            # It may have begun before its time, on a clock that was set back later.
+            farthest = max(now, parse(delivery.due_at)) + FARTHEST + self.off
+            _must(run_at <= farthest, f"too far ahead: {about}")
             if (run_at - now).total_seconds() > SOON_SECONDS and self._moved.get(delivery_id) != delivery.run_at:
                 last = rt.reader.one(
                     "SELECT outcome, next_at FROM attempt WHERE delivery_id = ? ORDER BY n DESC LIMIT 1", (delivery_id,)

@@ -212,6 +212,7 @@ class RestoreStory:
         if self._dice.random() < 0.7:
             back.acts.connect_all(back.rt)
         back.acts.done = self._figures.acts
+        back.clock_was_set = chosen.of.clock_was_set or self._stage.clock.set_seconds > chosen.set_seconds
         back.public_before = self._stage.public()
         back.rt.write(resume.resume, nothing_was_sent=nothing)
 

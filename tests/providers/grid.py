@@ -33,6 +33,7 @@ PATIENCE = timedelta(hours=26)
 """Longer than the longest wait that a network imposes, a day, and short enough to be sat out often."""
 HOURS = timedelta(hours=5)
 """The same where no network imposes a wait of a day: a fifth of the steps."""
+WAITS_OF_A_DAY = ("the app's cap", "the account's cap", "too many drafts")
 FOR_EVER = 10**6
 
 
@@ -46,6 +47,12 @@ class Environment:
     clock: HandClock
     folder: Path
     samples: Path
+
+
+def hours_or_a_day(request: pytest.FixtureRequest) -> timedelta:
+    """Return hours as `give_up_after`, unless the test's fault makes a delivery wait for a day."""
+    cell = getattr(request.node, "callspec", None)
+    return PATIENCE if cell is not None and cell.params.get("fault") in WAITS_OF_A_DAY else HOURS
 
 
 def grid_appliance(folder: Path, clock: HandClock, http: Http, give_up_after: timedelta = PATIENCE) -> Runtime:

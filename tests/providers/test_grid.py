@@ -9,13 +9,12 @@ from tests.providers.grid import (
     COMES_TO,
     EVERY_PAIR,
     FAULTS,
-    HOURS,
     ONE_FAULT_PER_MEANING,
-    PATIENCE,
     Environment,
     Means,
     assert_the_outcome_is_true,
     begin,
+    hours_or_a_day,
     play,
     played,
 )
@@ -25,12 +24,11 @@ from tests.support.drain import drain
 
 CELLS = [cell for network in NETWORKS.values() for cell in network.cells()]
 PAIRWISE = {cell for network in NETWORKS.values() for cell in network.pairwise()}
-WAIT_A_DAY = {"the account's cap", "too many drafts"}
 
 
 @pytest.fixture
 def give_up_after(request: pytest.FixtureRequest) -> timedelta:
-    return PATIENCE if request.node.callspec.params.get("fault") in WAIT_A_DAY else HOURS
+    return hours_or_a_day(request)
 
 
 @pytest.mark.parametrize(("network", "story", "call", "fault"), played(CELLS, lambda *cell: cell in PAIRWISE))

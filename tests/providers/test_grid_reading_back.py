@@ -7,13 +7,13 @@ import pytest
 from socialpub.db.models import State
 from tests.providers.grid import (
     BODY,
-    HOURS,
     PAGES,
     Call,
     Environment,
     Means,
     assert_the_outcome_is_true,
     begin,
+    hours_or_a_day,
     played,
 )
 from tests.providers.networks import NETWORKS, story_of
@@ -52,8 +52,8 @@ CELLS = [
 
 
 @pytest.fixture
-def give_up_after() -> timedelta:
-    return HOURS
+def give_up_after(request: pytest.FixtureRequest) -> timedelta:
+    return hours_or_a_day(request)
 
 
 def in_every_run(network: str, story: str, fault: str, effect: bool) -> bool:

@@ -88,7 +88,11 @@ def _load_decoders(request: dict[str, Any]) -> None:
 def _respond(request: dict[str, Any]) -> dict[str, Any]:
     out_of_memory = False
     try:
-        return {"result": _DO[request["do"]](request)}
+        result = _DO[request["do"]](request)
+        # A smaller picture is right only where no more memory can be had.
+        if not (result.pop("gave_way", False) and ("turn_bytes" in request or _memory_is_short())):
+            return {"result": result}
+        out_of_memory = True
     except (MediaRejected, CannotFit) as error:
         reason = error.reason
     except MemoryError:

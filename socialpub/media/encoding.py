@@ -11,9 +11,13 @@ from typing import Any
 from PIL import Image
 
 from socialpub.media.images import FORMATS
+from socialpub.media.types import CannotFit
 
 _BEST, _LEAST = 95, 60
 """JPEG and WebP quality: above, files only grow; below, it shows, and fewer pixels look better."""
+
+_NO_MEMORY = ("encoding error 1", "encoding error 2")
+"""How Pillow names libwebp's two errors of that kind, VP8_ENC_ERROR_OUT_OF_MEMORY and ..._BITSTREAM_OUT_OF_MEMORY."""
 
 _LONGEST_SIDE = {"image/jpeg": 65_500, "image/webp": 16_383, "image/png": 2**31 - 1}
 """What the encoders take (libjpeg a little less than the format)."""
@@ -35,46 +39,59 @@ def candidates(own: str, types: Sequence[str], *, transparent: bool) -> list[str
     return [name for name in able[:1] if name == "image/png" and (transparent or own == name)] + lossy[:1]
 
 
-def best(picture: Image.Image, mime_type: str, max_bytes: int, extra: dict[str, Any]) -> bytes | None:
-    """The best encoding within `max_bytes` at this size, or None."""
-    if max(picture.size) > _LONGEST_SIDE[mime_type]:
-        return None
-    if mime_type not in _HOLDS_TRANSPARENCY and picture.mode == "RGBA":
-        picture = _on_white(picture)
-    data = _encode(picture, mime_type, _BEST, extra)
-    if len(data) <= max_bytes:
-        return data
-    if mime_type == "image/png":
-        return None
-    data = _encode(picture, mime_type, _LEAST, extra)
-    if len(data) > max_bytes:
-        return None
-    low, high = _LEAST, _BEST
-    while high - low > 1:
-        middle = (low + high) // 2
-        attempt = _encode(picture, mime_type, middle, extra)
-        if len(attempt) <= max_bytes:
-            low, data = middle, attempt
-        else:
-            high = middle
-    return data
+class TooLarge(Exception):
+    """No encoding of an image at this size is small enough. `scale` is how far to scale it down next."""
+
+    def __init__(self, scale: float) -> None:
+        super().__init__()
+        self.scale = scale
 
 
-def next_scale(picture: Image.Image, mime_type: str, max_bytes: int, extra: dict[str, Any]) -> float:
-    """How far to scale down an image for which `best` found nothing. Few steps are needed: bytes go with the area."""
+def best(
+    picture: Image.Image, mime_type: str, max_bytes: int, extra: dict[str, Any], *, may_be_small: bool = True
+) -> bytes:
+    """Return the best encoding within `max_bytes` at this size.
+
+    `may_be_small` False: it hardly fits, so the least quality is tried first. Raises `TooLarge`, `CannotFit`, and
+    MemoryError when the encoder needs more than it may have.
+    """
     longest = max(picture.size)
     if longest > _LONGEST_SIDE[mime_type]:
-        return _LONGEST_SIDE[mime_type] / longest
-    plain = picture.convert("RGB") if picture.mode == "RGBA" and mime_type == "image/jpeg" else picture
-    return min(0.9, math.sqrt(max_bytes / len(_encode(plain, mime_type, _LEAST, extra))) * 0.98)
+        raise TooLarge(_LONGEST_SIDE[mime_type] / longest)
+    if mime_type not in _HOLDS_TRANSPARENCY and picture.mode == "RGBA":
+        picture = _on_white(picture)
+    above = _BEST + 1
+    if may_be_small or mime_type == "image/png":
+        data = _encode(picture, mime_type, _BEST, extra)
+        if len(data) <= max_bytes:
+            return data
+        above = _BEST
+    if mime_type != "image/png":
+        data = _encode(picture, mime_type, _LEAST, extra)
+    if len(data) > max_bytes:
+        # Bytes go with the area, so few steps are needed.
+        raise TooLarge(min(0.9, math.sqrt(max_bytes / len(data)) * 0.98))
+    quality = _LEAST
+    while above - quality > 1:
+        middle = (quality + above) // 2
+        attempt = _encode(picture, mime_type, middle, extra)
+        if len(attempt) <= max_bytes:
+            quality, data = middle, attempt
+        else:
+            above = middle
+    return data
 
 
 def _encode(picture: Image.Image, mime_type: str, quality: int, extra: dict[str, Any]) -> bytes:
     buffer = io.BytesIO()
-    if mime_type == "image/png":
-        picture.save(buffer, "PNG", **extra)
-    else:
-        picture.save(buffer, FORMATS[mime_type], quality=quality, **extra)
+    options = extra if mime_type == "image/png" else {"quality": quality, **extra}
+    try:
+        picture.save(buffer, FORMATS[mime_type], **options)
+    except (OSError, ValueError) as error:
+        reason = str(error)
+        if reason in _NO_MEMORY or reason.startswith("out of memory"):
+            raise MemoryError from None
+        raise CannotFit(f"The picture cannot be written as {mime_type} ({reason}).") from None
     return buffer.getvalue()
 
 

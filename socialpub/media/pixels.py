@@ -9,16 +9,24 @@ from typing import Any
 from PIL import Image, ImageCms
 
 
+def detach(opened: Image.Image) -> Image.Image:
+    """Decode the first frame, and return its pixels without their decoder.
+
+    A decoder may hold a multiple of the pixels: that of WebP keeps three copies.
+    """
+    opened.load()
+    return opened._new(opened.im)
+
+
 def normalize(picture: Image.Image, profile: bytes | None) -> Image.Image:
-    """The first frame as L, RGB or RGBA of 8 bits; RGBA only when something is transparent."""
-    picture.load()
+    """The pixels as L, RGB or RGBA of 8 bits; RGBA only when something is transparent."""
     if picture.mode in ("I", "F") or picture.mode.startswith("I;16"):
         # `convert` alone would clip everything above 255 to white.
         return picture.convert("I").point(lambda value: value * (1 / 257) + 0).convert("L")
     if picture.mode == "CMYK":
         return _from_cmyk(picture, profile)
     if picture.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in picture.info:
-        clear = picture.convert("RGBA")
+        clear = picture if picture.mode == "RGBA" else picture.convert("RGBA")
         lowest = clear.getchannel("A").getextrema()[0]
         return clear if isinstance(lowest, (int, float)) and lowest < 255 else clear.convert("RGB")
     if picture.mode in ("L", "RGB"):

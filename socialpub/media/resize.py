@@ -15,6 +15,9 @@ from socialpub.media import encoding, pixels, signatures
 from socialpub.media.images import open_image, orientation
 from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaRejected
 
+WITH_LESS_MEMORY = 0.7
+"""How far a picture is scaled down when an encoder runs out of memory: to half of the pixels."""
+
 
 def fit(source: Path, target: Path, limits: FitLimits) -> dict[str, Any]:
     """Write a version of the picture `source` within the limits to `target`.
@@ -24,23 +27,38 @@ def fit(source: Path, target: Path, limits: FitLimits) -> dict[str, Any]:
     """
     mime_type = _type_of(source)
     try:
-        with open_image(source, mime_type, MediaLimits().image_pixels) as picture:
+        with open_image(source, mime_type, MediaLimits().image_pixels) as opened:
             size = source.stat().st_size
-            turned = orientation(picture)
-            width, height = picture.size if turned < 5 else picture.size[::-1]
+            turned = orientation(opened)
+            width, height = opened.size if turned < 5 else opened.size[::-1]
+            factor = limits.scale(width, height)
             if (
                 not limits.rewrite
                 and mime_type in limits.types
                 and turned == 1
                 and size <= limits.max_bytes
-                and limits.scale(width, height) == 1
+                and factor == 1
             ):
                 return _result(mime_type, width, height, size, changed=False)
-            if mime_type == "image/gif" and "image/gif" in limits.types and getattr(picture, "n_frames", 1) > 1:
+            if mime_type == "image/gif" and "image/gif" in limits.types and getattr(opened, "n_frames", 1) > 1:
                 raise CannotFit(_gif_too_large(limits, width, height, size))
-            return _write_fitting(picture, mime_type, turned, target, limits)
+            if factor < 1:
+                # The JPEG decoder can leave out what would be scaled away anyway; it never goes below the size asked
+                # for.
+                opened.draft(None, (math.ceil(opened.width * factor), math.ceil(opened.height * factor)))
+            picture = pixels.detach(opened)
     except MediaRejected as rejected:
         raise CannotFit(rejected.reason) from None
+    del opened
+    profile = picture.info.get("icc_profile")
+    picture = pixels.normalize(picture, profile)
+    picture = pixels.scale(picture, _sides((width, height), factor, turned))
+    picture = pixels.turn(picture, turned)
+    picture.info = {}  # Pillow would write comments and a profile of another colour space from there.
+    candidates = encoding.candidates(mime_type, limits.types, transparent=picture.mode == "RGBA")
+    if not candidates:
+        raise CannotFit(f"The picture cannot be written as {' or '.join(limits.types)}.")
+    return write_within(picture, candidates, target, limits.max_bytes, pixels.profile_for(picture.mode, profile))
 
 
 def _result(mime_type: str, width: int, height: int, size: int, *, changed: bool) -> dict[str, Any]:
@@ -66,48 +84,29 @@ def _gif_too_large(limits: FitLimits, width: int, height: int, size: int) -> str
     )
 
 
-def _write_fitting(
-    picture: Image.Image, mime_type: str, turned: int, target: Path, limits: FitLimits
-) -> dict[str, Any]:
-    shown = picture.size if turned < 5 else picture.size[::-1]
-    factor = limits.scale(*shown)
-    if factor < 1:
-        # The JPEG decoder can leave out what would be scaled away anyway; it never goes below the size asked for.
-        picture.draft(None, (math.ceil(picture.width * factor), math.ceil(picture.height * factor)))
-    profile = picture.info.get("icc_profile")
-    plain = pixels.normalize(picture, profile)
-    upright = pixels.turn(pixels.scale(plain, _sides(shown, factor, turned)), turned)
-    del plain
-    upright.info = {}  # Pillow would write comments and a profile of another colour space from there.
-    extra = pixels.profile_for(upright.mode, profile)
-    candidates = encoding.candidates(mime_type, limits.types, transparent=upright.mode == "RGBA")
-    if not candidates:
-        raise CannotFit(f"The picture cannot be written as {' or '.join(limits.types)}.")
-
-    return write_within(upright, candidates, target, limits.max_bytes, extra)
-
-
 def write_within(
     picture: Image.Image, candidates: Sequence[str], target: Path, max_bytes: int, extra: dict[str, Any]
 ) -> dict[str, Any]:
     """Write the picture as the first of these types that takes no more than that, smaller where it has to be. Returns
-    what `fit` does. Raises `CannotFit`."""
+    what `fit` does, and `gave_way` when an encoder ran out of memory at a larger size. Raises `CannotFit`."""
+    whole, ran_out = picture.size, False
     while True:
         for candidate in candidates:
-            best = encoding.best(picture, candidate, max_bytes, extra)
-            if best is not None:
-                target.write_bytes(best)
-                return _result(candidate, picture.width, picture.height, len(best), changed=True)
-        picture = _shrink(picture, candidates[-1], max_bytes, extra)
-
-
-def _shrink(picture: Image.Image, mime_type: str, max_bytes: int, extra: dict[str, Any]) -> Image.Image:
-    """One step towards what fits."""
-    step = encoding.next_scale(picture, mime_type, max_bytes, extra)
-    width, height = int(picture.width * step), int(picture.height * step)
-    if width < 1 or height < 1:
-        raise CannotFit(f"No version of the picture has at most {max_bytes} bytes.")
-    return pixels.scale(picture, (width, height))
+            may_be_small = ran_out or picture.size == whole
+            try:
+                data = encoding.best(picture, candidate, max_bytes, extra, may_be_small=may_be_small)
+            except encoding.TooLarge as too_large:
+                scale = too_large.scale
+            except MemoryError:
+                scale, ran_out = WITH_LESS_MEMORY, True
+            else:
+                target.write_bytes(data)
+                result = _result(candidate, picture.width, picture.height, len(data), changed=True)
+                return result | ({"gave_way": True} if ran_out else {})
+        width, height = int(picture.width * scale), int(picture.height * scale)
+        if width < 1 or height < 1:
+            raise CannotFit(f"No version of the picture has at most {max_bytes} bytes.")
+        picture = pixels.scale(picture, (width, height))
 
 
 def _sides(shown: tuple[int, int], factor: float, turned: int) -> tuple[int, int]:

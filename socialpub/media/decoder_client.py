@@ -32,19 +32,17 @@ MEMORY_BYTES = 2048 * 1024 * 1024
 progressive JPEG, 1.75 GiB as WebP, whose decoder keeps three copies. It is a bound: a photo takes 0.1 GiB."""
 
 VIDEO_CPU_SECONDS = 60.0
-"""Processor time of one film's inspection. The clock on the wall says nothing about a file: a child that is suspended,
-or has to share the machine, takes long over any. There is no file that takes long without using the processor."""
+"""Processor time of one film's inspection. Time on the wall says nothing about a file, as a machine may be busy."""
 
 IMAGE_CPU_SECONDS = 30.0
-"""The same for a picture. Measured: 100 megapixels take 0.3 to 0.7 s as PNG, GIF or baseline JPEG, 1.6 s as progressive
-JPEG, 2.6 s as WebP, and 5.1 s with as many scans as a JPEG may have; 500 megapixels of an animated WebP take 7.3 s. An
-old machine is four times as slow."""
+"""The same for a picture. Measured: 100 megapixels take 0.3 to 0.7 s as PNG, GIF or baseline JPEG, 2.6 s as WebP, and
+5.1 s with as many scans as a JPEG may have; 500 of an animated WebP take 7.3 s. Old machines are four times as slow."""
 
 FIT_CPU_SECONDS = 240.0
-"""The same for fitting. Measured: 96 megapixels can take 35 s, and an old machine is several times as slow."""
+"""The same for fitting. Measured: 96 megapixels take up to 35 s, and 123 s when they are noise."""
 
 PATIENCE_SECONDS = 600.0
-"""How long a child, and before that the wait for its turn, may take on the wall clock before it is given up."""
+"""How long a child may take on the wall clock, and the wait for its turn before that."""
 
 _COMMAND = (sys.executable, "-I", "-m", "socialpub.media.decoder_process")
 _PROCESS_OPTIONS: Mapping[str, Any] = {
@@ -58,9 +56,8 @@ _PROCESS_OPTIONS: Mapping[str, Any] = {
     "start_new_session": True,
 }
 _CRASHES = {-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT, -signal.SIGFPE, -signal.SIGILL}
-"""What a decoder does to itself over a file. Any other signal comes from outside: from an operator, from a stop of the
-appliance, and SIGKILL from the kernel when the machine is out of memory. The child's own limits never kill: too much
-address space is an error inside the child, and too much processor time is SIGXCPU."""
+"""What a decoder does to itself over a file. Any other signal comes from outside: an operator, a stop of the appliance,
+and SIGKILL when the machine is out of memory. The child's own limits send none of them."""
 
 _fair: WeakKeyDictionary[asyncio.AbstractEventLoop, FairTurns] = WeakKeyDictionary()
 _turns: MemoryTurns | None = None
@@ -85,7 +82,7 @@ def take_turns_in(folder: Path) -> None:
 
 
 def try_starting() -> None:
-    """Find out whether a child can begin: `decoder_starts` tells. Takes a quarter of a second of processor time."""
+    """Find out whether a child can begin (`decoder_starts`). Takes a quarter of a second of processor time."""
     with contextlib.suppress(MediaRejected, DecoderFailed):
         inspect_file(Path(__file__), "image/png", MediaLimits(), patience_seconds=60.0)
 
@@ -108,7 +105,6 @@ def inspect_file(
     """What the file is; `declared` None: it counts as what it is found to be.
 
     Raises `MediaRejected` (the file's fault), `DecoderFailed` (ours), FileNotFoundError.
-
     `seconds` is processor time, by default what its kind may take. Blocks, in turn with others; in the event loop use
     `inspect_file_async`.
     """
@@ -142,31 +138,43 @@ def fit(
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> dict[str, Any]:
     """Write a version of the image within the limits to `target`; see `resize.fit` for the result.
-
     Raises `CannotFit` (the image's fault), `DecoderFailed` (ours), FileNotFoundError. Blocks, in turn with others.
     """
     request = _writing("fit", source, target, limits) | _allowance(seconds, memory_bytes)
-    try:
+    with _prepared(target):
         return _run(source, request, patience_seconds)
-    except MediaRejected as rejected:
-        raise CannotFit(rejected.reason) from None
 
 
 async def thumbnail_async(source: Path, target: Path, limits: FitLimits, *, key_id: str = "") -> dict[str, Any]:
     """Write a still of a picture, or of the beginning of a film, within the limits to `target`: for the event loop, in
     turn as `inspect_file_async`. Raises as `fit` does; see `resize.fit` for the result."""
     request = _writing("thumbnail", source, target, limits) | _allowance(FIT_CPU_SECONDS, MEMORY_BYTES)
-    try:
+    with _prepared(target):
         return await _run_async(source, request, PATIENCE_SECONDS, key_id)
+
+
+@contextlib.contextmanager
+def _prepared(target: Path) -> Iterator[None]:
+    """Around a child that may write this file: it can write one that is there, and create none."""
+    try:
+        created = not target.exists()
+        target.touch()
+    except OSError as error:
+        raise DecoderFailed(f"The file to write cannot be created: {error.strerror}.") from error
+    try:
+        yield
     except MediaRejected as rejected:
         raise CannotFit(rejected.reason) from None
+    finally:
+        if created and target.stat().st_size == 0:
+            target.unlink()
 
 
 def _writing(do: str, source: Path, target: Path, limits: FitLimits) -> dict[str, Any]:
     source.stat()
     return {
         "do": do,
-        "source": str(source.absolute()),
+        "path": str(source.absolute()),
         "target": str(target.absolute()),
         "limits": asdict(limits),
         "max_output_bytes": limits.max_bytes,
@@ -180,8 +188,8 @@ def _inspection(
     if seconds is None:
         kind = signatures.kind_of_file(path) if declared is None else kind_of(declared)
         seconds = VIDEO_CPU_SECONDS if kind == "video" else IMAGE_CPU_SECONDS
-    request = {"do": "inspect", "path": str(path.absolute()), "declared": declared, "limits": asdict(limits)}
-    return request | _allowance(seconds, memory_bytes)
+    asked = {"do": "inspect", "path": str(path.absolute()), "declared": declared, "limits": asdict(limits)}
+    return asked | _allowance(seconds, memory_bytes)
 
 
 def _allowance(seconds: float, memory_bytes: int) -> dict[str, Any]:
@@ -323,14 +331,13 @@ def _result(code: int, output: bytes, errors: bytes, request: Mapping[str, Any])
     decoder_starts.note_success()
     if code == -signal.SIGXCPU:
         raise MediaRejected("The file takes more processor time to decode than one upload may take.")
-    if code in _CRASHES:
-        raise _refusal("Decoding the file crashed the decoder.", request)
-    if code < 0:
+    if code < 0 and code not in _CRASHES:
         raise DecoderFailed(f"The decoder process was ended by signal {-code}.")
     try:
-        response = json.loads(output[len(READY) :])
+        response = json.loads(output[len(READY) :] if code not in _CRASHES else b"")
     except ValueError:
         raise _refusal("Decoding the file crashed the decoder.", request) from None
+    decoder_starts.note_lacks(response.get("lacks", ()))
     if "rejected" in response:
         raise _refusal(str(response["rejected"]), request)
     if "failed" in response:

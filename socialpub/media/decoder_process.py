@@ -1,12 +1,14 @@
 """The child process in which whatever a caller sent is decoded.
 
 It lives for one request, with limits on memory, processor time and files, so that nothing a file contains may block,
-fill or crash the process that asks (`decoder_client.py`). An end before it wrote `READY` is our fault. Decoders are
-loaded only once it is confined, and only those that the request needs.
+fill or crash the process that asks (`decoder_client.py`). Its kernel refuses it all files but one, sockets and programs
+(`decoder_confinement.py`). An end before it wrote `READY` is our fault. Decoders are loaded only once its memory is
+limited, and only those that the request needs.
 """
 
 import contextlib
 import errno
+import functools
 import json
 import mmap
 import os
@@ -16,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from socialpub.media import inspect, signatures
+from socialpub.media import decoder_confinement, inspect, signatures
 from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaRejected, kind_of
 
 READY = b"ready\n"
@@ -35,11 +37,15 @@ def main() -> None:
     _load_decoders(request)
     if "turn_bytes" in request:
         _confine_to_turn(int(request["turn_bytes"]))
+    # While the files that tell them can be opened.
+    _promises_are_kept(), _address_space()
+    target = Path(request["target"]) if "target" in request else None
+    lacks = decoder_confinement.confine(Path(request["path"]), target)
     # From here on what happens is the file's doing. The last limit comes late, as finding libmagic may write.
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(request.get("max_output_bytes", 0)),) * 2)
     os.write(output, READY)
     os.dup2(nowhere, 2)
-    os.write(output, json.dumps(_respond(request)).encode())
+    os.write(output, json.dumps({"lacks": lacks, **_respond(request)}).encode())
 
 
 def _confine(memory_bytes: int, cpu_seconds: int) -> None:
@@ -60,9 +66,15 @@ def _confine_to_turn(turn_bytes: int) -> None:
 
 def _address_space() -> int:
     try:
-        return int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
+        return int(os.pread(_open_statm(), 100, 0).split()[0]) * mmap.PAGESIZE
     except OSError:
         return 0
+
+
+@functools.cache
+def _open_statm() -> int:
+    """The kernel's figures of this process. A confined process could not open them."""
+    return os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
 
 
 def _load_decoders(request: dict[str, Any]) -> None:
@@ -75,9 +87,7 @@ def _load_decoders(request: dict[str, Any]) -> None:
         from socialpub.media import thumbnail  # noqa: F401
 
         return
-    import pylibmagic  # noqa: F401
-    import magic  # noqa: F401  # isort: skip
-
+    inspect.load_libmagic()
     declared = request["declared"]
     if (signatures.kind_of_file(Path(request["path"])) if declared is None else kind_of(declared)) == "image":
         from socialpub.media import images  # noqa: F401
@@ -121,6 +131,7 @@ _TOO_LARGE = {
 }
 
 
+@functools.cache
 def _promises_are_kept() -> bool:
     """Whether the kernel refuses memory rather than promise more than there is."""
     try:
@@ -148,13 +159,13 @@ def _inspect(request: dict[str, Any]) -> dict[str, Any]:
 def _fit(request: dict[str, Any]) -> dict[str, Any]:
     from socialpub.media import resize
 
-    return resize.fit(Path(request["source"]), Path(request["target"]), FitLimits(**request["limits"]))
+    return resize.fit(Path(request["path"]), Path(request["target"]), FitLimits(**request["limits"]))
 
 
 def _thumbnail(request: dict[str, Any]) -> dict[str, Any]:
     from socialpub.media import thumbnail
 
-    return thumbnail.write(Path(request["source"]), Path(request["target"]), FitLimits(**request["limits"]))
+    return thumbnail.write(Path(request["path"]), Path(request["target"]), FitLimits(**request["limits"]))
 
 
 _DO = {"inspect": _inspect, "fit": _fit, "thumbnail": _thumbnail}

@@ -4,12 +4,14 @@ A machine without memory or processes left, or a service whose limits forbid too
 else works. What is told here names no path: readiness shows it to anybody.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
 @dataclass(slots=True)
 class _LastStart:
     failure: str | None = None
+    lacks: tuple[str, ...] = ()
 
 
 _last = _LastStart()
@@ -18,6 +20,15 @@ _last = _LastStart()
 def failure() -> str | None:
     """Why the last child could not begin; None when it could, or when none was wanted yet."""
     return _last.failure
+
+
+def lacks() -> tuple[str, ...]:
+    """What the kernel lacked to confine the last child (`decoder_confinement`); empty when no child has answered."""
+    return _last.lacks
+
+
+def note_lacks(names: Iterable[str]) -> None:
+    _last.lacks = tuple(names)
 
 
 def note_failure(why: str) -> None:

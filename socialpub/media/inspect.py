@@ -4,8 +4,10 @@ Runs in a child process (`decoder_process.py`), as whatever a caller sent is dec
 libmagic, the structure of the file and a decoder agree on what it is; its name and its sender are never believed.
 """
 
+import functools
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from socialpub.core import sizes
 from socialpub.media import containers, signatures
@@ -101,7 +103,13 @@ def _inspect_as(path: Path, expected: str, limits: MediaLimits) -> Facts:
 
 def detect_type(path: Path) -> str:
     """libmagic's name for the file's content."""
+    return str(load_libmagic().from_file(str(path)))
+
+
+@functools.cache
+def load_libmagic() -> Any:
+    """libmagic with its data, which lies in files of its own."""
     import pylibmagic  # noqa: F401  # makes `magic` load the libmagic that it carries, and its data file
     import magic  # isort: skip
 
-    return str(magic.Magic(mime=True).from_file(str(path)))
+    return magic.Magic(mime=True)

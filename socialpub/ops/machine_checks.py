@@ -29,6 +29,7 @@ def check(rt: Runtime) -> Iterator[Finding]:
     yield from _check_time_sync()
     yield from _check_journal(rt)
     yield from _check_worker_files(rt)
+    yield from _check_decoders(rt)
     yield from _check_services(rt)
 
 
@@ -64,6 +65,19 @@ def _check_worker_files(rt: Runtime) -> Iterator[Finding]:
     if used >= MOST_FILES_USED * most:
         message = f"The worker has {used} files open, and may have {most}: soon it can call no network."
         yield problem("worker", message, "Raise LimitNOFILE in its unit (or ulimit -n), and restart it.")
+
+
+def _check_decoders(rt: Runtime) -> Iterator[Finding]:
+    """Whether the worker's kernel confines the processes that decode what callers sent."""
+    report = worker_report.read(rt.reader)
+    if report is None or report.decoder_failure is not None:
+        return
+    if report.decoder_lacks:
+        lacks = " and ".join(report.decoder_lacks)
+        message = f"The kernel does not offer {lacks}, so a hostile file that takes over a decoder can do more."
+        yield note("decoder", message, "Run a kernel with Landlock and seccomp, and let the container use both.")
+    else:
+        yield ok("decoder", "Decoders may read one file, and open no socket and start no program.")
 
 
 # --- systemd ---------------------------------------------------------------------------------------------------------

@@ -28,6 +28,8 @@ class WorkerReport:
     """Since housekeeping last came round."""
     decoder_failure: str | None = None
     """Why no child process can be started in which media is decoded."""
+    decoder_lacks: tuple[str, ...] = ()
+    """What the kernel lacks to confine that process."""
 
 
 def beat(rt: Runtime, tx: Tx) -> None:
@@ -35,7 +37,10 @@ def beat(rt: Runtime, tx: Tx) -> None:
     appliance_state.put(tx, appliance_state.HEARTBEAT, tx.stamp)
     ended_at, now = rt.memory(HousekeepingRound).ended_at, rt.clock.monotonic()
     report = WorkerReport(
-        process_figures.read(), 0.0 if ended_at is None else round(now - ended_at), decoder_starts.failure()
+        process_figures.read(),
+        0.0 if ended_at is None else round(now - ended_at),
+        decoder_starts.failure(),
+        decoder_starts.lacks(),
     )
     appliance_state.put(tx, appliance_state.WORKER, json.dumps(asdict(report)))
 

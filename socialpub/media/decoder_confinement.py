@@ -1,0 +1,126 @@
+"""What a decoder's process may still do once its decoders are loaded: read one file, write one file, and compute.
+
+A hostile file that takes over a decoder meets the kernel: Landlock refuses every other file, TCP and signals to others,
+and a seccomp filter refuses sockets and programs. Neither needs a privilege. Numbers and structures are those of Linux'
+`uapi/linux/landlock.h`, `seccomp.h` and `audit.h`; the libraries of the system have no functions for them.
+"""
+
+import contextlib
+import ctypes
+import os
+import struct
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+LANDLOCK, SECCOMP = "Landlock", "seccomp"
+
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+"""The same on every architecture."""
+_VERSION, _PATH_BENEATH = 1, 1
+_EXECUTE_TO_MAKE_SYM, _REFER, _TRUNCATE, _IOCTL_DEV = 0x1FFF, 1 << 13, 1 << 14, 1 << 15
+_WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 1, 1 << 2, 1 << 3
+_BIND_AND_CONNECT_TCP = 0b11
+_ABSTRACT_SOCKETS_AND_SIGNALS = 0b11
+
+_PR_SET_NO_NEW_PRIVS = 38
+_SET_MODE_FILTER, _ALL_THREADS = 1, 1
+_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+_ALLOW, _REFUSE = 0x7FFF0000, 0x00050001
+"""`_REFUSE` is the error EPERM."""
+_X32 = 0x40000000
+"""Calls of another numbering begin here on x86-64; none of ours is among them."""
+
+_ARCHITECTURES = {
+    "x86_64": (0xC000003E, 317, (41, 53, 59, 62, 101, 310, 311, 322, 424, 425, 438)),
+    "aarch64": (0xC00000B7, 277, (198, 199, 221, 129, 117, 270, 271, 281, 424, 425, 438)),
+}
+"""The audit number, the number of `seccomp`, and those of the calls that are refused: `socket`, `socketpair`, `execve`,
+`kill`, `ptrace`, `process_vm_readv`, `process_vm_writev`, `execveat`, `pidfd_send_signal`, `io_uring_setup` (it opens
+sockets past the filter) and `pidfd_getfd`."""
+
+
+def confine(source: Path, target: Path | None) -> list[str]:
+    """Leave this process the file `source` to read, the existing file `target` to write, and the code that it runs.
+
+    For the process's only thread and all that it begins later; it cannot be undone. A file that cannot be opened stays
+    closed. Returns what this kernel lacks or refuses, among `LANDLOCK` and `SECCOMP`.
+    """
+    lacks = []
+    rules = [(source, _READ_FILE), *((folder, _READ_FILE | _READ_DIR) for folder in _code())]
+    if target is not None:
+        rules.append((target, _WRITE_FILE | _TRUNCATE))
+    with contextlib.ExitStack() as stack:
+        opened = []
+        for path, rights in rules:
+            with contextlib.suppress(OSError):
+                opened.append((stack.enter_context(_opened(path)), rights))
+        try:
+            _call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+            _restrict_files(opened)
+        except OSError:
+            lacks.append(LANDLOCK)
+    try:
+        _filter_calls()
+    except OSError:
+        lacks.append(SECCOMP)
+    return lacks
+
+
+def _code() -> Iterator[Path]:
+    """The folders of Python's modules and of ours: some are imported only once a file needs them."""
+    names = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    names.add(str(Path(__file__).parents[1]))
+    return (Path(name) for name in names if Path(name).is_dir())
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    file = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        yield file
+    finally:
+        os.close(file)
+
+
+def _restrict_files(rules: Iterable[tuple[int, int]]) -> None:
+    version = _syscall(_CREATE_RULESET, None, 0, _VERSION)
+    handled = _EXECUTE_TO_MAKE_SYM
+    handled |= sum(right for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV)) if version >= since)
+    handled_tcp = _BIND_AND_CONNECT_TCP if version >= 4 else 0
+    scoped = _ABSTRACT_SOCKETS_AND_SIGNALS if version >= 6 else 0
+    # An older kernel refuses a structure with fields that it does not know, unless they are zero.
+    wanted = struct.pack("=QQQ", handled, handled_tcp, scoped)
+    ruleset = _syscall(_CREATE_RULESET, wanted, len(wanted), 0)
+    try:
+        for file, rights in rules:
+            _syscall(_ADD_RULE, ruleset, _PATH_BENEATH, struct.pack("=Qi", rights & handled, file), 0)
+        _syscall(_RESTRICT_SELF, ruleset, 0)
+    finally:
+        os.close(ruleset)
+
+
+def _filter_calls() -> None:
+    if os.uname().machine not in _ARCHITECTURES or sys.maxsize < 2**32:
+        raise OSError("No filter is known for this architecture.")
+    audit_number, seccomp, refused = _ARCHITECTURES[os.uname().machine]
+    # Each line: operation, lines to pass over when true, lines to pass over when false, operand.
+    lines = [(_LOAD, 0, 0, 4), (_EQUAL, 0, len(refused) + 3, audit_number), (_LOAD, 0, 0, 0)]
+    lines.append((_AT_LEAST, len(refused) + 1, 0, _X32))
+    lines += [(_EQUAL, len(refused) - place, 0, number) for place, number in enumerate(refused)]
+    lines += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _REFUSE)]
+    program = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in lines))
+    _syscall(seccomp, _SET_MODE_FILTER, _ALL_THREADS, struct.pack("@HP", len(lines), ctypes.addressof(program)))
+
+
+def _syscall(number: int, *arguments: int | bytes | None) -> int:
+    return _call("syscall", number, *arguments)
+
+
+def _call(name: str, *arguments: int | bytes | None) -> int:
+    passed = [ctypes.c_long(one) if isinstance(one, int) else ctypes.c_char_p(one) for one in arguments]
+    result = int(getattr(ctypes.CDLL(None, use_errno=True), name)(*passed))
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result

@@ -1,0 +1,152 @@
+"""A decoder that a hostile file has taken over sees one file, and opens no socket and starts no program."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from socialpub.media import decoder_client, decoder_confinement, decoder_starts
+from socialpub.media.types import FitLimits, MediaLimits
+from socialpub.ops import machine_checks, worker_report
+from socialpub.ops.finding import Level
+from socialpub.runtime import Runtime
+from tests.samples import media
+
+TRIES = """
+import ctypes, os, socket, subprocess, threading
+from pathlib import Path
+
+def taken_over(request):
+    own = Path(request["path"])
+    secret = own.with_name("secret.key")
+    tries = {
+        "read its file": own.read_bytes,
+        "read the secret": secret.read_bytes,
+        "read the machine's users": Path("/etc/passwd").read_bytes,
+        "read the environment of its parent": Path(f"/proc/{os.getppid()}/environ").read_bytes,
+        "list the folder": lambda: os.listdir(own.parent),
+        "change its file": lambda: own.write_bytes(b""),
+        "write a file": lambda: own.with_name("new").write_bytes(b""),
+        "remove the secret": secret.unlink,
+        "rename the secret": lambda: secret.rename(own.with_name("found")),
+        "open a socket to the network": socket.socket,
+        "open a socket to this machine": lambda: socket.socket(socket.AF_UNIX),
+        "start a program": lambda: subprocess.run(["/bin/true"]),
+        "become a program": lambda: os.execv("/bin/true", ["true"]),
+        "signal its parent": lambda: os.kill(os.getppid(), 0),
+        "use the calls of another numbering": other_numbering,
+        "start a thread": lambda: threading.Thread(target=int).start(),
+    }
+    return {"kind": "", "mime_type": "", "size_bytes": 0, "facts": {name: worked(one) for name, one in tries.items()}}
+
+def other_numbering():
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.syscall(ctypes.c_long(0x40000000 + 39)) < 0:
+        raise OSError
+
+def worked(one):
+    try:
+        one()
+    except OSError:
+        return False
+    return True
+"""
+
+
+def child(before: str) -> tuple[str, ...]:
+    """The real child, with something done before it begins."""
+    code = f"from socialpub.media import decoder_confinement, decoder_process\n{before}\ndecoder_process.main()"
+    return (sys.executable, "-I", "-c", code)
+
+
+@pytest.fixture(autouse=True)
+def lacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]]:
+    decoder_client.inspect_file(media.png(tmp_path_factory.mktemp("probe") / "a.png"), "image/png", MediaLimits())
+    yield decoder_starts.lacks()
+    decoder_starts.note_lacks(())
+
+
+def test_a_decoder_that_was_taken_over_reads_no_secret_opens_no_socket_and_starts_no_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: tuple[str, ...]
+) -> None:
+    if lacks:
+        pytest.skip(f"this machine's kernel does not offer {' and '.join(lacks)}")
+    (tmp_path / "secret.key").write_text("never to be seen")
+    path = media.png(tmp_path / "a.png")
+    monkeypatch.setattr(decoder_client, "_COMMAND", child(f"{TRIES}\ndecoder_process._DO['inspect'] = taken_over"))
+    tried = decoder_client.inspect_file(path, "image/png", MediaLimits()).facts
+    assert {name for name, worked in tried.items() if worked} == {"read its file", "start a thread"}
+    assert len(tried) == 16
+
+
+def test_what_it_made_to_fit_is_the_only_file_it_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: tuple[str, ...]
+) -> None:
+    if decoder_confinement.LANDLOCK in lacks:
+        pytest.skip("this machine's kernel does not offer Landlock")
+    source, target = media.jpeg(tmp_path / "a.jpg", 320, 240), tmp_path / "b.jpg"
+    writes = "target = __import__('pathlib').Path(request['target'])"
+    attack = (
+        f"def attack(request):\n    {writes}\n    target.write_bytes(b'its own')\n"
+        "    target.with_name('c.jpg').write_bytes(b'another')\n"
+        "decoder_process._DO['fit'] = attack"
+    )
+    limits = FitLimits(("image/jpeg",), 100_000, max_width=160)
+    assert decoder_client.fit(source, target, limits)["width"] == 160
+    monkeypatch.setattr(decoder_client, "_COMMAND", child(attack))
+    with pytest.raises(decoder_client.DecoderFailed, match="Permission denied"):
+        decoder_client.fit(source, target, limits)
+    assert target.read_bytes() == b"its own"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.jpg", "b.jpg"]
+
+
+@pytest.mark.parametrize("kind", ["image", "video"])
+def test_no_thread_of_a_decoder_begins_before_it_is_confined(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Landlock confines the thread that asks for it, and what that thread begins later."""
+    before = (
+        "import os, pathlib, sys\nconfine = decoder_confinement.confine\ndef counted(*paths):\n"
+        "    if len(os.listdir('/proc/self/task')) != 1: sys.exit('a thread before its time')\n"
+        "    return confine(*paths)\ndecoder_confinement.confine = counted"
+    )
+    monkeypatch.setattr(decoder_client, "_COMMAND", child(before))
+    path = media.png(tmp_path / "a.png") if kind == "image" else media.video_mp4(tmp_path / "a.mp4", 0.25)
+    assert decoder_client.inspect_file(path, None, MediaLimits()).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("without", "lacking"),
+    [
+        ("decoder_confinement._CREATE_RULESET = 100_000", ("Landlock",)),
+        ("decoder_confinement._ARCHITECTURES = {}", ("seccomp",)),
+        ("decoder_confinement._ARCHITECTURES = {}; decoder_confinement._CREATE_RULESET = 100_000",
+         ("Landlock", "seccomp")),
+    ],
+)  # fmt: skip
+def test_where_the_kernel_lacks_it_media_is_examined_and_the_doctor_says_so(
+    rt: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without: str, lacking: tuple[str, ...],
+    lacks: tuple[str, ...],
+) -> None:  # fmt: skip
+    if lacks:
+        pytest.skip(f"this machine's kernel does not offer {' and '.join(lacks)}")
+    path = media.png(tmp_path / "a.png")
+    rt.write(worker_report.beat)
+    (found,) = machine_checks._check_decoders(rt)
+    assert found.level is Level.OK
+    monkeypatch.setattr(decoder_client, "_COMMAND", child(without))
+    assert decoder_client.inspect_file(path, "image/png", MediaLimits()).kind == "image"
+    assert decoder_starts.lacks() == lacking
+    rt.write(worker_report.beat)
+    (found,) = machine_checks._check_decoders(rt)
+    assert found.level is Level.NOTE
+    assert f"does not offer {' and '.join(lacking)}" in found.message
+
+
+def test_a_target_that_stays_unwritten_is_removed(tmp_path: Path) -> None:
+    source, target = media.jpeg(tmp_path / "a.jpg", 320, 240), tmp_path / "b.jpg"
+    limits: dict[str, Any] = {"types": ("image/jpeg",), "max_bytes": 100_000}
+    assert not decoder_client.fit(source, target, FitLimits(**limits))["changed"]
+    assert not target.exists()

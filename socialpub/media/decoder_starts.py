@@ -11,7 +11,7 @@ from dataclasses import dataclass
 @dataclass(slots=True)
 class _LastStart:
     failure: str | None = None
-    lacks: tuple[str, ...] = ()
+    lacks: tuple[str, ...] | None = None
 
 
 _last = _LastStart()
@@ -22,8 +22,8 @@ def failure() -> str | None:
     return _last.failure
 
 
-def lacks() -> tuple[str, ...]:
-    """What the kernel lacked to confine the last child (`decoder_confinement`); empty when no child has answered."""
+def lacks() -> tuple[str, ...] | None:
+    """What the kernel lacked to confine the last child (`decoder_confinement`); None when no child has answered."""
     return _last.lacks
 
 

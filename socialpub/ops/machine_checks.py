@@ -70,7 +70,7 @@ def _check_worker_files(rt: Runtime) -> Iterator[Finding]:
 def _check_decoders(rt: Runtime) -> Iterator[Finding]:
     """Whether the worker's kernel confines the processes that decode what callers sent."""
     report = worker_report.read(rt.reader)
-    if report is None or report.decoder_failure is not None:
+    if report is None or report.decoder_lacks is None or report.decoder_failure is not None:
         return
     if report.decoder_lacks:
         lacks = " and ".join(report.decoder_lacks)

@@ -28,8 +28,8 @@ class WorkerReport:
     """Since housekeeping last came round."""
     decoder_failure: str | None = None
     """Why no child process can be started in which media is decoded."""
-    decoder_lacks: tuple[str, ...] = ()
-    """What the kernel lacks to confine that process."""
+    decoder_lacks: tuple[str, ...] | None = None
+    """What the kernel lacks to confine that process. None: no such process has answered yet."""
 
 
 def beat(rt: Runtime, tx: Tx) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.load import Load
 from tests.e2e.processes import until
 from tests.endurance.units import machine
-from tests.endurance.units.installation import CONFIG, URL, InstalledUnits
+from tests.endurance.units.installation import COMMAND, CONFIG, URL, InstalledUnits
 from tests.endurance.units.machine import Machine
 from tests.samples import media
 
@@ -51,6 +51,9 @@ def test_media_of_every_kind_are_examined_fitted_and_published(units: InstalledU
             delivery = caller.delivery(caller.publish(text, units.profile, media=(artifact,)))
             assert delivery["status"] == "published", delivery
     assert units.x.texts() == ["With a photo", "With a film"]
+    until(lambda: "decoder:" in units.machine.run(COMMAND, "doctor", code=None).stdout, "the worker reports")
+    found = units.machine.run(COMMAND, "doctor", code=None).stdout
+    assert "Decoders may read one file" in found, [line for line in found.splitlines() if "decoder" in line]
     for name in ("web", "worker"):
         assert "ERROR" not in units.machine.journal(f"socialpub-{name}")
         assert "WARNING" not in units.machine.journal(f"socialpub-{name}")

@@ -64,8 +64,9 @@ def child(before: str) -> tuple[str, ...]:
 @pytest.fixture(autouse=True)
 def lacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]]:
     decoder_client.inspect_file(media.png(tmp_path_factory.mktemp("probe") / "a.png"), "image/png", MediaLimits())
-    yield decoder_starts.lacks()
-    decoder_starts.note_lacks(())
+    found = decoder_starts.lacks()
+    assert found is not None
+    yield found
 
 
 def test_a_decoder_that_was_taken_over_reads_no_secret_opens_no_socket_and_starts_no_program(
@@ -133,6 +134,10 @@ def test_where_the_kernel_lacks_it_media_is_examined_and_the_doctor_says_so(
     if lacks:
         pytest.skip(f"this machine's kernel does not offer {' and '.join(lacks)}")
     path = media.png(tmp_path / "a.png")
+    monkeypatch.setattr(decoder_starts._last, "lacks", None)
+    rt.write(worker_report.beat)
+    assert not list(machine_checks._check_decoders(rt)), "no decoder has answered yet"
+    decoder_starts.note_lacks(lacks)
     rt.write(worker_report.beat)
     (found,) = machine_checks._check_decoders(rt)
     assert found.level is Level.OK

@@ -32,7 +32,7 @@ MEMORY_BYTES = 2048 * 1024 * 1024
 progressive JPEG, 1.75 GiB as WebP, whose decoder keeps three copies. It is a bound: a photo takes 0.1 GiB."""
 
 VIDEO_CPU_SECONDS = 60.0
-"""Processor time of one film's inspection. Time on the wall says nothing about a file, as a machine may be busy."""
+"""Processor time of one video's inspection. Time on the wall says nothing about a file, as a machine may be busy."""
 
 IMAGE_CPU_SECONDS = 30.0
 """The same for a picture. Measured: 100 megapixels take 0.3 to 0.7 s as PNG, GIF or baseline JPEG, 2.6 s as WebP, and

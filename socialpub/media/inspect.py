@@ -108,7 +108,7 @@ def detect_type(path: Path) -> str:
 
 @functools.cache
 def load_libmagic() -> Any:
-    """libmagic with its data, which lies in files of its own."""
+    """Return libmagic with its data loaded: they are files of their own."""
     import pylibmagic  # noqa: F401  # makes `magic` load the libmagic that it carries, and its data file
     import magic  # isort: skip
 

@@ -215,7 +215,7 @@ def record_attempt(
 
 
 def unknown_message(delivery: Delivery, hint: str) -> str:
-    elsewhere = read_back.MAYBE_SENT if delivery.progress.look_first else "what became of the call cannot be told"
+    elsewhere = read_back.MAYBE_SENT if delivery.progress.look_first else "the result of the call is not known"
     why = (delivery.progress.unknown or elsewhere).rstrip(".")
     return f"{OUTCOME_UNKNOWN}{why}. {hint}"
 

@@ -25,10 +25,14 @@ def of_post(rt: Runtime, store: Reader | Tx, post_id: str) -> Content:
 
 
 def earlier(rt: Runtime, delivery: Delivery) -> list[tuple[Content, dict[str, Any]]]:
-    """Return the contents and options with which another installation may have published this delivery."""
+    """Return the other contents and options with which another installation may have published this delivery."""
+    post = post_rows.find(rt.reader, delivery.post_id)
+    media = [list(one) for one in post_rows.media_of(rt.reader, delivery.post_id)]
+    present = {"body": post and post["body"], "media": media, "options": delivery.options}
     return [
         (Content(kept["body"] or "", _files(rt, rt.reader, kept["media"]), {}), kept["options"])
         for kept in delivery.progress.earlier
+        if kept != present
     ]
 
 

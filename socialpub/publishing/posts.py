@@ -109,7 +109,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
     check_changeable(post["status"], post["scheduled_at"], tx.stamp)
     body = change.body if "body" in change.given else post["body"]
     used_before = _artifacts_of(tx, post_id)
-    _note_elsewhere(tx, post, change)
+    _note_elsewhere(tx, post)
     if "media" in change.given:
         post_rows.delete_media(tx, post_id)
         _insert_media(tx, post_id, change.media)
@@ -232,14 +232,14 @@ def _may_be_out(store: Reader | Tx, post: Row, now: str) -> bool:
     return deliveries.is_unclear(store, post["id"]) and (post["scheduled_at"] or "") <= now
 
 
-def _note_elsewhere(tx: Tx, post: Row, change: Change) -> None:
+def _note_elsewhere(tx: Tx, post: Row) -> None:
     """Before an edit of a post that came with a backup: another installation may publish it as it is now."""
     since = post_rows.elsewhere_since(tx, post["id"])
     if since is None:
         return
     for delivery in delivery_rows.open_of_post(tx, post["id"]):
         content = {"body": post["body"], "media": post_rows.media_of(tx, post["id"]), "options": delivery.options}
-        read_back.look_first(tx, delivery, since, [content] if change.given - {"scheduled_at"} else [])
+        read_back.look_first(tx, delivery, since, [content])
 
 
 def _cancel(tx: Tx, post_id: str) -> None:

@@ -66,7 +66,7 @@ def begin_elsewhere(rt: Runtime, delivery: Delivery, now: str, since: str) -> No
 def look_first(tx: Tx, delivery: Delivery, since: str, earlier: Sequence[Mapping[str, Any]] = ()) -> None:
     """Another installation may have published it since `since`: one read-back precedes the first step.
 
-    `earlier` are the contents with which that installation knows it, where they differ from the present one.
+    `earlier` are the contents with which that installation knows it.
     """
     progress = delivery.progress
     progress.look_first, progress.since = True, min(since, progress.since or since)

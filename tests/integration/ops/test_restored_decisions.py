@@ -166,9 +166,10 @@ def test_a_post_that_was_moved_after_the_restore_and_due_before_the_resume_is_se
     assert texts(world) == ["Moved"]
 
 
+@pytest.mark.parametrize("moved_before", [False, True])
 @pytest.mark.parametrize("after_the_resume", [False, True])
 def test_an_edited_post_whose_earlier_text_is_up_ends_as_unknown_and_says_so(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path, after_the_resume: bool
+    original: Runtime, world: World, clock: HandClock, tmp_path: Path, after_the_resume: bool, moved_before: bool
 ) -> None:
     post = accept(original, connect_x(original, world), body="Launhc today", at=clock.now() + timedelta(days=2))
     copy = copy_of(original, tmp_path)
@@ -177,6 +178,9 @@ def test_an_edited_post_whose_earlier_text_is_up_ends_as_unknown_and_says_so(
     with restored(copy, world, clock) as rt:
         if after_the_resume:
             rt.write(resume.resume)
+        if moved_before:
+            later = Change(frozenset({"scheduled_at"}), scheduled_at=clock.now() + timedelta(days=1))
+            rt.write(posts.edit, post, later, OWNER)
         for body in ("Launch, today", "Launch today"):
             rt.write(posts.edit, post, rewrite(body), OWNER)
         rt.write(resume.resume)

@@ -217,10 +217,16 @@ def _create_locked(path: Path) -> FileLock:
     """
     if path.exists():
         raise RuntimeError(f"a process named {path.stem} exists already")
-    while not (lock := FileLock(path.with_suffix(f".{secrets.token_hex(4)}{_NEW}"))).try_acquire():
-        pass  # another process looks whether it is a leftover
-    lock.move_to(path)
-    return lock
+    while True:
+        lock = FileLock(path.with_suffix(f".{secrets.token_hex(4)}{_NEW}"))
+        # Another process that looks for leftovers may lock it for a moment, and remove what it took for one.
+        if lock.try_acquire():
+            try:
+                lock.move_to(path)
+            except FileNotFoundError:
+                lock.release()
+            else:
+                return lock
 
 
 def _is_locked(path: Path) -> bool:

@@ -139,3 +139,20 @@ def test_of_two_that_break_the_same_lock_one_holds_it(tmp_path: Path, monkeypatc
     assert taken == [False, True]
     assert one.is_held
     assert not suspended.is_held
+
+
+def test_a_lock_file_that_another_process_took_for_a_leftover_is_made_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    move_to, moves = FileLock.move_to, list[Path]()
+
+    def removed_before(lock: FileLock, path: Path) -> None:
+        moves.append(lock.path)
+        if len(moves) == 1:
+            lock.path.unlink()  # another process looked before the file was locked, and removes it only now
+        move_to(lock, path)
+
+    monkeypatch.setattr(FileLock, "move_to", removed_before)
+    worker = ProcessLock(tmp_path, "worker-1")
+    assert len(moves) == 2
+    assert ProcessLock(tmp_path, "web-1").is_alive(worker.name)

@@ -55,9 +55,9 @@ _PROCESS_OPTIONS: Mapping[str, Any] = {
     # A Ctrl-C in the terminal is for us to handle, and says nothing about the file.
     "start_new_session": True,
 }
-_CRASHES = {-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT, -signal.SIGFPE, -signal.SIGILL}
-"""What a decoder does to itself over a file. Any other signal comes from outside: an operator, a stop of the appliance,
-and SIGKILL when the machine is out of memory. The child's own limits send none of them."""
+_CRASHES = {-getattr(signal, f"SIG{name}") for name in ("SEGV", "BUS", "ABRT", "FPE", "ILL", "TRAP")}
+"""What a decoder does to itself over a file; its `abort()` may end by SEGV or TRAP. All others come from outside:
+an operator, a stop, and SIGKILL when the machine is out of memory. The child's own limits send none of them."""
 
 _fair: WeakKeyDictionary[asyncio.AbstractEventLoop, FairTurns] = WeakKeyDictionary()
 _turns: MemoryTurns | None = None

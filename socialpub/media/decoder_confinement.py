@@ -1,7 +1,7 @@
 """What a decoder's process may still do once its decoders are loaded: read one file, write one file, and compute.
 
-A hostile file that takes over a decoder meets the kernel: Landlock refuses every other file, TCP and signals to others,
-and a seccomp filter refuses sockets and programs. Neither needs a privilege. Numbers and structures are those of Linux'
+A hostile file that takes over a decoder meets the kernel: Landlock refuses every other file, and a seccomp filter
+refuses sockets, programs and signals. Neither needs a privilege. Numbers and structures are those of Linux'
 `uapi/linux/landlock.h`, `seccomp.h` and `audit.h`; the libraries of the system have no functions for them.
 """
 
@@ -32,13 +32,22 @@ _ALLOW, _REFUSE = 0x7FFF0000, 0x00050001
 _X32 = 0x40000000
 """Calls of another numbering begin here on x86-64; none of ours is among them."""
 
-_ARCHITECTURES = {
-    "x86_64": (0xC000003E, 317, (41, 53, 59, 62, 101, 310, 311, 322, 424, 425, 438)),
-    "aarch64": (0xC00000B7, 277, (198, 199, 221, 129, 117, 270, 271, 281, 424, 425, 438)),
-}
-"""The audit number, the number of `seccomp`, and those of the calls that are refused: `socket`, `socketpair`, `execve`,
-`kill`, `ptrace`, `process_vm_readv`, `process_vm_writev`, `execveat`, `pidfd_send_signal`, `io_uring_setup` (it opens
-sockets past the filter) and `pidfd_getfd`."""
+_ARCHITECTURES = {"x86_64": (0xC000003E, 317, 0), "aarch64": (0xC00000B7, 277, 1)}
+"""The audit number, the number of `seccomp`, and the column of `_REFUSED`."""
+_REFUSED: dict[str, tuple[int | None, int | None]] = {
+    # Sockets, also past the filter, and programs.
+    "socket": (41, 198), "socketpair": (53, 199), "io_uring_setup": (425, 425),
+    "execve": (59, 221), "execveat": (322, 281),
+    # Other processes. Landlock keeps signals in since Linux 6.12.
+    "kill": (62, 129), "tkill": (200, 130), "tgkill": (234, 131), "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240), "pidfd_send_signal": (424, 424), "pidfd_getfd": (438, 438),
+    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
+    # Files that are named, and not opened. Landlock refuses `truncate` since Linux 6.2, and the others never.
+    "truncate": (76, 45), "chmod": (90, None), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None),
+    "lchown": (94, None), "fchownat": (260, 54), "utime": (132, None), "utimes": (235, None), "futimesat": (261, None),
+    "utimensat": (280, 88), "setxattr": (188, 5), "lsetxattr": (189, 6), "setxattrat": (463, 463),
+    "removexattr": (197, 14), "lremovexattr": (198, 15), "removexattrat": (466, 466),
+}  # fmt: skip
 
 
 def confine(source: Path, target: Path | None) -> list[str]:
@@ -104,7 +113,8 @@ def _restrict_files(rules: Iterable[tuple[int, int]]) -> None:
 def _filter_calls() -> None:
     if os.uname().machine not in _ARCHITECTURES or sys.maxsize < 2**32:
         raise OSError("No filter is known for this architecture.")
-    audit_number, seccomp, refused = _ARCHITECTURES[os.uname().machine]
+    audit_number, seccomp, column = _ARCHITECTURES[os.uname().machine]
+    refused = [number for numbers in _REFUSED.values() if (number := numbers[column]) is not None]
     # Each line: operation, lines to pass over when true, lines to pass over when false, operand.
     lines = [(_LOAD, 0, 0, 4), (_EQUAL, 0, len(refused) + 3, audit_number), (_LOAD, 0, 0, 0)]
     lines.append((_AT_LEAST, len(refused) + 1, 0, _X32))

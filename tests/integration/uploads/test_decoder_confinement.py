@@ -36,14 +36,22 @@ def taken_over(request):
         "start a program": lambda: subprocess.run(["/bin/true"]),
         "become a program": lambda: os.execv("/bin/true", ["true"]),
         "signal its parent": lambda: os.kill(os.getppid(), 0),
-        "use the calls of another numbering": other_numbering,
+        "signal a thread of its parent": lambda: called("tkill", os.getppid(), 0),
+        "signal a thread of its parent by another call": lambda: called("tgkill", os.getppid(), os.getppid(), 0),
+        "empty the secret": lambda: os.truncate(secret, 0),
+        "show the secret to all": lambda: secret.chmod(0o644),
+        "change the secret's owner": lambda: os.chown(secret, os.getuid(), os.getgid()),
+        "change the secret's times": lambda: os.utime(secret),
+        "mark the secret": lambda: os.setxattr(secret, "user.mark", b""),
+        "use the calls of another numbering": lambda: called(0x40000000 + 39),
         "start a thread": lambda: threading.Thread(target=int).start(),
     }
     return {"kind": "", "mime_type": "", "size_bytes": 0, "facts": {name: worked(one) for name, one in tries.items()}}
 
-def other_numbering():
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.syscall(ctypes.c_long(0x40000000 + 39)) < 0:
+def called(number, *arguments):
+    if isinstance(number, str):
+        number = decoder_confinement._REFUSED[number][0 if os.uname().machine == "x86_64" else 1]
+    if ctypes.CDLL(None, use_errno=True).syscall(ctypes.c_long(number), *map(ctypes.c_long, arguments)) < 0:
         raise OSError
 
 def worked(one):
@@ -52,6 +60,17 @@ def worked(one):
     except OSError:
         return False
     return True
+"""
+
+
+OLDER = """
+syscall = decoder_confinement._syscall
+
+def older(number, *arguments):
+    found = syscall(number, *arguments)
+    return min(found, {version}) if number == decoder_confinement._CREATE_RULESET and arguments[0] is None else found
+
+decoder_confinement._syscall = older
 """
 
 
@@ -69,17 +88,20 @@ def lacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]]
     yield found
 
 
+@pytest.mark.parametrize("version", [1, 2, 3, 5, 7])
 def test_a_decoder_that_was_taken_over_reads_no_secret_opens_no_socket_and_starts_no_program(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: tuple[str, ...]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: tuple[str, ...], version: int
 ) -> None:
+    """`version` is that of Landlock: each one refuses more than the one before."""
     if lacks:
         pytest.skip(f"this machine's kernel does not offer {' and '.join(lacks)}")
     (tmp_path / "secret.key").write_text("never to be seen")
     path = media.png(tmp_path / "a.png")
-    monkeypatch.setattr(decoder_client, "_COMMAND", child(f"{TRIES}\ndecoder_process._DO['inspect'] = taken_over"))
+    older = f"{TRIES}\n{OLDER.format(version=version)}\ndecoder_process._DO['inspect'] = taken_over"
+    monkeypatch.setattr(decoder_client, "_COMMAND", child(older))
     tried = decoder_client.inspect_file(path, "image/png", MediaLimits()).facts
     assert {name for name, worked in tried.items() if worked} == {"read its file", "start a thread"}
-    assert len(tried) == 16
+    assert len(tried) == 23
 
 
 def test_what_it_made_to_fit_is_the_only_file_it_writes(

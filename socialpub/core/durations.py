@@ -25,6 +25,15 @@ def parse(text: str) -> timedelta:
     return timedelta(seconds=seconds)
 
 
+def in_words(seconds: float) -> str:
+    """Return about how long that is, for people."""
+    if seconds >= 2 * SECONDS_OF["d"]:
+        return f"{round(seconds / SECONDS_OF['d'], 1):g} days"
+    if seconds >= 2 * SECONDS_OF["h"]:
+        return f"{round(seconds / SECONDS_OF['h'], 1):g} hours"
+    return f"{seconds / SECONDS_OF['m']:.0f} minutes" if seconds > 2 * SECONDS_OF["m"] else f"{seconds:.0f} seconds"
+
+
 def write(duration: timedelta) -> str:
     """A text that `parse` reads as `duration`, in the largest unit that fits; fractions of a second are dropped.
 

@@ -63,15 +63,16 @@ def count_due_by_provider(reader: Reader, now: str) -> list[tuple[str, int]]:
 
 def count_posts_due_before(store: Reader | Tx, instant: str) -> int:
     """Count the posts with a delivery that was due before this instant and has not started. Leaves out what a network
-    put off, and what waited for the profile's own queue all that time."""
+    put off, and what waited for the profile's own queue all that time. Includes what waits for its account."""
     row = store.one(
-        f"""SELECT count(DISTINCT post_id) FROM delivery waiting WHERE state = 'queued' AND started_at IS NULL
-            AND run_at <= due_at AND due_at < :instant
+        f"""SELECT count(DISTINCT post_id) FROM delivery waiting WHERE state = 'queued' AND due_at < :instant
+            AND (json_extract(progress, '$.waits_for_owner') AND json_extract(progress, '$.reconnected_at') IS NULL
+            OR started_at IS NULL AND run_at <= due_at
             AND NOT EXISTS (SELECT 1 FROM not_before n WHERE n.profile_id = waiting.profile_id AND until > due_at
                 AND endpoint <> 'commit' AND {WAIT_APPLIES})
             AND (julianday(:instant) - julianday(due_at)) > (
                 SELECT ifnull(sum(julianday(until) - julianday(max(since, due_at))), 0) FROM own_wait
-                WHERE own_wait.profile_id = waiting.profile_id AND until > due_at)""",
+                WHERE own_wait.profile_id = waiting.profile_id AND until > due_at))""",
         {"instant": instant},
     )
     return int(row[0]) if row else 0

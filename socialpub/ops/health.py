@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from socialpub.core import durations
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Unavailable
 from socialpub.db import appliance_state, clock_jumps
@@ -156,7 +157,7 @@ def silence(reader: Reader, now: datetime) -> Finding | None:
         message = "The worker's last report is dated in the future: the clock was set back, and none has come since."
         return problem("worker", message, f"Check its log. {START_WORKER}", FindingCode.WORKER_LATE)
     if age > HEARTBEAT_LATE_SECONDS:
-        message = f"The worker has not reported for {_span(age)}."
+        message = f"The worker has not reported for {durations.in_words(age)}."
         return problem("worker", message, f"Check its log. {START_WORKER}", FindingCode.WORKER_LATE)
     return None
 
@@ -167,8 +168,8 @@ def lateness(reader: Reader, now: datetime) -> Finding | None:
     if not late.count:
         return None
     were = "1 delivery is" if late.count == 1 else f"{late.count} deliveries are"
-    by = f"{'' if late.count == 1 else 'the oldest, '}to {registry.LABELS[late.provider]}, by {_span(late.seconds)}"
-    message = f"{were} overdue by more than two minutes: {by}."
+    which = f"{'' if late.count == 1 else 'the oldest, '}to {registry.LABELS[late.provider]}"
+    message = f"{were} overdue by more than two minutes: {which}, by {durations.in_words(late.seconds)}."
     return problem("worker", message, RESTART_WORKER, FindingCode.OVERDUE)
 
 
@@ -179,8 +180,8 @@ def complaints(reader: Reader) -> Iterator[Finding]:
         return
     if report.housekeeping_seconds > HOUSEKEEPING_LATE_SECONDS:
         message = (
-            f"The worker's housekeeping has not come round for {_span(report.housekeeping_seconds)}: tokens that "
-            "nobody uses are not renewed, and nothing is cleaned up."
+            f"The worker's housekeeping has not come round for {durations.in_words(report.housekeeping_seconds)}: "
+            "it renews no unused tokens, and it cleans nothing up."
         )
         yield problem("worker", message, RESTART_WORKER, FindingCode.HOUSEKEEPING_LATE)
     if report.decoder_failure is not None:
@@ -194,16 +195,10 @@ def clock_jump(reader: Reader, now: datetime) -> str | None:
         return None
     direction = "forward" if jumped.jumped_by > 0 else "back"
     return (
-        f"The clock was set {direction} by {_span(abs(jumped.jumped_by))}, noticed at {jumped.jumped_at}. Scheduled "
-        "times follow the clock as it is now: posts later than publishing.max_lateness are not sent. The waits of "
-        "socialpub last as long as before."
+        f"The clock was set {direction} by {durations.in_words(abs(jumped.jumped_by))}, noticed at {jumped.jumped_at}. "
+        "Scheduled times follow the clock as it is now: posts later than publishing.max_lateness are not sent. "
+        "The waits of socialpub last as long as before."
     )
-
-
-def _span(seconds: float) -> str:
-    if seconds >= 7200:
-        return f"{seconds / 3600:.1f} hours"
-    return f"{seconds / 60:.0f} minutes" if seconds > 120 else f"{seconds:.0f} seconds"
 
 
 def heartbeat_age(reader: Reader, now: datetime) -> float | None:

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from socialpub.accounts import profiles
+from socialpub.core import durations
 from socialpub.core.clock import after, parse
 from socialpub.db import appliance_state, clock_jumps, delivery_rows
 from socialpub.db.models import Delivery, State
@@ -63,7 +64,7 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) ->
     if delivery.progress.stopped and delivery.may_be_public and not delivery.asks:
         deliveries.close(rt, tx, delivery, Run(tx.stamp), deliveries.STOPPED)
         return None
-    if _must_wait(rt, tx, delivery):
+    if _must_wait(rt, tx, delivery, planned=preflight is None):
         return None
     if not read_back.confirm_first(rt, delivery):
         if holds.any_hold(tx):
@@ -106,7 +107,7 @@ def _is_unusable(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
 def _ended_by_patience(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
     publishing = rt.settings.publishing
     if delivery.progress.waits_for_owner and delivery.progress.reconnected_at is None:
-        return False  # it waits for `max_lateness`, which `owner_wait` counts
+        return owner_wait.ended_late(rt, tx, delivery)
     if delivery.started_at is None:
         if message := _too_late(rt, tx, delivery):
             _end_unsent(rt, tx, delivery, f"Not sent: {message}")
@@ -151,21 +152,21 @@ def _too_late(rt: Runtime, tx: Tx, delivery: Delivery) -> str | None:
     at, seconds = max(jumps, key=lambda jump: jump[1])
     return (
         f"it is more than {deliveries.hours(limit)} later than its time (publishing.max_lateness). The clock was set "
-        f"forward by {deliveries.hours(timedelta(seconds=round(seconds)))} at {at}. If the clock is correct now, "
+        f"forward by {durations.in_words(seconds)} at {at}. If the clock is correct now, "
         "create the post again. Otherwise, set the clock first."
     )
 
 
-def _must_wait(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
-    """Put a delivery off when its network or an equal one comes first; a wait of one blocks nobody else."""
+def _must_wait(rt: Runtime, tx: Tx, delivery: Delivery, *, planned: bool) -> bool:
+    """Put a delivery off when its network or an equal one comes first. `planned`: its row had a plan before."""
     rests = scheduling.cooldown_of(tx, delivery)
     if rests is not None:
         until, reason = rests
         if parse(until) > scheduling.patient_until(rt, tx, delivery):
             deliveries.give_up(rt, tx, delivery, Run(tx.stamp), scheduling.too_long(until, reason))
-        elif delivery.progress.stopped or scheduling.outlasts(rt, delivery, until):
-            # The queue does not wait for a call that it may never make. A delivery that the queue offers because of
-            # `outlasts`, and whose deadline was extended, waits by itself.
+        elif delivery.progress.stopped or planned:
+            # The queue does not wait for a call that it may never make. What the queue offers although its row says
+            # what it waits on would wait too long by `not_before.outlasts`, and not by its own deadline.
             _put_off(tx, delivery, until, reason)
         else:
             # Shown from the wait itself; `run_at` stays. With its plan the row says what it waits on, and the queue

@@ -95,11 +95,6 @@ def was_put_off(tx: Tx, delivery: Delivery) -> bool:
     return cooldowns.until(tx, delivery.profile_id, (_endpoint(delivery),), delivery.due_at) is not None
 
 
-def outlasts(rt: Runtime, delivery: Delivery, until: str) -> bool:
-    """Whether a wait until then is longer than `give_up_after`, counted as the queue's query counts it."""
-    return parse(until) - rt.settings.publishing.give_up_after > parse(delivery.started_at or delivery.due_at)
-
-
 def _endpoint(delivery: Delivery) -> str:
     """Return what this delivery calls next."""
     planned = delivery.plan or delivery.progress.reading_back
@@ -136,7 +131,7 @@ def patient_until(rt: Runtime, tx: Tx, delivery: Delivery) -> datetime:
 
 def too_long(until: str, reason: str) -> str:
     """Why to give up at once, for `deliveries.give_up`."""
-    return f"would have to wait until {until}, longer than its patience: {reason.rstrip('.')}"
+    return f"would have to wait until {until}, later than its deadline (publishing.give_up_after): {reason.rstrip('.')}"
 
 
 def keep_distance(rt: Runtime, tx: Tx, delivery: Delivery) -> None:

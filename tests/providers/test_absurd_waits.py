@@ -67,7 +67,7 @@ def test_ten_days_end_the_post_that_met_them_and_the_next_one_asks_again_after_a
     first = begin(env, played, chosen, profile)
     drain(env.rt)
     assert state_of(env.rt, first) is State.FAILED
-    assert "longer than its patience" in message_of(env.rt, first)
+    assert "later than its deadline" in message_of(env.rt, first)
     assert_nothing_is_stored_for_longer_than_a_day(env)
     second = begin(env, played, chosen, profile, body="A day later")
     drain(env.rt, env.clock)

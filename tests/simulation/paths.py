@@ -16,7 +16,7 @@ EQUAL_CONTENT = "equal content"
 OF_DELIVERIES = {
     "similar, cannot tell": "error_message LIKE '%whose words differ%'",
     "stopped": "error_message LIKE '%Stopped by the owner%'",
-    "given up": "error_message LIKE '%gave up%' OR error_message LIKE '%longer than its patience%'",
+    "given up": "error_message LIKE '%gave up%' OR error_message LIKE '%later than its deadline%'",
     "not in time": "error_message LIKE '%could not start within%' OR error_message LIKE '%not connected within%'",
     "died too often": "error_message LIKE '%times in a row%'",
     "unknown after the second call": "error_message LIKE '%even after the second call%'",

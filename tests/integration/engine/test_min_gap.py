@@ -226,7 +226,7 @@ def test_what_a_network_asks_for_still_counts_beside_the_gap(slow: Runtime, netw
     post = accept(slow, profile, body="second")
     drain(slow, clock, within=60 * 3600)
     assert state_of(slow, post) is State.FAILED
-    assert "longer than its patience: slow down" in message_of(slow, post)
+    assert "later than its deadline (publishing.give_up_after): slow down" in message_of(slow, post)
     asked = [when for step, when in network.times if step == "create_post"]
     waited = asked[-1] - asked[1]
     assert timedelta(hours=46) <= waited < timedelta(hours=48), "give_up_after, from the first start on"

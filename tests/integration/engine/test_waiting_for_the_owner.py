@@ -11,7 +11,7 @@ from socialpub.ops import health
 from socialpub.providers.errors import AuthExpired, NoAnswer, Rejected
 from socialpub.providers.oauth import Identity
 from socialpub.providers.outcomes import Refused
-from socialpub.publishing import draft_validation, posts
+from socialpub.publishing import deliveries, draft_validation, posts, resume
 from socialpub.publishing.drafts import Draft
 from socialpub.runtime import Runtime
 from tests.integration.engine.four_steps import FourSteps, Place
@@ -54,6 +54,26 @@ def test_what_comes_due_is_held_says_how_to_connect_and_goes_out_afterwards(
     connected_again(rt)
     drain(rt, clock)
     assert [state_of(rt, post) for post in (now, later)] == [State.PUBLISHED] * 2
+
+
+@pytest.mark.parametrize("paused", [True, False])
+@pytest.mark.parametrize("ahead", [0, 60])
+def test_an_account_that_is_connected_too_late_sends_nothing_also_when_nothing_ran_meanwhile(
+    rt: Runtime, network: FourSteps, profile: str, clock: HandClock, paused: bool, ahead: int
+) -> None:
+    needs_its_owner(rt, profile)
+    post = accept(rt, profile, at=clock.now() + timedelta(seconds=ahead) if ahead else None)
+    clock.forward(ahead + 1)
+    drain(rt)
+    if paused:
+        rt.write(deliveries.pause)
+    clock.forward(72 * HOUR)  # without `paused`, the worker is down
+    connected_again(rt)
+    assert resume.outlook(rt, rt.reader).too_late == 1
+    rt.write(resume.resume)
+    drain(rt, clock)
+    assert (state_of(rt, post), network.asked) == (State.FAILED, [])
+    assert "It was not connected within 24 hours of the post's time." in message_of(rt, post)
 
 
 @pytest.mark.parametrize("place", Place)

@@ -45,8 +45,8 @@ class PendingWrites:
 def work(rt: Runtime, delivery_id: str, others_wait: Callable[[], bool] = lambda: False) -> bool:
     """Take up what is due in the queue of this delivery's profile, oldest first, as long as no other profile waits.
 
-    Return True when it stopped for another profile: more may be due. Otherwise nothing is left, or somebody else works
-    on the queue. Raises Unavailable when the database takes no claim.
+    Return True when it stopped for another profile: more may be due. Otherwise nothing is left, nothing can be done
+    now, or somebody else works on the queue. Raises Unavailable when the database takes no claim.
     """
     profile_id = delivery_rows.lane_of(rt.reader, delivery_id)
     last = None
@@ -60,7 +60,8 @@ def work(rt: Runtime, delivery_id: str, others_wait: Callable[[], bool] = lambda
             rt.process.let_go(candidate.id)
         last = candidate.id
         if others_wait():
-            return True
+            # A pause, or a full disk, has changed nothing: then the next round of the reconciler is soon enough.
+            return delivery_rows.find(rt.reader, candidate.id) != candidate
     return False
 
 

@@ -3,17 +3,19 @@
 import logging
 import sqlite3
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from socialpub.accounts import idle_tokens, revocation
+from socialpub.core.errors import Unavailable
 from socialpub.db.locks import ProcessLock
 from socialpub.db.models import State
 from socialpub.providers.errors import AppRefused
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Held, More, Outcome, Wait
 from socialpub.providers.protocol import Kind
-from socialpub.publishing import backfill, deliveries, engine, holds, scheduling
+from socialpub.publishing import backfill, claim, deliveries, engine, holds, scheduling, settle
 from socialpub.runtime import Runtime
 from socialpub.worker.reconciler import Reconciler
 from tests.support.appliance import accept, add_profile, message_of, state_of
@@ -154,6 +156,31 @@ def test_a_queue_with_much_to_do_lets_the_others_have_their_turn_after_each_deli
     assert network.effects == ["0"]
     assert not engine.work(rt, first, lambda: others.pop(0))
     assert network.effects == ["0", "1", "2"], "it goes on at once when none waits"
+
+
+@pytest.mark.parametrize("why", ["paused", "the disk takes no result", "the disk takes no claim"])
+def test_a_queue_in_which_nothing_can_be_done_asks_for_no_other_turn(
+    rt: Runtime, profile: str, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    """Otherwise profiles that wait for each other would be taken up without end."""
+    accept(rt, profile, body="one")
+    first = rt.reader.value("SELECT id FROM delivery")
+
+    def full(*_: Any) -> None:
+        raise Unavailable("the disk is full")
+
+    match why:
+        case "paused":
+            rt.write(deliveries.pause)
+        case "the disk takes no result":
+            monkeypatch.setattr(settle, "settle", full)
+            engine.work(rt, first, lambda: True)  # it was claimed, and called
+        case _:
+            monkeypatch.setattr(claim, "claim", full)
+    try:
+        assert not engine.work(rt, first, lambda: True)
+    except Unavailable:
+        assert why == "the disk takes no claim", "the worker goes on to the next profile"
 
 
 def test_a_post_is_not_late_because_of_the_long_steps_of_another_one(

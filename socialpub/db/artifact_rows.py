@@ -95,6 +95,12 @@ _SETTLED = """
         WHERE m.artifact_id = a.id AND (p.status IN ('pending', 'scheduled') OR p.updated_at > ?))"""
 
 
+_EARLIER_OF_OPEN = """
+    (SELECT progress FROM delivery WHERE state = 'queued'
+     UNION ALL SELECT progress FROM delivery WHERE state = 'running') d,
+    json_each(d.progress, '$.earlier') e, json_each(e.value, '$.media') m"""
+"""The media with which another installation may have published open deliveries: each an id and an alt text."""
+
 _OPTIONS_OF_OPEN = """
     (SELECT options FROM delivery WHERE state = 'queued'
      UNION ALL SELECT options FROM delivery WHERE state = 'running') d, json_each(d.options) o"""
@@ -149,10 +155,13 @@ def _change_if_still(
 
 
 def _without_named(store: Reader | Tx, artifact_ids: Sequence[str]) -> list[str]:
-    """Those that no open delivery names in its options."""
+    """Those that no open delivery names in its options, nor among what another installation may have published."""
     if not artifact_ids:
         return []
-    rows = store.all(f"SELECT o.value FROM {_OPTIONS_OF_OPEN}")
+    rows = store.all(
+        f"""SELECT o.value FROM {_OPTIONS_OF_OPEN}
+            UNION ALL SELECT json_extract(m.value, '$[0]') FROM {_EARLIER_OF_OPEN}"""
+    )
     named = {row[0] for row in rows}
     return [artifact_id for artifact_id in artifact_ids if artifact_id not in named]
 

@@ -26,7 +26,9 @@ def of_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, asked: bo
             endpoints = {cooldowns.endpoint_of(delivery.step_name), *error.steps}
             return Limited(cooldowns.sensible(error.retry_after_seconds), endpoints, error.message, error.code)
         case AppRefused() | Rejected(reauth=False) if delivery.progress.look_first and asked:
-            return Missing(rt.clock.monotonic())  # what cannot be asked about keeps nothing from being published
+            return Missing(
+                rt.clock.monotonic(), asked=False
+            )  # what cannot be asked about keeps nothing from being published
         case AppRefused():
             return Held(error.message, error.code)
         case AuthExpired() | Rejected(reauth=True):

@@ -17,6 +17,8 @@ NOT_SENT_AFTER_RESTORE = (
     "Not sent: it was due before this restored appliance was resumed, and the account does not show it. "
     "To publish it, create the post again."
 )
+NOT_SENT_ELSEWHERE = "The account does not show the post: no other installation sent it."
+NOT_KNOWN_ELSEWHERE = "The account cannot be asked whether another installation sent it: the post is sent."
 SOMETHING_SIMILAR = (
     "The account has something of the same kind from that time whose words differ, and it cannot be told whether that "
     f"is this post. {LOOK_FIRST}"
@@ -61,11 +63,11 @@ def judge(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, missing: Missing) -
 def _go_ahead(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, missing: Missing) -> None:
     """The look that must precede a call has shown nothing."""
     progress = delivery.progress
-    if progress.look_first:
-        progress.look_first, progress.since, progress.earlier = False, None, []
-        _send_again(rt, tx, delivery, run, "The account does not show the post: no other installation sent it.")
-    elif missing.similar:
+    if missing.similar:
         deliveries.fail_unconfirmed(tx, delivery, SOMETHING_SIMILAR, run)
+    elif progress.look_first:
+        progress.look_first, progress.since, progress.earlier = False, None, []
+        _send_again(rt, tx, delivery, run, NOT_SENT_ELSEWHERE if missing.asked else NOT_KNOWN_ELSEWHERE)
     else:
         _send_again(rt, tx, delivery, run, "The account still does not have the post; it is sent once more.")
 

@@ -133,6 +133,8 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
             scheduled_at=scheduled_at,
             due_at=due_at,
             run_at=due_at,
+            plan=None,
+            step=0,
             content_key=content_key,
             first_endpoint=scheduling.first_endpoint(rt, delivery["provider"], content, options),
         )

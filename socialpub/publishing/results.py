@@ -36,6 +36,8 @@ class Missing:
     whole: bool = True
     similar: bool = False
     """Something is there that no other delivery made and that could be it, but for its words."""
+    asked: bool = True
+    """False: the network cannot be asked, or does not answer this app."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ def _converse(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) -> 
         return outcome.after(job.times(outcome.reason)) if isinstance(outcome, Again) else outcome
     match provider.recover(job):
         case CannotTell(hint):
-            return Missing(rt.clock.monotonic()) if delivery.progress.look_first else Undecidable(hint)
+            return Missing(rt.clock.monotonic(), asked=False) if delivery.progress.look_first else Undecidable(hint)
         case Done() as arrived:
             return arrived
         case Look() as look:
@@ -104,7 +104,9 @@ def _found(rt: Runtime, delivery: Delivery, look: Look) -> Published | Missing:
             doubt = True
         elif not of_another:
             return post
-    others = (delivery_rows.is_outcome_of_another(reader, delivery, post_id) for post_id in look.similar)
+    # Whoever decides to send it after a restore means other words. A post that tells no words may be this one.
+    similar = () if delivery.progress.look_first else look.similar
+    others = (delivery_rows.is_outcome_of_another(reader, delivery, post_id) for post_id in similar)
     return Missing(seen_at, look.whole, doubt or not all(others))
 
 

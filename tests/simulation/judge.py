@@ -16,6 +16,7 @@ from socialpub.core.clock import parse
 from socialpub.db import appliance_state, delivery_rows, json_views
 from socialpub.db.models import State
 from socialpub.publishing import holds
+from socialpub.publishing.looks import NOT_KNOWN_ELSEWHERE
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.sandbox.tiktok.models import COMPLETE, IN_INBOX
@@ -178,10 +179,11 @@ class _Count:
         )
 
     def sent_by_both(self, own: list[DrawnPost]) -> int:
-        """An accepted limit: TikTok cannot be asked for what another installation's owner published early, or tried
-        again, or what this one's owner has moved while the other one published it. Nor for what was published on
-        time, when the clock was set back to before that time."""
-        if self.network != "tiktok":
+        """An accepted limit: TikTok, and an account that this app may not read, cannot be asked. Then this counts: what
+        another installation's owner published early, or tried again, or what this one's owner has moved while the other
+        one published it. And what was published on time, when the clock was set back to before that time."""
+        said = [self.last.said[post.id] for post in own]
+        if self.network != "tiktok" and not any(NOT_KNOWN_ELSEWHERE in one.way for one in said):
             return 0
         ids = {post.id for post in own}
         ours = {act for act in self.last.ledger.acts if act.post_id in ids}

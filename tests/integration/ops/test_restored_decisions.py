@@ -15,7 +15,7 @@ from socialpub.core.errors import Conflict
 from socialpub.db import appliance_state, migrate, upgrade_copies
 from socialpub.db.models import State
 from socialpub.ops.copies import rollback
-from socialpub.publishing import posts, resume, retries
+from socialpub.publishing import cleanup, posts, resume, retries
 from socialpub.publishing.drafts import Change, DraftMedia
 from socialpub.runtime import Runtime, build
 from socialpub.sandbox import World
@@ -208,6 +208,48 @@ def test_an_edited_pin_whose_earlier_text_is_up_ends_as_unknown(
         drain(rt, clock, within=5 * DAY)
         assert state_of(rt, post) is State.UNCONFIRMED
     assert len(world.pinterest.pins) == 1
+
+
+def test_a_post_that_lost_its_media_in_an_edit_is_still_looked_for_when_they_are_cleaned_up(
+    original: Runtime, world: World, clock: HandClock, tmp_path: Path
+) -> None:
+    photo = DraftMedia(artifact(original, media.jpeg(tmp_path / "a.jpg"), "image/jpeg"))
+    at = clock.now() + timedelta(days=60)
+    post = accept(original, connect_x(original, world), body="Launch", at=at, media=(photo,))
+    with restored(copy_of(original, tmp_path), world, clock) as rt:
+        rt.write(resume.resume)
+        rt.write(posts.edit, post, Change(frozenset({"media"}), media=()), OWNER)
+        clock.forward(40 * DAY)
+        cleanup.clean(rt)
+        drain(rt, clock, within=30 * DAY)
+        assert state_of(rt, post) is State.PUBLISHED
+        clock.forward(40 * DAY)
+        cleanup.clean(rt)
+        assert rt.reader.value("SELECT count(*) FROM artifact") == 0
+    assert texts(world) == ["Launch"]
+
+
+def test_a_pin_that_tells_no_words_may_be_the_originals_while_another_outcome_is_open(
+    original: Runtime, world: World, clock: HandClock, tmp_path: Path
+) -> None:
+    pins = [DraftMedia(artifact(original, media.jpeg(tmp_path / f"{n}.jpg"), "image/jpeg")) for n in range(2)]
+    profile = connect_pinterest(original, world)
+    options = {"pinterest": {"boardId": world.pinterest.boards_of("demo")[0].id, "title": "Launch"}}
+    at = clock.now() + timedelta(days=2)
+    post = accept(original, profile, body="Today", at=at, media=(pins[0],), options=options)
+    copy = copy_of(original, tmp_path)
+    original.write(posts.edit, post, NOW, OWNER)
+    drain(original, clock, within=60)
+    world.pinterest.null_texts = ["title", "description"]
+    with restored(copy, world, clock) as rt:
+        rt.write(resume.resume)
+        accept(rt, profile, body="Another", media=(pins[1],), options=options)
+        world.pinterest.next("create_pin").times_out_before_effect()
+        drain(rt, clock, within=60)
+        rt.write(posts.edit, post, NOW, OWNER)
+        drain(rt, clock, within=3 * DAY)
+        assert state_of(rt, post) is State.UNCONFIRMED
+        assert "cannot be told whether that is this post" in message_of(rt, post)
 
 
 # --- restored twice --------------------------------------------------------------------------------------------------

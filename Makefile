@@ -90,19 +90,23 @@ $(AXE)/.ready: tests/axe/package.json tests/axe/package-lock.json
 run: setup
 	$(BIN)/socialpub demo
 
+# Files of tests are in memory if it has room for them and may hold programs. Tests then never wait for a disk.
+IN_MEMORY := $(shell grep ' /dev/shm ' /proc/mounts | grep -qv noexec \
+	&& [ "$$(df --output=avail /dev/shm | tail -n 1)" -gt 4000000 ] && echo TMPDIR=/dev/shm)
+
 # Every promise: within five minutes on two idle cores. The grid of steps and faults is played pairwise, and generated
 # tests repeat a few fixed examples. Three processes run at a time, since a test waits for its processes and its browser
 # about as long as it works.
 test: dev
-	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not endurance and not whole_grid"
+	$(IN_MEMORY) $(BIN)/python -m pytest -n 3 --dist worksteal -m "not endurance and not whole_grid"
 
 # Without the real processes (e2e), real browsers (chromium) and the grid of steps and faults: within two minutes.
 test-fast: dev
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not e2e and not chromium and not grid and not endurance"
+	$(IN_MEMORY) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not e2e and not chromium and not grid and not endurance"
 
 # The whole grid: every step of every kind of post, met by every fault, and every clock, delay and death around it.
 grid: dev
-	$(BIN)/python -m pytest -n 3 --dist worksteal -m "grid or whole_grid"
+	$(IN_MEMORY) $(BIN)/python -m pytest -n 3 --dist worksteal -m "grid or whole_grid"
 
 # What takes minutes, or a machine of which one is root: real units, containers, power cuts, full disks, thousands of
 # files, and fresh examples for all generated tests. What this machine lacks is left out, saying so. SEED repeats the

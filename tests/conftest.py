@@ -1,5 +1,6 @@
 """What every test may ask for: a clock that moves by hand, and the sandbox with a way to break the connection to it."""
 
+import gc
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -22,6 +23,12 @@ settings.load_profile("tests")
 # Hypothesis draws from the constants of every loaded module of the project. Without them, a test generates the same
 # examples alone as together with other files.
 generation._get_local_constants = generation.Constants
+
+
+def pytest_collection_finish() -> None:
+    """Exempt all collected tests from garbage collection. Otherwise every collection walks all of them again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

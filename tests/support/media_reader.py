@@ -11,13 +11,12 @@ from socialpub.web.app import create_app
 
 def reader_of(rt: Runtime, base_url: str) -> Callable[[str], bytes]:
     """The way from the internet to the appliance's own door: what a network fetches by a signed address."""
-    app = create_app(rt)
 
     def read(url: str) -> bytes:
         assert url.startswith(f"{base_url}/")
 
         async def get() -> bytes:
-            async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app)) as client:
+            async with httpx2.AsyncClient(transport=httpx2.ASGITransport(create_app(rt))) as client:
                 answer = await client.get(url)
                 answer.raise_for_status()
                 return bytes(answer.content)

@@ -114,7 +114,7 @@ class Owner:
         self.page.wait_for_url(lambda url: url.startswith(self.at.url))
 
 
-@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("screen", [pytest.param("desktop", marks=pytest.mark.endurance), "phone"])
 def test_from_the_first_start_to_what_failed(
     browser: Browser, installation: Installation, tmp_path: Path, screen: str
 ) -> None:

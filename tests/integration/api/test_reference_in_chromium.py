@@ -1,6 +1,9 @@
 """The reference in a real browser: readable on a phone, and nothing on it is hidden that a newcomer needs."""
 
+from collections.abc import Iterator
+
 import pytest
+from playwright.sync_api import Browser
 
 from socialpub.web.pages import pages
 from tests.integration.api.client import document
@@ -9,9 +12,15 @@ from tests.support.chromium import chromium
 PHONE, DESK = 390, 1280
 
 
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
 @pytest.mark.parametrize("width", [PHONE, DESK])
-def test_the_reference_fits_and_shows_options_and_examples_without_a_click(width: int) -> None:
-    with chromium() as browser, browser.new_context(viewport={"width": width, "height": 844}) as context:
+def test_the_reference_fits_and_shows_options_and_examples_without_a_click(browser: Browser, width: int) -> None:
+    with browser.new_context(viewport={"width": width, "height": 844}) as context:
         page = context.new_page()
         wrong: list[str] = []
         page.on("console", lambda said: wrong.append(said.text))

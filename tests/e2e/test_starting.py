@@ -35,7 +35,7 @@ def ended(installation: Installation, process: Process) -> str:
     return process.output
 
 
-@pytest.mark.parametrize("times", range(3))
+@pytest.mark.parametrize("times", [0, *(pytest.param(n, marks=pytest.mark.endurance) for n in (1, 2))])
 def test_two_that_start_at_once_on_a_new_folder_both_come_up(installation: Installation, times: int) -> None:
     web, worker = installation.begin("web"), installation.begin("worker")
     installation.wait_until_up(web, "web")

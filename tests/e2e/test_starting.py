@@ -14,6 +14,9 @@ from socialpub.core.settings import init_template
 from tests.e2e.installation import START_SECONDS, Installation
 from tests.e2e.processes import Process, free_port, until
 
+IN_ENDURANCE = {role: pytest.param(role, marks=pytest.mark.endurance) for role in ("serve", "web", "worker")}
+"""Of the roles of a test, every run plays the first. `make endurance` plays these as well."""
+
 
 @pytest.fixture
 def installation(tmp_path: Path) -> Iterator[Installation]:
@@ -82,7 +85,7 @@ def test_whatever_a_command_writes_is_its_owners_alone(installation: Installatio
     assert {path: path.stat().st_mode for path in before} == before_modes
 
 
-@pytest.mark.parametrize("role", ["serve", "worker"])
+@pytest.mark.parametrize("role", ["serve", IN_ENDURANCE["worker"]])
 def test_a_database_of_a_newer_version_is_not_touched(installation: Installation, role: str) -> None:
     installation.admin("list-keys")
     path = installation.data / "socialpub.db"
@@ -94,7 +97,7 @@ def test_a_database_of_a_newer_version_is_not_touched(installation: Installation
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("role", ["web", "worker"])
+@pytest.mark.parametrize("role", ["worker", IN_ENDURANCE["web"]])
 def test_a_database_of_another_key_is_refused(installation: Installation, role: str) -> None:
     installation.admin("list-keys")
     (installation.data / "secret.key").write_bytes(base64.urlsafe_b64encode(secrets.token_bytes(32)))
@@ -102,7 +105,7 @@ def test_a_database_of_another_key_is_refused(installation: Installation, role: 
     assert "another secret.key" in output and "Hint:" in output
 
 
-@pytest.mark.parametrize("role", ["serve", "web"])
+@pytest.mark.parametrize("role", ["web", IN_ENDURANCE["serve"]])
 def test_an_address_in_use_is_told_with_the_remedy(installation: Installation, role: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", int(installation.url.rpartition(":")[2])))
@@ -112,7 +115,7 @@ def test_an_address_in_use_is_told_with_the_remedy(installation: Installation, r
     assert "`listen`" in output
 
 
-@pytest.mark.parametrize("role", ["serve", "worker"])
+@pytest.mark.parametrize("role", ["serve", IN_ENDURANCE["worker"]])
 def test_mistakes_in_the_configuration_are_told_all_at_once_and_never_a_secret(
     installation: Installation, role: str
 ) -> None:
@@ -126,7 +129,7 @@ def test_mistakes_in_the_configuration_are_told_all_at_once_and_never_a_secret(
     assert "hush-hush" not in output
 
 
-@pytest.mark.parametrize("role", ["serve", "web"])
+@pytest.mark.parametrize("role", ["serve", IN_ENDURANCE["web"]])
 def test_a_second_serve_on_the_same_data_says_so_and_leaves_the_first_alone(
     installation: Installation, role: str
 ) -> None:

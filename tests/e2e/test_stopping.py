@@ -115,7 +115,9 @@ TAKES_THE_TERMINAL = (
 )
 
 
-@pytest.mark.parametrize("role", ["serve", "web", "worker"])
+@pytest.mark.parametrize(
+    "role", ["serve", *(pytest.param(role, marks=pytest.mark.endurance) for role in ("web", "worker"))]
+)
 def test_a_terminal_that_is_closed_is_a_clean_stop(installation: Installation, role: str) -> None:
     ours, its = pty.openpty()
     within = [sys.executable, "-c", TAKES_THE_TERMINAL]

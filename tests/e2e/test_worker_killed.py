@@ -120,7 +120,16 @@ def setup(prepared: Installation, tmp_path_factory: pytest.TempPathFactory) -> I
         installation.close()
 
 
-@pytest.mark.parametrize("cells", ROUNDS, ids=lambda cells: "; ".join(map(str, cells)))
+IN_EVERY_RUN = ROUNDS[::3]
+"""They kill before and after a call of each network. `tests/providers/test_grid_workers.py` has more deaths in one
+process, and `make endurance` has all rounds."""
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [pytest.param(cells, marks=() if cells in IN_EVERY_RUN else pytest.mark.endurance) for cells in ROUNDS],
+    ids=lambda cells: "; ".join(map(str, cells)),
+)
 def test_a_worker_killed_during_a_call_leaves_one_post_and_a_true_outcome(
     setup: WorkerSetup, cells: tuple[Cell, ...]
 ) -> None:

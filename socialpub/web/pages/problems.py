@@ -49,8 +49,8 @@ PAGES: dict[str, ProblemPage] = {
         "Read the resource and decide by its state.",
     ),
     "payload-too-large": ProblemPage(
-        "The body is larger than allowed: 1 MiB of JSON, 8 KiB without a valid key or session, or more bytes than an "
-        "upload was reserved for.",
+        "The body is larger than allowed. JSON may have 1 MiB, and 8 KiB without a valid key or session. An upload may "
+        "have the bytes that were reserved for it.",
         "Send media as an upload instead of inside the JSON, and reserve uploads with their exact size.",
     ),
     "unsupported-media-type": ProblemPage(
@@ -71,9 +71,8 @@ PAGES: dict[str, ProblemPage] = {
         "Look for the request's id (`X-Request-Id`) in the log; the line says what happened.",
     ),
     "unavailable": ProblemPage(
-        "The appliance cannot do this at the moment: its disk is full, media have used up the quota that its owner "
-        "set for them, its database is locked, request bodies use all the memory they may use, or it is being "
-        "stopped.",
+        "The appliance cannot do this at the moment. Its disk is full, its media quota is used up, or its database is "
+        "locked. Or request bodies use all the memory that they may use, or it is being stopped.",
         "Send the same request again after the seconds of `Retry-After`. If that keeps failing, look at `/readyz`; "
         "`detail` names a quota that is used up.",
     ),

@@ -32,6 +32,8 @@ _ALLOW, _REFUSE = 0x7FFF0000, 0x00050001
 _X32 = 0x40000000
 """Calls of another numbering begin here on x86-64; none of ours is among them."""
 
+_LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache")
+
 _ARCHITECTURES = {"x86_64": (0xC000003E, 317, 0), "aarch64": (0xC00000B7, 277, 1)}
 """The audit number, the number of `seccomp`, and the column of `_REFUSED`."""
 _REFUSED: dict[str, tuple[int | None, int | None]] = {
@@ -78,10 +80,12 @@ def confine(source: Path, target: Path | None) -> list[str]:
 
 
 def _code() -> Iterator[Path]:
-    """The folders of Python's modules and of ours: some are imported only once a file needs them."""
-    names = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    names.add(str(Path(__file__).parents[1]))
-    return (Path(name) for name in names if Path(name).is_dir())
+    """The places of Python's modules, of ours and of the system's libraries: some are loaded once a file needs them."""
+    package = Path(__file__).parents[1]
+    # Of a checkout, only the package: data may lie beside it.
+    names = {*sys.path} - {str(package.parent)} | {str(package)}
+    names |= {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    return (Path(name) for name in (*names, *_LIBRARIES) if Path(name).exists())
 
 
 @contextlib.contextmanager

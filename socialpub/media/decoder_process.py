@@ -86,6 +86,8 @@ def _load_decoders(request: dict[str, Any]) -> None:
     if request["do"] == "thumbnail":
         from socialpub.media import thumbnail  # noqa: F401
 
+        if signatures.kind_of_file(Path(request["path"])) == "video":
+            from socialpub.media import videos
         return
     inspect.load_libmagic()
     declared = request["declared"]

@@ -159,7 +159,7 @@ def test_a_clock_that_was_set_is_told_once(rt: Runtime, clock: HandClock, minute
     clock.jump(7200)
     minutes(60)
     assert len(postbox.received) == 1
-    assert "The clock was set forward by 2.0 hours" in postbox.last
+    assert "The clock was set forward by 2 hours" in postbox.last
 
 
 def test_an_account_that_lapses_is_told_a_week_before_and_when_it_has(

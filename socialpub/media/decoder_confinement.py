@@ -87,6 +87,9 @@ def _code() -> Iterator[Path]:
     # Of a checkout, only the package: data may lie beside it.
     names = {*sys.path} - {str(package.parent)} | {str(package)}
     names |= {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    # Some installers link packages from elsewhere, and the kernel looks at where a link leads.
+    packages = [module for name, module in sys.modules.items() if "." not in name]
+    names |= {os.path.realpath(folder) for module in packages for folder in getattr(module, "__path__", ())}
     return (Path(name) for name in (*names, *_LIBRARIES) if Path(name).exists())
 
 

@@ -181,6 +181,15 @@ def test_where_the_kernel_lacks_it_media_is_examined_and_the_doctor_says_so(
     assert f"does not offer {' and '.join(lacking)}" in found.message
 
 
+def test_a_module_that_cannot_be_loaded_any_more_says_nothing_about_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = "decoder_process._DO['inspect'] = lambda request: __import__('no_such_decoder')"
+    monkeypatch.setattr(decoder_client, "_COMMAND", child(lost))
+    with pytest.raises(decoder_client.DecoderFailed, match="could not load the module no_such_decoder"):
+        decoder_client.inspect_file(media.png(tmp_path / "a.png"), "image/png", MediaLimits())
+
+
 def test_a_target_that_stays_unwritten_is_removed(tmp_path: Path) -> None:
     source, target = media.jpeg(tmp_path / "a.jpg", 320, 240), tmp_path / "b.jpg"
     limits: dict[str, Any] = {"types": ("image/jpeg",), "max_bytes": 100_000}

@@ -114,7 +114,9 @@ def _respond(request: dict[str, Any]) -> dict[str, Any]:
         if not out_of_memory:
             return {"failed": f"The decoder process could not {request['do']} the file: {error.strerror or error}."}
     except ImportError as error:
-        return {"failed": f"The decoder process could not load the module {error.name}."}
+        out_of_memory = "turn_bytes" in request  # it takes memory, and another turn has more
+        if not out_of_memory:
+            return {"failed": f"The decoder process could not load the module {error.name}."}
     except Exception as error:
         # Decoders meet hostile bytes with all kinds of errors. There is nobody else in this process to handle them.
         reason = f"The file does not decode ({type(error).__name__})."

@@ -109,7 +109,7 @@ def judge_outcomes(
         made = MADE[network](world, account_id, marker)
         limits += _Count(world, network, marker, made, list(group.values()), last, others, settled).judge()
     for post in last.ledger.accepted:
-        _judge_ordinary(post, last, others)
+        _judge_ordinary(post, last, others, dated=world.networks[post.network].sends_date)
     return limits
 
 
@@ -220,14 +220,16 @@ class _Count:
         return "\n".join(lines)
 
 
-def _judge_ordinary(post: DrawnPost, last: Testimony, others: Sequence[Testimony]) -> None:
-    """What a restored appliance has accepted itself is nothing that its original could have sent."""
+def _judge_ordinary(post: DrawnPost, last: Testimony, others: Sequence[Testimony], *, dated: bool) -> None:
+    """What a restored appliance has accepted itself is nothing that its original could have sent. An accepted limit:
+    after a call of unknown outcome, a network that tells no time (not `dated`) may show an equal post of the original.
+    """
     if not last.ledger.inherited or not last.ledger.is_ordinary(post):
         return
     said = last.said[post.id]
     if said.state in (State.FAILED, State.UNCONFIRMED):
         _must(OF_A_RESTORE.search(said.message) is None, f"its own post fails as if it were restored: {said.way}")
-    if said.state is State.PUBLISHED and said.provider_post_id is not None:
+    if said.state is State.PUBLISHED and said.provider_post_id is not None and dated:
         _must(said.provider_post_id not in last.public_before, f"its own post was there before: {said.way}")
         foreign = (one.said.values() for one in others)
         taken = any(one.provider_post_id == said.provider_post_id for several in foreign for one in several)

@@ -104,7 +104,7 @@ def _found(rt: Runtime, delivery: Delivery, look: Look) -> Published | Missing:
             doubt = True
         elif not of_another:
             return post
-    # Whoever decides to send it after a restore means other words. A post that tells no words may be this one.
+    # An owner who sends it after a restore wants it beside posts with other words. One without words may be this post.
     similar = () if delivery.progress.look_first else look.similar
     others = (delivery_rows.is_outcome_of_another(reader, delivery, post_id) for post_id in similar)
     return Missing(seen_at, look.whole, doubt or not all(others))

@@ -109,7 +109,7 @@ def judge_outcomes(
         made = MADE[network](world, account_id, marker)
         limits += _Count(world, network, marker, made, list(group.values()), last, others, settled).judge()
     for post in last.ledger.accepted:
-        _judge_ordinary(post, last, others, dated=world.networks[post.network].sends_date)
+        _judge_ordinary(post, last, others, dated=_tells_time(world, post.network))
     return limits
 
 
@@ -218,6 +218,12 @@ class _Count:
                     own = "" if post.id in one.ledger.inherited else "its own "
                     lines.append(f"  {own}chance {post.chance} {acts}\n{one.said[post.id].way}")
         return "\n".join(lines)
+
+
+def _tells_time(world: World, network: str) -> bool:
+    """Whether answers of this network have a date, and its posts, too."""
+    left_out = world.x.leaves_out if network == "x" else ()
+    return world.networks[network].sends_date and world.pinterest.dates_pins and "created_at" not in left_out
 
 
 def _judge_ordinary(post: DrawnPost, last: Testimony, others: Sequence[Testimony], *, dated: bool) -> None:

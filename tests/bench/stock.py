@@ -74,7 +74,8 @@ def _chunk(rt: Runtime, tx: Tx, pairs: list[tuple[str, str]], numbers: range, be
 
 
 _INSERTS = {
-    "post": "INSERT INTO post VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    "post": """INSERT INTO post (id, status, body, created_at, updated_at, scheduled_at, canceled_at, audience_id,
+        outcomes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
     "media": "INSERT INTO media VALUES (?, ?, ?, ?, ?)",
     "delivery": """INSERT INTO delivery (id, post_id, position, profile_id, provider, profile_name, account_id, state,
         options, scheduled_at, published_at, provider_post_id, url, due_at, run_at, started_at, plan, content_key)

@@ -15,7 +15,8 @@ RESTORED_FROM = "restored_from"
 """The instant of the copy that this installation was restored from, until it has been resumed."""
 
 RESTORES = "restores"
-"""JSON: the instant of the backup of each restore that this database has gone through, the first one first."""
+"""JSON: for each restore that this database has gone through, the instant of its backup, the first one first. Null: the
+owner said that no other installation has sent anything since."""
 
 RESTORED_KEYS = "restored_keys"
 """JSON: ids of the API keys that came with a restored backup, until the owner keeps or revokes them."""
@@ -129,9 +130,9 @@ def restored_from(store: Reader | Tx) -> str | None:
     return get(store, RESTORED_FROM)
 
 
-def restores(store: Reader | Tx) -> list[str]:
-    """The instant of the backup of each restore, the first one first."""
-    found: list[str] = json.loads(get(store, RESTORES) or "[]")
+def restores(store: Reader | Tx) -> list[str | None]:
+    """The instant of the backup of each restore, the first one first; None where nothing was sent since."""
+    found: list[str | None] = json.loads(get(store, RESTORES) or "[]")
     return found
 
 
@@ -140,3 +141,12 @@ def note_restore(tx: Tx, backed_up_at: str) -> None:
     the first backup."""
     put_earliest(tx, RESTORED_FROM, backed_up_at)
     put(tx, RESTORES, json.dumps([*restores(tx), restored_from(tx)]))
+
+
+def clear_restore(tx: Tx) -> None:
+    """Record that no other installation has sent anything since the backup whose restore was not resumed yet.
+
+    Former restores count as before: what was sent before that backup, the owner has not ruled out.
+    """
+    since = restored_from(tx)
+    put(tx, RESTORES, json.dumps([None if instant == since else instant for instant in restores(tx)]))

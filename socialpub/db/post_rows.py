@@ -21,7 +21,8 @@ def elsewhere_since(store: Reader | Tx, post_id: str) -> str | None:
     installation has the post as it is now.
     """
     row = store.one("SELECT restore_count FROM post WHERE id = ?", (post_id,))
-    return None if row is None else min(appliance_state.restores(store)[row[0] :], default=None)
+    restores = appliance_state.restores(store)[row[0] :] if row is not None else []
+    return min((instant for instant in restores if instant is not None), default=None)
 
 
 def insert(tx: Tx, **columns: Value) -> None:
@@ -51,14 +52,6 @@ def scheduled_elsewhere(store: Reader | Tx, instant: str, restore_count: int) ->
         """SELECT id, scheduled_at, body FROM post WHERE status = ? AND scheduled_at > ? AND restore_count < ?
             ORDER BY scheduled_at, id""",
         (PostStatus.SCHEDULED, instant, restore_count),
-    )
-
-
-def claim_open(tx: Tx, restore_count: int) -> None:
-    """Declare every open post this installation's own: no other installation has published it."""
-    tx.execute(
-        "UPDATE post SET restore_count = ? WHERE status IN (?, ?)",
-        (restore_count, PostStatus.PENDING, PostStatus.SCHEDULED),
     )
 
 

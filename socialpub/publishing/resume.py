@@ -90,7 +90,7 @@ def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
             elif not (nothing_was_sent or delivery.progress.reading_back or delivery.progress.commits):
                 read_back.look_first(tx, delivery, since)
         if nothing_was_sent:
-            post_rows.claim_open(tx, restores)
+            appliance_state.clear_restore(tx)
         appliance_state.remove(tx, appliance_state.RESTORED_FROM)
     restored = copied_at is not None
     if restored or appliance_state.paused_at(tx) is not None:

@@ -278,6 +278,27 @@ def test_after_a_second_restore_the_first_backup_still_counts(
     assert texts(world) == ["Launch"]
 
 
+def test_that_nothing_was_sent_since_the_second_backup_says_nothing_of_the_first_one(
+    original: Runtime, world: World, clock: HandClock, tmp_path: Path
+) -> None:
+    post = accept(original, connect_x(original, world), body="Launhc today", at=clock.now() + timedelta(days=2))
+    first = copy_of(original, tmp_path)
+    clock.forward(HOUR)
+    original.write(posts.edit, post, NOW, OWNER)
+    drain(original, clock, within=60)
+    (tmp_path / "second").mkdir()
+    with restored(first, world, clock) as rt:
+        rt.write(resume.resume)
+        second = copy_of(rt, tmp_path / "second")
+    clock.forward(HOUR)
+    with restored(second, world, clock) as rt:
+        rt.write(resume.resume, nothing_was_sent=True)
+        rt.write(posts.edit, post, rewrite("Launch today"), OWNER)
+        drain(rt, clock, within=5 * DAY)
+        assert state_of(rt, post) is State.UNCONFIRMED
+    assert texts(world) == ["Launhc today"]
+
+
 def test_what_the_first_restored_appliance_accepted_may_be_its_own_after_a_second_restore(
     original: Runtime, world: World, clock: HandClock, tmp_path: Path
 ) -> None:

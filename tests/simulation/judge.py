@@ -168,7 +168,9 @@ class _Count:
         here = any(self.last.said[post.id].may_be_public for post in own)
         open_here = [post for post in own if self.last.said[post.id].leaves_it_open]
         there = any(self.is_public_elsewhere(post) for post in (*foreign, *open_here))
-        return int(here or there) + self.sent_by_both(own)
+        unaware = self.unaware(chance)
+        sent_again = {ways for one, ways in unaware if self.is_public_in(one, chance)}
+        return int(here or there or any(one is self.last for one, _ in unaware)) + len(sent_again)
 
     def is_public_elsewhere(self, post: DrawnPost) -> bool:
         """Whether another installation may have published it, in words that this one knows."""
@@ -178,23 +180,30 @@ class _Count:
             if post.id in one.said
         )
 
-    def sent_by_both(self, own: list[DrawnPost]) -> int:
-        """An accepted limit: TikTok, and an account that this app may not read, cannot be asked. Then this counts: what
-        another installation's owner published early, or tried again, or what this one's owner has moved while the other
-        one published it. And what was published on time, when the clock was set back to before that time."""
-        said = [self.last.said[post.id] for post in own]
-        if self.network != "tiktok" and not any(NOT_KNOWN_ELSEWHERE in one.way for one in said):
-            return 0
-        ids = {post.id for post in own}
-        ours = {act for act in self.last.ledger.acts if act.post_id in ids}
-        more = 0
-        for one in self.others:
-            theirs = {act for act in one.ledger.acts if act.post_id in ids}
-            chance = {post.chance for post in own}
-            said = [one.said[post.id] for post in one.ledger.accepted if post.chance in chance]
-            differ = ours != theirs or self.last.clock_was_set
-            more += differ and any(each.may_be_public for each in said)
-        return more
+    def unaware(self, chance: list[DrawnPost]) -> list[tuple[Testimony, frozenset[str]]]:
+        """An accepted limit: TikTok, and an account that this app may not read, cannot be asked. Then an installation
+        cannot know what a former one's owner published early, or tried again, or what its own owner has moved while the
+        former one published it. Nor what was published on time, when the clock was set back to before that time.
+
+        With each of them, how it says so: what came with a backup says it in the same words.
+        """
+        everyone, found = (*self.others, self.last), []
+        for at, one in enumerate(everyone):
+            said = [one.said[post.id] for post in chance if post.id in one.said]
+            ways = frozenset(line for each in said for line in each.way.splitlines() if NOT_KNOWN_ELSEWHERE in line)
+            if self.network == "tiktok":
+                ways = frozenset({one.name})
+            if ways and any(self.is_public_unknown_to(one, former, chance) for former in everyone[:at]):
+                found.append((one, ways))
+        return found
+
+    def is_public_unknown_to(self, one: Testimony, former: Testimony, chance: list[DrawnPost]) -> bool:
+        ids = {post.id for post in chance}
+        acts, former_acts = ({act for act in each.ledger.acts if act.post_id in ids} for each in (one, former))
+        return self.is_public_in(former, chance) and (acts != former_acts or one.clock_was_set)
+
+    def is_public_in(self, one: Testimony, chance: list[DrawnPost]) -> bool:
+        return any(one.said[post.id].may_be_public for post in chance if post.id in one.said)
 
     def judge_words(self) -> None:
         """What is published is up in the words that it has."""

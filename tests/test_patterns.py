@@ -30,7 +30,7 @@ from socialpub.web import accept, ranges
 from socialpub.web.routes import routes
 from tests.test_architecture import OURS
 
-MOST = 64 * 1024
+MOST = 32 * 1024
 SIZES = [MOST >> shift for shift in (12, 10, 8, 6, 4, 2, 0)]
 GROWTH = 10.0
 """How many times as long a text four times as long may take. In step with the length would be 4, its square 16."""

@@ -3,14 +3,12 @@
 They stay pending for as long as a post may be late, and go out once the account is connected.
 """
 
-from datetime import datetime
-
 from socialpub.accounts import profiles, remedies
-from socialpub.core.clock import parse, stamp
+from socialpub.core.clock import stamp
 from socialpub.db import delivery_rows
 from socialpub.db.models import Delivery, Profile, ProfileStatus, State
 from socialpub.db.transaction import Tx
-from socialpub.publishing import deliveries
+from socialpub.publishing import deliveries, scheduling
 from socialpub.publishing.attempts import AttemptOutcome
 from socialpub.publishing.results import Run
 from socialpub.runtime import Runtime
@@ -27,7 +25,7 @@ def sentence(provider: str, why: str) -> str:
 
 def begin(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, message: str, code: str | None = None) -> None:
     """Wait for the account to be connected, or end when it was not in time."""
-    until = _until(rt, delivery)
+    until = scheduling.startable_until(rt, tx, delivery)
     if delivery.progress.stopped:
         hint = f"Stopped by the owner while the account could not be asked. {message} Look at the account."
         deliveries.fail_unconfirmed(tx, delivery, hint, run, code=code)
@@ -44,8 +42,8 @@ def begin(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, message: str, code:
 
 def ended_late(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
     """End a delivery whose account was connected again, and not in time. Returns whether it was ended."""
-    profile = profiles.find(tx, delivery.profile_id)
-    if _until(rt, delivery) >= tx.now or profile is None or profile.status is not ProfileStatus.ACTIVE:
+    profile, until = profiles.find(tx, delivery.profile_id), scheduling.startable_until(rt, tx, delivery)
+    if until >= tx.now or profile is None or profile.status is not ProfileStatus.ACTIVE:
         return False
     _end_late(rt, tx, delivery, Run(tx.stamp), "The account had to be connected again.")
     return True
@@ -59,7 +57,3 @@ def _end_late(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, message: str, c
     else:
         text = f"Not sent: {message[0].lower()}{message[1:]} {late} Create the post again afterwards."
         deliveries.fail(tx, delivery, State.FAILED, text, run, code=code)
-
-
-def _until(rt: Runtime, delivery: Delivery) -> datetime:
-    return parse(delivery.due_at) + rt.settings.publishing.max_lateness

@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 
+from socialpub.accounts import profiles
+from socialpub.accounts.credentials import Credentials
 from socialpub.core.settings.sections import PublishingSection
 from socialpub.db import json_views
 from socialpub.db.models import State
 from socialpub.providers.errors import NoAnswer, NotSent, Throttled
 from socialpub.providers.job import Job
+from socialpub.providers.oauth import Identity
 from socialpub.providers.outcomes import Done, Look, Outcome, Published, Refused, Wait
 from socialpub.providers.protocol import Kind
 from socialpub.publishing import deliveries, draft_validation, engine
@@ -230,6 +233,22 @@ def test_what_a_network_asks_for_still_counts_beside_the_gap(slow: Runtime, netw
     asked = [when for step, when in network.times if step == "create_post"]
     waited = asked[-1] - asked[1]
     assert timedelta(hours=46) <= waited < timedelta(hours=48), "give_up_after, from the first start on"
+
+
+@pytest.mark.parametrize("ahead", [None, timedelta(minutes=1)])
+def test_what_waited_for_its_gap_waits_for_its_owner_as_long_as_other_posts(
+    slow: Runtime, network: Timed, clock: HandClock, ahead: timedelta | None
+) -> None:
+    profile = add_profile(slow)
+    at = ahead and clock.now() + ahead
+    posts = [accept(slow, profile, body=str(number), at=at) for number in range(40)]
+    drain(slow, clock, within=30 * 3600)
+    slow.write(profiles.require_reauth, profile, "the token was refused")
+    drain(slow, clock, within=23 * 3600)
+    identity = Identity("acct", "demo", "Demo", None)
+    slow.write(profiles.save, slow.providers["x"], identity, Credentials("access-9", "refresh-9"), None)
+    drain(slow, clock, within=70 * 3600, steps=20_000)
+    assert {(state_of(slow, post), message_of(slow, post)) for post in posts} == {(State.PUBLISHED, "None")}
 
 
 def test_a_post_that_was_late_before_its_gap_began_stays_late(slow: Runtime, network: Timed, clock: HandClock) -> None:

@@ -83,7 +83,9 @@ def end(rt: Runtime, tx: Tx, profile_id: str, endpoint: str) -> None:
     """The network has answered a question to this endpoint: a wait for it ends, also for what it refused together."""
     row = tx.one("SELECT until FROM not_before WHERE profile_id = ? AND endpoint = ?", (profile_id, endpoint))
     if row is not None:
-        tx.execute("DELETE FROM not_before WHERE profile_id = ? AND until = ?", (profile_id, row["until"]))
+        # It has ended now, and still explains why the posts behind it are late.
+        ended = "UPDATE not_before SET until = min(until, ?) WHERE profile_id = ? AND until = ?"
+        tx.execute(ended, (tx.stamp, profile_id, row["until"]))
         delivery_rows.wake_put_off(tx, profile_id, row["until"])
 
 

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from datetime import timedelta
 
 import pytest
 
@@ -36,6 +37,12 @@ class TwoAccounts:
         post = self.accept(profile, story)
         drain(self.env.rt, self.env.clock, within=HOUR)
         return state_of(self.env.rt, post)
+
+
+@pytest.fixture
+def give_up_after() -> timedelta:
+    """The default."""
+    return timedelta(hours=48)
 
 
 @pytest.fixture
@@ -90,3 +97,21 @@ def test_the_wait_ends_as_soon_as_tiktok_says_that_the_account_may_post(
     tiktok_creator.ask(env.rt, accounts.studio)
     drain(env.rt, env.clock, within=HOUR)
     assert state_of(env.rt, waiting) is State.PUBLISHED
+
+
+def test_what_only_waited_behind_the_cap_for_longer_than_a_day_goes_out_when_it_ends(
+    accounts: TwoAccounts, env: Environment
+) -> None:
+    accounts.accept(accounts.studio)
+    drain(env.rt)
+    env.clock.forward(5 * HOUR)
+    behind = [accounts.accept(accounts.studio) for _ in range(2)]
+    env.world.tiktok.next("creator_info").refuses("reached_active_user_cap")
+    drain(env.rt, env.clock, within=20 * HOUR)
+    env.clock.forward(8 * HOUR)
+    drain(env.rt)
+    assert {state_of(env.rt, post) for post in behind} == {State.QUEUED}, "the cap was met again"
+    env.world.tiktok.audited_user_cap = 0
+    tiktok_creator.ask(env.rt, accounts.studio)
+    drain(env.rt, env.clock, within=HOUR)
+    assert {state_of(env.rt, post) for post in behind} == {State.PUBLISHED}

@@ -18,6 +18,9 @@ RESTORES = "restores"
 """JSON: for each restore that this database has gone through, the instant of its backup, the first one first. Null: the
 owner said that no other installation has sent anything since."""
 
+RESUMED_RESTORES = "resumed_restores"
+"""How many of these restores the owner has resumed. Absent: none."""
+
 RESTORED_KEYS = "restored_keys"
 """JSON: ids of the API keys that came with a restored backup, until the owner keeps or revokes them."""
 
@@ -139,14 +142,19 @@ def restores(store: Reader | Tx) -> list[str | None]:
 def note_restore(tx: Tx, backed_up_at: str) -> None:
     """Record one more restore, from a backup of that instant. Without a resume in between, the unknown time begins with
     the first backup."""
+    former = restored_from(tx)
+    known = restores(tx) or ([former] if former else [])  # former versions keep no list
+    put(tx, RESTORES, json.dumps([*known, backed_up_at]))
     put_earliest(tx, RESTORED_FROM, backed_up_at)
-    put(tx, RESTORES, json.dumps([*restores(tx), restored_from(tx)]))
 
 
-def clear_restore(tx: Tx) -> None:
-    """Record that no other installation has sent anything since the backup whose restore was not resumed yet.
-
-    Former restores count as before: what was sent before that backup, the owner has not ruled out.
-    """
-    since = restored_from(tx)
-    put(tx, RESTORES, json.dumps([None if instant == since else instant for instant in restores(tx)]))
+def end_restore(tx: Tx, *, nothing_was_sent: bool) -> None:
+    """Record that the restored appliance was resumed. `nothing_was_sent`: no other one has sent anything since the
+    backup. This word is not about the restores that were resumed before."""
+    known = restores(tx)
+    if nothing_was_sent:
+        resumed = int(get(tx, RESUMED_RESTORES) or 0)
+        known[resumed:] = [None] * (len(known) - resumed)
+        put(tx, RESTORES, json.dumps(known))
+    put(tx, RESUMED_RESTORES, str(len(known)))
+    remove(tx, RESTORED_FROM)

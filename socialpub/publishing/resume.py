@@ -89,9 +89,7 @@ def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
                 _begin_anew(tx, delivery)
             elif not (nothing_was_sent or delivery.progress.reading_back or delivery.progress.commits):
                 read_back.look_first(tx, delivery, since)
-        if nothing_was_sent:
-            appliance_state.clear_restore(tx)
-        appliance_state.remove(tx, appliance_state.RESTORED_FROM)
+        appliance_state.end_restore(tx, nothing_was_sent=nothing_was_sent)
     restored = copied_at is not None
     if restored or appliance_state.paused_at(tx) is not None:
         trail.record(tx, TrailAction.PUBLISHING_RESUMED, copied_at=copied_at, nothing_was_sent=nothing_was_sent or None)

@@ -316,6 +316,30 @@ def test_what_the_first_restored_appliance_accepted_may_be_its_own_after_a_secon
     assert texts(world) == ["From the first"]
 
 
+@pytest.mark.parametrize("due_later", [False, True])
+@pytest.mark.parametrize("resumed_between", [False, True])
+def test_what_the_first_restored_appliance_accepted_is_not_taken_for_an_older_post_of_the_original(
+    original: Runtime, world: World, clock: HandClock, tmp_path: Path, resumed_between: bool, due_later: bool
+) -> None:
+    profile = connect_x(original, world)
+    first = copy_of(original, tmp_path)
+    clock.forward(HOUR)
+    accept(original, profile, body="Good morning")
+    drain(original, clock, within=60)
+    clock.forward(30 * HOUR)
+    (tmp_path / "second").mkdir()
+    with restored(first, world, clock) as rt:
+        if resumed_between:
+            rt.write(resume.resume)
+        own = accept(rt, profile, body="Good morning", at=clock.now() + timedelta(hours=3))
+        second = copy_of(rt, tmp_path / "second")
+    clock.forward(HOUR if due_later else 4 * HOUR)
+    with restored(second, world, clock) as rt:
+        resumed(rt, clock)
+        drain(rt, clock, within=DAY)
+        assert (state_of(rt, own), len(texts(world))) in ((State.PUBLISHED, 2), (State.FAILED, 1))
+
+
 # --- no certain failure without a read-back --------------------------------------------------------------------------
 
 

@@ -51,6 +51,8 @@ class ClockState:
     """In seconds; below zero it went back."""
     jumps: tuple[tuple[str, float], ...] = ()
     """The last of them, with when each was noticed: in the order in which they were."""
+    drift: float = 0.0
+    """By how many seconds it was set in this run of the machine. Below zero: it is behind what former runs wrote."""
     booted_at: str | None = None
     """When this run of the machine first wrote something, on the clock that the last jump left. None: not known."""
 
@@ -78,10 +80,15 @@ class ClockWatch:
         same_boot = known is not None and known.boot == self._clock.boot
         known = known or ClockState(self._clock.boot, ahead)
         seen = replace(known, boot=self._clock.boot, ahead=ahead, booted_at=known.booted_at if same_boot else tx.stamp)
+        drift = known.drift if same_boot else 0.0
+        seen = replace(seen, drift=drift)
         if abs(jump) >= NOTICED_SECONDS:
-            _move_waits(tx, jump, seen.booted_at or "")
+            # What was accepted in a former run of the machine is never younger than the clock says.
+            of_former_runs = min(drift + jump, 0.0) - min(drift, 0.0)
+            _move_waits(tx, jump, of_former_runs, seen.booted_at or "")
             jumps = (*known.jumps, (tx.stamp, jump))[-REMEMBERED:]
             seen = replace(seen, moved=known.moved + jump, jumped_at=tx.stamp, jumped_by=jump, jumps=jumps)
+            seen = replace(seen, drift=drift + jump)
             if same_boot and seen.booted_at:
                 seen = replace(seen, booted_at=after(seen.booted_at, jump))
         appliance_state.put(tx, appliance_state.CLOCK, json.dumps(asdict(seen)))
@@ -152,8 +159,8 @@ def forward_since(store: Reader | Tx, instant: str) -> list[tuple[str, float]]:
     return [(at, seconds) for at, seconds in (known.jumps if known else ()) if seconds > 0 and at >= instant]
 
 
-def _move_waits(tx: Tx, seconds: float, booted_at: str) -> None:
-    delivery_rows.move_waits(tx, seconds, booted_at)
+def _move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) -> None:
+    delivery_rows.move_waits(tx, seconds, of_former_runs, booted_at)
     for table, columns in WAITS.items():
         moved_columns = ", ".join(f"{column} = {MOVED.format(column)}" for column in columns)
         tx.execute(f"UPDATE {table} SET {moved_columns}", (by(seconds),) * len(columns))

@@ -108,29 +108,32 @@ as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _moved = "strftime('%Y-%m-%dT%H:%M:%fZ', {}, :by)".format
 
 
-def move_waits(tx: Tx, seconds: float, booted_at: str) -> None:
+def move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) -> None:
     """The clock was set: move what deliveries wait for, and since when. The times that owners chose stay.
 
-    When the clock is set forward, so does the time of a post that was accepted before the machine started: the machine
-    may have been off until now. What was accepted since then is as old as before.
+    The time of a post that was accepted before the machine started, at `booted_at`, and has not begun moves by
+    `of_former_runs` seconds: the machine may have been off. What was accepted since then is as old as before.
     """
-    stays = "(scheduled_at IS NOT NULL OR (:forward AND started_at IS NULL AND due_at < :booted_at))"
+    shift = """CASE WHEN scheduled_at IS NOT NULL THEN '+0 seconds'
+        WHEN started_at IS NULL AND due_at < :booted_at THEN :of_former_runs ELSE :by END"""
+    time_of_post = f"strftime('%Y-%m-%dT%H:%M:%fZ', due_at, {shift})"
     reconnected_at, since = "json_extract(progress, '$.reconnected_at')", "json_extract(progress, '$.since')"
+    params = {"by": by(seconds), "of_former_runs": by(of_former_runs), "booted_at": booted_at}
     # One for each of the indexes that find them: most deliveries have ended.
     for open_ones in ("state = 'queued' AND run_at > ''", "state = 'running'"):
         tx.execute(
-            f"""UPDATE delivery SET due_at = CASE WHEN {stays} THEN due_at ELSE {_moved("due_at")} END,
-                run_at = CASE WHEN {stays} AND {reconnected_at} IS NULL
-                            AND json_extract(progress, '$.waits_for_owner') THEN run_at
-                    WHEN {stays} AND started_at IS NULL AND run_at <= due_at THEN due_at
-                    WHEN {stays} AND started_at IS NULL THEN max({_moved("run_at")}, due_at)
+            f"""UPDATE delivery SET due_at = {time_of_post},
+                run_at = CASE WHEN {reconnected_at} IS NULL AND json_extract(progress, '$.waits_for_owner')
+                        THEN strftime('%Y-%m-%dT%H:%M:%fZ', run_at, {shift})
+                    WHEN started_at IS NULL AND run_at <= due_at THEN {time_of_post}
+                    WHEN started_at IS NULL THEN max({_moved("run_at")}, {time_of_post})
                     ELSE {_moved("run_at")} END,
                 started_at = {_moved("started_at")}, committed_at = {_moved("committed_at")},
                 progress = CASE WHEN {since} IS NULL
                         OR json_extract(progress, '$.restored') OR json_extract(progress, '$.look_first')
                     THEN progress ELSE json_set(progress, '$.since', {_moved(since)}) END
             WHERE {open_ones}""",
-            {"by": by(seconds), "forward": seconds > 0, "booted_at": booted_at},
+            params,
         )
         tx.execute(
             f"""UPDATE delivery SET progress = json_set(progress, '$.reconnected_at', {_moved(reconnected_at)})

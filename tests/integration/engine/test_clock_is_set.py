@@ -166,6 +166,51 @@ def test_a_machine_without_a_clock_that_was_off_for_weeks_does_not_send_what_was
         later.close()
 
 
+def test_a_post_that_was_accepted_before_a_power_cut_is_no_older_once_the_clock_is_right_again(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, tmp_path: Path
+) -> None:
+    rt.write(deliveries.pause)
+    accepted = accept(rt, profile, body="accepted")
+    scheduled = accept(rt, profile, body="scheduled", at=clock.now() + timedelta(minutes=5))
+    clock.forward(360)
+    rt.write(reconciler.beat)
+    booted = HandClock(clock.now() - timedelta(days=44))
+    booted.boot = "the next one"
+    later = open_appliance(tmp_path, booted, providers={"x": network})
+    try:
+        later.write(reconciler.beat)
+        booted.forward(120)
+        booted.jump(44 * 86_400)
+        later.write(deliveries.resume)
+        drain(later)
+        assert [state_of(later, post) for post in (accepted, scheduled)] == [State.PUBLISHED] * 2
+    finally:
+        later.close()
+
+
+@pytest.mark.parametrize("days", [3, -3])
+def test_a_clock_that_is_wrong_for_half_a_minute_makes_no_post_of_a_former_run_late(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock, tmp_path: Path, days: int
+) -> None:
+    rt.write(deliveries.pause)
+    post = accept(rt, profile)
+    rt.write(reconciler.beat)
+    booted = HandClock(clock.now() + timedelta(minutes=1))
+    booted.boot = "the next one"
+    later = open_appliance(tmp_path, booted, providers={"x": network})
+    try:
+        later.write(reconciler.beat)
+        booted.jump(days * 86_400)
+        later.write(reconciler.beat)
+        booted.forward(30)
+        booted.jump(-days * 86_400)
+        later.write(deliveries.resume)
+        drain(later)
+        assert state_of(later, post) is State.PUBLISHED
+    finally:
+        later.close()
+
+
 def test_a_post_that_waited_for_its_network_is_late_when_the_clock_says_so(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:

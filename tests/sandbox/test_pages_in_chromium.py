@@ -114,11 +114,10 @@ CUT_OFF = """
 def test_a_consent_given_in_a_browser_leads_back_to_the_app(browser: Browser, server: str, network: str) -> None:
     with browser.new_context() as context:
         page = context.new_page()
-        page.route(f"{BACK}*", lambda route: route.fulfill(body="back"))
         page.goto(server + CONSENTS[network])
-        page.get_by_role("button", name="access").or_(page.get_by_role("button", name="Authorize")).click()
-        page.wait_for_url(f"{BACK}?*")
-        assert "code=" in page.url and "state=s" in page.url
+        with page.expect_request(f"{BACK}?*") as back:
+            page.get_by_role("button", name="access").or_(page.get_by_role("button", name="Authorize")).click()
+        assert "code=" in back.value.url and "state=s" in back.value.url
 
 
 def test_a_fault_is_arranged_in_a_browser_but_not_by_a_page_from_elsewhere(

@@ -44,6 +44,8 @@ class ConnectionLimits:
     """The same for one address that is no trusted proxy. A whole /64 of IPv6 is one address."""
     head_bytes: int = 32 * 1024
     """Of a request line with its headers; trailers and what chunks carry besides bytes may have as much."""
+    head_fields: int = 100
+    """Headers and trailers of a request. In memory, a short one takes twenty times its bytes."""
     head_seconds: float = 20.0
     """From connecting, or from the first byte of a later request, until the head is complete."""
     body_seconds: float = 20.0

@@ -131,6 +131,12 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self._in_head = True
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if len(self.headers) >= self._limits.head_fields:
+            self._refusal = self._too_large()
+            raise _Refused
+        super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         if self.parser.get_method() == b"CONNECT":
             raise _Refused  # what follows would be no HTTP, and this is no proxy
@@ -207,8 +213,11 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _too_large(self) -> SocialpubError:
         self._watch.tell(Limit.HEAD_BYTES, self.loop.time(), self.peer)
-        most_bytes = self._limits.head_bytes
-        return HeadersTooLarge(f"The request line and the headers may have at most {most_bytes} bytes together.")
+        limits = self._limits
+        return HeadersTooLarge(
+            f"A request may have at most {limits.head_fields} headers, and at most {limits.head_bytes} bytes in the "
+            "request line and the headers together."
+        )
 
     def _refuse(self, error: SocialpubError) -> None:
         """Read no further. Whoever sent this is told by a problem, unless another answer is on its way or was given."""

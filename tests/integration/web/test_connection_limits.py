@@ -41,12 +41,27 @@ def head_of(size: int, *, in_lines: int = 1) -> bytes:
 # --- how large a head may be -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("in_lines", [1, 200])
+@pytest.mark.parametrize("in_lines", [1, 90])
 def test_a_head_of_32_kib_is_read_and_one_byte_more_is_not(rt: Runtime, in_lines: int) -> None:
     async def story(_: Server, key: str, port: int) -> None:
         for size, status in ((MOST, 200), (MOST + 1, 431)):
             async with Line(key, port) as line:
                 line.writer.write(head_of(size, in_lines=in_lines))
+                assert (await line.answer())[0] == status
+
+    serve(rt, story)
+
+
+@pytest.mark.parametrize("is_chunked", [False, True], ids=["headers", "trailers"])
+def test_a_request_has_at_most_100_headers(rt: Runtime, is_chunked: bool) -> None:
+    """Each of them takes much more memory than its bytes."""
+
+    async def story(_: Server, key: str, port: int) -> None:
+        head, begun = (START + b"transfer-encoding: chunked\r\n\r\n0\r\n", 2) if is_chunked else (START, 1)
+        for fields, status in ((100, 200), (101, 431)):
+            async with Line(key, port) as line:
+                end = b"\r\n" if status == 200 else b"the-rest"
+                line.writer.write(head + b"a: b\r\n" * (fields - begun) + end)
                 assert (await line.answer())[0] == status
 
     serve(rt, story)

@@ -1,13 +1,13 @@
 """A browser that was signed in before keeps a cookie, by which its wrong passwords are counted apart.
 
 A stranger who shares the owner's address, as behind a proxy that is not trusted, then cannot lock the owner out. The
-cookie is no session. It stays valid after sign-out, and ends when the password changes: its signature binds the stored
-hash of the password and the installation. No list of browsers is kept, so that none can be filled or restored.
+cookie is no session. It stays valid after sign-out. It also stays valid when the password changes, because a stranger's
+guesses may be why the owner changes it. Its signature binds the installation. No list of browsers is kept, so that none
+can be filled or restored.
 """
 
 import secrets
 
-from socialpub.db import appliance_state
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Header
 from socialpub.web.dashboard import cookies
@@ -33,5 +33,4 @@ def cookie(request: Request) -> Header:
 
 
 def _signed(rt: Runtime, browser_id: str) -> tuple[str, ...]:
-    password_hash = appliance_state.get(rt.reader, appliance_state.PASSWORD) or ""
-    return "known browser", rt.instance_id, password_hash, browser_id
+    return "known browser", rt.instance_id, browser_id

@@ -18,7 +18,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 
 from socialpub.core import sizes
-from socialpub.core.errors import InvalidRequest, PayloadTooLarge, SocialpubError, cut
+from socialpub.core.errors import InvalidRequest, PayloadTooLarge, RequestTimeout, SocialpubError, cut
 from socialpub.media.disk_promises import DiskPromise
 from socialpub.media.incoming import IncomingFile
 from socialpub.media.types import canonical_type, is_undeclared
@@ -30,6 +30,8 @@ from socialpub.web.request import MOST_BODY_BYTES, Request
 from socialpub.web.stream import RequestStream
 
 LONGEST_FILE_NAME = 255
+TEXT_SECONDS = 20.0
+"""From the head of a text to its end, as every body that stays in memory (contract 1.20)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +193,8 @@ class _FormParser:
         """The file part that is arriving; None while it is a text."""
         self._text_name = ""
         self._text = bytearray()
+        self._text_since: float | None = None
+        """When the text that is arriving began, on the monotonic clock."""
         self._ended = False
         boundary = parse_options_header(content_type)[1].get(b"boundary")
         if not boundary:
@@ -213,6 +217,12 @@ class _FormParser:
             raise _malformed("its boundary is too long") from None
 
     def feed(self, data: bytes) -> None:
+        """Take the next bytes. Raises InvalidRequest, RequestTimeout and what the form raises."""
+        if self._text_since is not None and self._rt.clock.monotonic() - self._text_since > TEXT_SECONDS:
+            raise RequestTimeout(
+                f"The field {cut(self._text_name)} was not complete within {TEXT_SECONDS:.0f} seconds. Send the request "
+                "again."
+            )
         try:
             self._parser.write(data)
         except FormParserError:
@@ -250,6 +260,7 @@ class _FormParser:
             self._part = self._add_part(head.name, (file_name or head.name)[-LONGEST_FILE_NAME:], declared_type)
         else:
             self._part, self._text_name, self._text = None, head.name, bytearray()
+            self._text_since = self._rt.clock.monotonic()
 
     def _add_part(self, name: str, file_name: str, declared_type: str) -> FormPart:
         if len(self._form.parts) == MOST_MEDIA:
@@ -275,6 +286,7 @@ class _FormParser:
 
     def _on_part_end(self) -> None:
         if self._part is None:
+            self._text_since = None
             self._form.take_text(self._text_name, bytes(self._text))
 
     def _on_end(self) -> None:

@@ -15,6 +15,7 @@ from socialpub.web.server import Server
 from tests.integration.uploads.caller import Caller
 from tests.integration.web.wire import Line, serve, sweep, told, until
 from tests.support.appliance import accept, add_profile
+from tests.support.hand_clock import HandClock
 
 KIB = 1024
 ANONYMOUS = 8 * KIB
@@ -218,6 +219,32 @@ def test_a_file_is_judged_by_its_progress(rt: Runtime) -> None:
             assert connection(serving).idle_since() is None
             line.writer.write(b"a" * 100)
             assert (await line.answer())[0] == 200
+
+    serve(rt, story)
+
+
+def test_a_text_of_a_form_has_20_seconds_and_its_files_have_longer(rt: Runtime, clock: HandClock) -> None:
+    file = b'--b\r\nContent-Disposition: form-data; name="f"; filename="f.png"\r\nContent-Type: image/png\r\n\r\n'
+
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line:
+
+            def send(piece: bytes) -> None:
+                line.writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+
+            line.writer.write(
+                f"POST /api/v1/posts HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\ntransfer-encoding: "
+                "chunked\r\ncontent-type: multipart/form-data; boundary=b\r\n\r\n".encode()
+            )
+            send(file + b"a" * 1000)
+            await until(lambda: list(rt.settings.media_dir.rglob("*.part")))
+            clock.forward(60)
+            send(b"a" * 1000 + b"\r\n" + FORM + b" " * 1000)
+            await until(lambda: held(serving) == 1000)
+            clock.forward(21)
+            send(b" ")
+            assert await refusal(line) == 408
+        await until(lambda: held(serving) == 0)
 
     serve(rt, story)
 

@@ -1,7 +1,7 @@
 """What a decoder's process may still do once its decoders are loaded: read one file, write one file, and compute.
 
 A hostile file that takes over a decoder meets the kernel: Landlock refuses every other file, and a seccomp filter
-refuses sockets, programs and signals. Neither needs a privilege. Numbers and structures are those of Linux'
+refuses sockets, programs, children and calls about other processes. Neither needs a privilege. Numbers and structures are those of Linux'
 `uapi/linux/landlock.h`, `seccomp.h` and `audit.h`; the libraries of the system have no functions for them.
 """
 
@@ -26,9 +26,11 @@ _ABSTRACT_SOCKETS_AND_SIGNALS = 0b11
 
 _PR_SET_NO_NEW_PRIVS = 38
 _SET_MODE_FILTER, _ALL_THREADS = 1, 1
-_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-_ALLOW, _REFUSE = 0x7FFF0000, 0x00050001
-"""`_REFUSE` is the error EPERM."""
+_LOAD, _EQUAL, _AT_LEAST, _HAS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _REFUSE, _MISSING = 0x7FFF0000, 0x00050001, 0x00050026
+"""`_REFUSE` is the error EPERM, `_MISSING` is ENOSYS."""
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
+"""Where a call has them."""
 _X32 = 0x40000000
 """Calls of another numbering begin here on x86-64; none of ours is among them."""
 
@@ -44,12 +46,20 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "kill": (62, 129), "tkill": (200, 130), "tgkill": (234, 131), "rt_sigqueueinfo": (129, 138),
     "rt_tgsigqueueinfo": (297, 240), "pidfd_send_signal": (424, 424), "pidfd_getfd": (438, 438),
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
+    "process_madvise": (440, 440), "setpriority": (141, 140), "ioprio_set": (251, 30), "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119), "sched_setaffinity": (203, 122), "sched_setattr": (314, 274),
+    "migrate_pages": (256, 238), "move_pages": (279, 239), "fork": (57, None), "vfork": (58, None),
     # Files that are named, and not opened. Landlock refuses `truncate` since Linux 6.2, and the others never.
     "truncate": (76, 45), "chmod": (90, None), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None),
     "lchown": (94, None), "fchownat": (260, 54), "utime": (132, None), "utimes": (235, None), "futimesat": (261, None),
     "utimensat": (280, 88), "setxattr": (188, 5), "lsetxattr": (189, 6), "setxattrat": (463, 463),
     "removexattr": (197, 14), "lremovexattr": (198, 15), "removexattrat": (466, 466),
 }  # fmt: skip
+
+_CLONE3 = (435, 435)
+"""Its flags are out of the filter's reach. Where it is missing, libraries begin their threads with `clone`."""
+_CLONE, _CLONE_THREAD = (56, 220), 0x10000
+_PRLIMIT = (302, 261)
 
 
 def confine(source: Path, target: Path | None) -> list[str]:
@@ -125,10 +135,23 @@ def _filter_calls() -> None:
     audit_number, seccomp, column = _ARCHITECTURES[os.uname().machine]
     refused = [number for numbers in _REFUSED.values() if (number := numbers[column]) is not None]
     # Each line: operation, lines to pass over when true, lines to pass over when false, operand.
-    lines = [(_LOAD, 0, 0, 4), (_EQUAL, 0, len(refused) + 3, audit_number), (_LOAD, 0, 0, 0)]
-    lines.append((_AT_LEAST, len(refused) + 1, 0, _X32))
-    lines += [(_EQUAL, len(refused) - place, 0, number) for place, number in enumerate(refused)]
-    lines += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _REFUSE)]
+    end = [
+        (_EQUAL, 8, 0, _CLONE3[column]),
+        (_EQUAL, 1, 0, _PRLIMIT[column]),
+        (_EQUAL, 2, 4, _CLONE[column]),
+        (_LOAD, 0, 0, _FIRST_ARGUMENT),
+        (_EQUAL, 2, 3, 0),  # its own limits, and those of no other process
+        (_LOAD, 0, 0, _FIRST_ARGUMENT),
+        (_HAS, 0, 1, _CLONE_THREAD),  # a thread, and no process
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _REFUSE),
+        (_RETURN, 0, 0, _MISSING),
+    ]
+    refusal = len(refused) + 8  # lines after the first one that compares a number
+    lines = [(_LOAD, 0, 0, _ARCHITECTURE), (_EQUAL, 0, refusal + 2, audit_number), (_LOAD, 0, 0, _NUMBER)]
+    lines.append((_AT_LEAST, refusal, 0, _X32))
+    lines += [(_EQUAL, refusal - place - 1, 0, number) for place, number in enumerate(refused)]
+    lines += end
     program = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in lines))
     _syscall(seccomp, _SET_MODE_FILTER, _ALL_THREADS, struct.pack("@HP", len(lines), ctypes.addressof(program)))
 

@@ -15,7 +15,7 @@ from socialpub.runtime import Runtime
 from tests.samples import media
 
 TRIES = """
-import ctypes, os, socket, subprocess, threading
+import ctypes, os, resource, socket, subprocess, threading
 from pathlib import Path
 
 def taken_over(request):
@@ -44,6 +44,12 @@ def taken_over(request):
         "change the secret's times": lambda: os.utime(secret),
         "mark the secret": lambda: os.setxattr(secret, "user.mark", b""),
         "use the calls of another numbering": lambda: called(0x40000000 + 39),
+        "take files away from its parent": lambda: resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (99, 99)),
+        "give its parent less time": lambda: os.setpriority(os.PRIO_PROCESS, os.getppid(), 19),
+        "give its parent other processors": lambda: os.sched_setaffinity(os.getppid(), os.sched_getaffinity(0)),
+        "outlive its end": lambda: os.fork() or os._exit(0),
+        "outlive its end by another call": lambda: called(435, 0, 0),
+        "limit itself": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
         "start a thread": lambda: threading.Thread(target=int).start(),
     }
     return {"kind": "", "mime_type": "", "size_bytes": 0, "facts": {name: worked(one) for name, one in tries.items()}}
@@ -109,8 +115,8 @@ def test_a_decoder_that_was_taken_over_reads_no_secret_opens_no_socket_and_start
     older = f"{TRIES}\n{OLDER.format(version=version)}\ndecoder_process._DO['inspect'] = taken_over"
     monkeypatch.setattr(decoder_client, "_COMMAND", child(older))
     tried = decoder_client.inspect_file(path, "image/png", MediaLimits()).facts
-    assert {name for name, worked in tried.items() if worked} == {"read its file", "start a thread"}
-    assert len(tried) == 23
+    assert {name for name, worked in tried.items() if worked} == {"read its file", "limit itself", "start a thread"}
+    assert len(tried) == 29
 
 
 def test_what_it_made_to_fit_is_the_only_file_it_writes(

@@ -1,8 +1,8 @@
 """What a decoder's process may still do once its decoders are loaded: read one file, write one file, and compute.
 
 A hostile file that takes over a decoder meets the kernel: Landlock refuses every other file, and a seccomp filter
-refuses sockets, programs, children and calls about other processes. Neither needs a privilege. Numbers and structures are those of Linux'
-`uapi/linux/landlock.h`, `seccomp.h` and `audit.h`; the libraries of the system have no functions for them.
+refuses sockets, programs, children and calls about other processes. Neither needs a privilege. Numbers and structures
+are those of Linux' `uapi/linux/landlock.h`, `seccomp.h` and `audit.h`; the system's libraries have no functions for them.
 """
 
 import contextlib

@@ -220,8 +220,8 @@ class _FormParser:
         """Take the next bytes. Raises InvalidRequest, RequestTimeout and what the form raises."""
         if self._text_since is not None and self._rt.clock.monotonic() - self._text_since > TEXT_SECONDS:
             raise RequestTimeout(
-                f"The field {cut(self._text_name)} was not complete within {TEXT_SECONDS:.0f} seconds. Send the request "
-                "again."
+                f"The field {cut(self._text_name)} was not complete within {TEXT_SECONDS:.0f} seconds. "
+                "Send the request again."
             )
         try:
             self._parser.write(data)

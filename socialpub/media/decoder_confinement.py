@@ -2,7 +2,7 @@
 
 A hostile file that takes over a decoder meets the kernel: Landlock refuses every other file, and a seccomp filter
 refuses sockets, programs, children and calls about other processes. Neither needs a privilege. Numbers and structures
-are those of Linux' `uapi/linux/landlock.h`, `seccomp.h` and `audit.h`; the system's libraries have no functions for them.
+are those of Linux' `uapi/linux/landlock.h`, `seccomp.h` and `audit.h`; libraries have no functions for them.
 """
 
 import contextlib

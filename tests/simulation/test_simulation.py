@@ -11,9 +11,9 @@ from tests.simulation.figures import Figures
 from tests.simulation.simulation import Simulation, memory_folder
 
 pytestmark = pytest.mark.grid  # as slow as that: `make test-fast` leaves it out
-SEED = 21
-EPISODES = 36
-"""At most. This seed has met everything after fewer than half of them."""
+SEED = 38
+EPISODES = 30
+"""At most. This seed has met everything after a third of them."""
 MUST_MEET = {
     "read back",
     "published after reading back",
@@ -97,7 +97,7 @@ def test_the_same_seed_gives_the_same_run(tmp_path: Path, silence: None) -> None
     def play(folder: Path) -> str:
         folder.mkdir()
         simulation = Simulation(folder, SEED)
-        for number in range(3):
+        for number in range(2):
             simulation.play(number)
         simulation.close()
         assert simulation.figures.restores["resume"], "it has restores"

@@ -79,16 +79,15 @@ class ClockWatch:
         jump = _jump_since(tx, known, self._clock.boot, ahead)
         same_boot = known is not None and known.boot == self._clock.boot
         known = known or ClockState(self._clock.boot, ahead)
-        seen = replace(known, boot=self._clock.boot, ahead=ahead, booted_at=known.booted_at if same_boot else tx.stamp)
-        drift = known.drift if same_boot else 0.0
-        seen = replace(seen, drift=drift)
+        drift, booted_at = (known.drift, known.booted_at) if same_boot else (0.0, tx.stamp)
+        seen = replace(known, boot=self._clock.boot, ahead=ahead, drift=drift, booted_at=booted_at)
         if abs(jump) >= NOTICED_SECONDS:
             # What was accepted in a former run of the machine is never younger than the clock says.
             of_former_runs = min(drift + jump, 0.0) - min(drift, 0.0)
             _move_waits(tx, jump, of_former_runs, seen.booted_at or "")
             jumps = (*known.jumps, (tx.stamp, jump))[-REMEMBERED:]
-            seen = replace(seen, moved=known.moved + jump, jumped_at=tx.stamp, jumped_by=jump, jumps=jumps)
-            seen = replace(seen, drift=drift + jump)
+            seen = replace(seen, jumped_at=tx.stamp, jumped_by=jump, jumps=jumps)
+            seen = replace(seen, moved=known.moved + jump, drift=drift + jump)
             if same_boot and seen.booted_at:
                 seen = replace(seen, booted_at=after(seen.booted_at, jump))
         appliance_state.put(tx, appliance_state.CLOCK, json.dumps(asdict(seen)))

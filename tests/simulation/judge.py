@@ -13,9 +13,8 @@ from datetime import timedelta
 
 from socialpub.accounts import cooldowns
 from socialpub.core.clock import parse
-from socialpub.db import appliance_state, delivery_rows, json_views, own_waits
+from socialpub.db import appliance_state, delivery_rows, json_views
 from socialpub.db.models import State
-from socialpub.db.own_waits import OwnWait
 from socialpub.publishing import holds
 from socialpub.publishing.looks import NOT_KNOWN_ELSEWHERE
 from socialpub.runtime import Runtime
@@ -25,8 +24,10 @@ from tests.simulation.drawn_world import LONGEST_LAG_SECONDS
 from tests.simulation.ledger import DrawnPost, Kind, Ledger
 
 FARTHEST = timedelta(days=1, seconds=35)
-"""Nothing that we wait for is further ahead, but for the waits for other posts of the profile, which no deadline
-counts; a clock that is set by less than half a minute moves nothing."""
+"""Nothing that we wait for lies further ahead; a clock that is set by less than half a minute moves nothing."""
+OWN_WAITS = timedelta(hours=12)
+"""The deadline of an account does not count how long a post waited for others of its profile: never longer than this
+here. A clock that was set since has moved those waits."""
 SOON_SECONDS = 10.0
 """A wait as short as that needs no words."""
 OF_A_RESTORE = re.compile("restored|original|backup", re.IGNORECASE)
@@ -399,9 +400,8 @@ class Watch:
                 _must("endedAt" not in last and "nextAt" in last, f"it waits for {waits}, and shows {last}: {about}")
         elif not scheduled:
             # It may have begun before its time, on a clock that was set back later.
-            due_at = parse(delivery.due_at)
-            own = own_waits.total(rt.reader, delivery.profile_id, due_at, tuple(OwnWait))
-            farthest = max(now, due_at) + own + FARTHEST + self.off
+            waits = OWN_WAITS if delivery.progress.waits_for_owner else timedelta(0)
+            farthest = max(now, parse(delivery.due_at)) + waits + FARTHEST + self.off
             _must(run_at <= farthest, f"too far ahead: {about}")
             if (run_at - now).total_seconds() > SOON_SECONDS and self._moved.get(delivery_id) != delivery.run_at:
                 last = rt.reader.one(

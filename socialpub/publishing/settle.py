@@ -260,10 +260,14 @@ def _refuse(rt: Runtime, tx: Tx, delivery: Delivery, refused: Refused, run: Run,
 
 
 def _wait_for_owner(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, message: str, code: str | None) -> None:
-    """The account must be connected again, unless that has happened while the call was on its way."""
+    """The account must be connected again, unless it was connected or disconnected while the call was on its way."""
     if deliveries.stopped(tx, delivery):
         return
     profile = profile_rows.find(tx, delivery.profile_id)
+    if profile is not None and profile.status is ProfileStatus.DISCONNECTED:
+        ended = "The profile was disconnected meanwhile."
+        deliveries.ask_later(rt, tx, delivery, run, 1.0, AttemptOutcome.RETRYING, ended)
+        return
     if profile is not None and run.grant is not None and profile.access_token == run.grant:
         profile_rows.require_reauth(tx, delivery.profile_id, message)
     elif profile is not None and profile.status is ProfileStatus.ACTIVE:

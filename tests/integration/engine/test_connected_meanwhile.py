@@ -9,7 +9,7 @@ from socialpub.providers.oauth import Identity
 from socialpub.providers.outcomes import Refused
 from socialpub.publishing import posts
 from socialpub.runtime import Runtime
-from tests.support.appliance import accept, state_of
+from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
@@ -28,6 +28,19 @@ def test_an_account_that_is_connected_while_its_old_token_is_refused_stays_conne
     drain(rt, clock, within=3600)
     assert rt.reader.value("SELECT status FROM profile") == "active"
     assert state_of(rt, post) is State.PUBLISHED
+
+
+def test_a_profile_that_is_disconnected_while_its_token_is_refused_ends_its_post_at_once(
+    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
+) -> None:
+    def meanwhile(job: Job) -> object:
+        rt.write(profiles.disconnect, profile)
+        raise AuthExpired("401")
+
+    network.results["create_post"] = [AuthExpired("401"), meanwhile]
+    post = accept(rt, profile)
+    drain(rt, clock, within=60)
+    assert "The profile was disconnected." in message_of(rt, post)
 
 
 def test_a_post_that_is_stopped_while_a_missing_scope_is_found_ends_at_once(

@@ -80,16 +80,20 @@ def _converse(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) -> 
             return _found_earlier(rt, delivery, job) or found if isinstance(found, Missing) else found
 
 
-def _found_earlier(rt: Runtime, delivery: Delivery, job: Job) -> Undecidable | None:
-    """Whether the account shows what an edit has replaced: another installation may have published it before."""
+def _found_earlier(rt: Runtime, delivery: Delivery, job: Job) -> Undecidable | Missing | None:
+    """Whether the account shows, or may show, what an edit has replaced: another installation may have published it
+    before."""
     provider = rt.providers[delivery.provider]
     for content, given in post_content.earlier(rt, delivery):
         look = provider.recover(replace(job, content=content, options=provider.read_options(given)[0]))
-        if isinstance(look, Look) and isinstance(found := _found(rt, delivery, look), Published):
+        found = _found(rt, delivery, look) if isinstance(look, Look) else None
+        if isinstance(found, Published):
             return Undecidable(
                 f"The account shows the text from before the last edit ({found.url or found.post_id}). "
                 "Delete that post first if the new text should be published."
             )
+        if found is not None and found.similar:
+            return found
     return None
 
 

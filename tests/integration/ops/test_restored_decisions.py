@@ -229,8 +229,16 @@ def test_a_post_that_lost_its_media_in_an_edit_is_still_looked_for_when_they_are
     assert texts(world) == ["Launch"]
 
 
-def test_a_pin_that_tells_no_words_may_be_the_originals_while_another_outcome_is_open(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path
+@pytest.mark.parametrize(
+    ("untold", "change"),
+    [
+        (["title", "description"], NOW),
+        (["title"], Change(frozenset({"body", "scheduled_at"}), body="Today!", scheduled_at=None)),
+    ],
+    ids=["as it was", "edited"],
+)
+def test_a_pin_that_does_not_tell_its_words_may_be_the_originals_while_another_outcome_is_open(
+    original: Runtime, world: World, clock: HandClock, tmp_path: Path, untold: list[str], change: Change
 ) -> None:
     pins = [DraftMedia(artifact(original, media.jpeg(tmp_path / f"{n}.jpg"), "image/jpeg")) for n in range(2)]
     profile = connect_pinterest(original, world)
@@ -240,13 +248,13 @@ def test_a_pin_that_tells_no_words_may_be_the_originals_while_another_outcome_is
     copy = copy_of(original, tmp_path)
     original.write(posts.edit, post, NOW, OWNER)
     drain(original, clock, within=60)
-    world.pinterest.null_texts = ["title", "description"]
+    world.pinterest.null_texts = untold
     with restored(copy, world, clock) as rt:
         rt.write(resume.resume)
         accept(rt, profile, body="Another", media=(pins[1],), options=options)
         world.pinterest.next("create_pin").times_out_before_effect()
         drain(rt, clock, within=60)
-        rt.write(posts.edit, post, NOW, OWNER)
+        rt.write(posts.edit, post, change, OWNER)
         drain(rt, clock, within=3 * DAY)
         assert state_of(rt, post) is State.UNCONFIRMED
         assert "cannot be told whether that is this post" in message_of(rt, post)

@@ -24,6 +24,8 @@ FATES = {"tiktok": ("spam_risk_text", "internal", "file_format_check_failed"), "
 OPEN_AT_MOST = 250
 """Callers wait beyond that, so that posts are on their way during the whole run."""
 SETTLED_WITHIN_SECONDS = 300.0
+UNCHANGED_SECONDS = 20.0
+"""Then whatever is open waits for an hour or two, as the end of an upload does whose outcome is unknown: they pass."""
 
 
 @dataclass
@@ -128,6 +130,7 @@ class ChaosRun:
         """What is not settled by then is left to the verdict."""
         give_up_at = time.monotonic() + SETTLED_WITHIN_SECONDS
         caller = self.installation.fresh_caller()
+        before, changed_at = [0], time.monotonic()
         while time.monotonic() < give_up_at:
             accounts.reconnect_refused()
             counted = [
@@ -137,4 +140,9 @@ class ChaosRun:
             if not any(counted):
                 return
             self._open = sum(counted)
+            if counted != before:
+                before, changed_at = counted, time.monotonic()
+            elif time.monotonic() - changed_at > UNCHANGED_SECONDS:
+                self.installation.forward(3600)
+                changed_at = time.monotonic()
             time.sleep(0.5)

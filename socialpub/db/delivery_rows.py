@@ -105,7 +105,7 @@ def fill_in(tx: Tx, delivery_id: str, provider_post_id: str, url: str | None) ->
 
 
 as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-_moved = "strftime('%Y-%m-%dT%H:%M:%fZ', {}, :by)".format
+_moved_by = "strftime('%Y-%m-%dT%H:%M:%fZ', {}, {})".format
 
 
 def move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) -> None:
@@ -116,7 +116,7 @@ def move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) ->
     """
     shift = """CASE WHEN scheduled_at IS NOT NULL THEN '+0 seconds'
         WHEN started_at IS NULL AND due_at < :booted_at THEN :of_former_runs ELSE :by END"""
-    time_of_post = f"strftime('%Y-%m-%dT%H:%M:%fZ', due_at, {shift})"
+    time_of_post = _moved_by("due_at", shift)
     reconnected_at, since = "json_extract(progress, '$.reconnected_at')", "json_extract(progress, '$.since')"
     params = {"by": by(seconds), "of_former_runs": by(of_former_runs), "booted_at": booted_at}
     # One for each of the indexes that find them: most deliveries have ended.
@@ -124,19 +124,20 @@ def move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) ->
         tx.execute(
             f"""UPDATE delivery SET due_at = {time_of_post},
                 run_at = CASE WHEN {reconnected_at} IS NULL AND json_extract(progress, '$.waits_for_owner')
-                        THEN strftime('%Y-%m-%dT%H:%M:%fZ', run_at, {shift})
+                        THEN {_moved_by("run_at", shift)}
                     WHEN started_at IS NULL AND run_at <= due_at THEN {time_of_post}
-                    WHEN started_at IS NULL THEN max({_moved("run_at")}, {time_of_post})
-                    ELSE {_moved("run_at")} END,
-                started_at = {_moved("started_at")}, committed_at = {_moved("committed_at")},
+                    WHEN started_at IS NULL THEN max({_moved_by("run_at", ":by")}, {time_of_post})
+                    ELSE {_moved_by("run_at", ":by")} END,
+                started_at = {_moved_by("started_at", ":by")}, committed_at = {_moved_by("committed_at", ":by")},
                 progress = CASE WHEN {since} IS NULL
                         OR json_extract(progress, '$.restored') OR json_extract(progress, '$.look_first')
-                    THEN progress ELSE json_set(progress, '$.since', {_moved(since)}) END
+                    THEN progress ELSE json_set(progress, '$.since', {_moved_by(since, ":by")}) END
             WHERE {open_ones}""",
             params,
         )
         tx.execute(
-            f"""UPDATE delivery SET progress = json_set(progress, '$.reconnected_at', {_moved(reconnected_at)})
+            f"""UPDATE delivery
+                SET progress = json_set(progress, '$.reconnected_at', {_moved_by(reconnected_at, ":by")})
                 WHERE {open_ones} AND {reconnected_at} IS NOT NULL""",
             {"by": by(seconds)},
         )

@@ -10,6 +10,8 @@ from typing import Any
 from socialpub.core.errors import Unavailable
 
 MOST_MEMORY_BYTES = 64 * 1024 * 1024
+COMPLETE_SECONDS = 20.0
+"""A body in memory, or a text of a form, must be complete within this time."""
 
 BODY = "socialpub.body"
 """Under this name the server puts a `BodyShare` into the scope of each request."""

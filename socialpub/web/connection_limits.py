@@ -15,7 +15,7 @@ from typing import Protocol
 
 from socialpub.core import logging
 from socialpub.web import client_address
-from socialpub.web.body_memory import MOST_MEMORY_BYTES, BodyMemory
+from socialpub.web.body_memory import COMPLETE_SECONDS, MOST_MEMORY_BYTES, BodyMemory
 
 log = logging.get_logger("socialpub.web.server")
 
@@ -48,7 +48,7 @@ class ConnectionLimits:
     """Headers and trailers of a request. In memory, a short one takes twenty times its bytes."""
     head_seconds: float = 20.0
     """From connecting, or from the first byte of a later request, until the head is complete."""
-    body_seconds: float = 20.0
+    body_seconds: float = COMPLETE_SECONDS
     """From the head until the body is complete, unless the body goes to a file."""
     stall_seconds: float = 75.0
     """Without a byte of a body that goes to a file. Longer than `stream.STALL_SECONDS`, which can still say why."""

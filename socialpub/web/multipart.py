@@ -26,12 +26,11 @@ from socialpub.publishing import storage_quota, uploads
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
 from socialpub.web.api.requests import MOST_MEDIA
+from socialpub.web.body_memory import COMPLETE_SECONDS
 from socialpub.web.request import MOST_BODY_BYTES, Request
 from socialpub.web.stream import RequestStream
 
 LONGEST_FILE_NAME = 255
-TEXT_SECONDS = 20.0
-"""From the head of a text to its end, as every body that stays in memory (contract 1.20)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,9 +217,9 @@ class _FormParser:
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes. Raises InvalidRequest, RequestTimeout and what the form raises."""
-        if self._text_since is not None and self._rt.clock.monotonic() - self._text_since > TEXT_SECONDS:
+        if self._text_since is not None and self._rt.clock.monotonic() - self._text_since > COMPLETE_SECONDS:
             raise RequestTimeout(
-                f"The field {cut(self._text_name)} was not complete within {TEXT_SECONDS:.0f} seconds. "
+                f"The field {cut(self._text_name)} was not complete within {COMPLETE_SECONDS:.0f} seconds. "
                 "Send the request again."
             )
         try:

@@ -10,7 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from socialpub.accounts import profiles
 from socialpub.accounts.api_keys import Caller
+from socialpub.accounts.credentials import Credentials
 from socialpub.core import ids
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.sections import ProvidersSection
@@ -18,6 +20,7 @@ from socialpub.db import migrate
 from socialpub.db.models import State
 from socialpub.db.transaction import Tx
 from socialpub.providers.http import Http
+from socialpub.providers.oauth import Identity
 from socialpub.providers.protocol import Provider
 from socialpub.publishing import posts
 from socialpub.publishing.drafts import Draft, DraftMedia
@@ -68,6 +71,12 @@ def _new_database(_migrations: Path) -> bytes:
         with closing(sqlite3.connect(settings.database_file)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return settings.database_file.read_bytes()
+
+
+def connect_again(rt: Runtime) -> None:
+    """The owner connects the account of `add_profile` again."""
+    identity, grant = Identity("acct", "demo", "Demo", None), Credentials("access-9", "refresh-9")
+    rt.write(profiles.save, rt.providers["x"], identity, grant, None)
 
 
 def add_profile(

@@ -25,7 +25,8 @@ from tests.support.sandbox_http import FaultTransport, artifact, http_over, prov
 
 
 def copy_of(rt: Runtime, folder: Path, *, with_secret: bool = True) -> Path:
-    """A copy of this appliance; its file."""
+    """A copy of this appliance; its file. The folder may be missing."""
+    folder.mkdir(exist_ok=True)
     target = folder / "appliance.copy"
     backup.write(rt, target, with_secret=with_secret)
     return target

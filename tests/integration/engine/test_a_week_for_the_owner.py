@@ -10,8 +10,8 @@ from socialpub.db.models import State
 from socialpub.providers.errors import AuthExpired, NoAnswer
 from socialpub.runtime import Runtime
 from tests.integration.engine.four_steps import FourSteps, Place
-from tests.integration.engine.test_waiting_for_the_owner import HOUR, connected_again, needs_its_owner
-from tests.support.appliance import accept, message_of, state_of
+from tests.integration.engine.test_waiting_for_the_owner import HOUR, needs_its_owner
+from tests.support.appliance import accept, connect_again, message_of, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 
@@ -35,7 +35,7 @@ def test_everything_that_waited_for_its_account_goes_out_after_sixty_hours(
     now, later = accept(rt, profile), accept(rt, profile, body="Later", at=clock.now() + timedelta(hours=1))
     drain(rt, clock, within=60 * HOUR)
     clock.forward(60 * HOUR)
-    connected_again(rt)
+    connect_again(rt)
     drain(rt, clock)
     assert {post: state_of(rt, post) for post in (begun, now, later)} == dict.fromkeys(
         (begun, now, later), State.PUBLISHED
@@ -49,7 +49,7 @@ def test_the_deadline_counts_from_the_reconnection(
     post = accept(rt, profile)
     drain(rt)
     clock.forward(60 * HOUR)
-    connected_again(rt)
+    connect_again(rt)
     network.results[Place.PREPARE] = [NoAnswer("cut")] * 10_000
     drain(rt, clock, within=47 * HOUR, steps=10_000)
     assert state_of(rt, post) is State.QUEUED

@@ -1,27 +1,34 @@
 """A wall clock that is set, either way: our own waits last as long as before, lateness follows it, and it shows."""
 
-from datetime import timedelta
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
-from socialpub.accounts import profiles
-from socialpub.accounts.credentials import Credentials
 from socialpub.core.clock import parse
 from socialpub.core.settings.sections import PublishingSection
 from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.models import State
 from socialpub.ops import doctor, health
 from socialpub.providers.errors import AppRefused, AuthExpired, NoAnswer, NotSent, Throttled
-from socialpub.providers.oauth import Identity
 from socialpub.providers.outcomes import Look, Published, Wait
 from socialpub.providers.protocol import Kind
 from socialpub.publishing import deliveries
 from socialpub.runtime import Runtime
 from socialpub.worker import reconciler
-from tests.support.appliance import accept, add_profile, attempts_of, message_of, open_appliance, state_of
+from tests.support.appliance import (
+    accept,
+    add_profile,
+    attempts_of,
+    connect_again,
+    message_of,
+    open_appliance,
+    state_of,
+)
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
@@ -35,6 +42,19 @@ WAITING: dict[str, tuple[Any, float]] = {
     "processing": (Wait(300, "X is processing the video"), 300),
 }
 """What the first call comes to, and for how long at least the next one waits."""
+
+
+@contextmanager
+def next_run(folder: Path, at: datetime, network: ScriptedNetwork) -> Iterator[tuple[Runtime, HandClock]]:
+    """The machine starts again with its clock at this time: the appliance of the same folder, and this clock."""
+    booted = HandClock(at)
+    booted.boot = "the next one"
+    later = open_appliance(folder, booted, providers={"x": network})
+    try:
+        later.write(reconciler.beat)
+        yield later, booted
+    finally:
+        later.close()
 
 
 @either_way
@@ -150,11 +170,7 @@ def test_a_machine_without_a_clock_that_was_off_for_weeks_does_not_send_what_was
     old = accept(rt, profile, body="old", at=None if at_once else clock.now() + timedelta(hours=1))
     clock.forward(60)
     rt.write(reconciler.beat)
-    booted = HandClock(clock.now())  # with the time of its last shutdown
-    booted.boot = "the next one"
-    later = open_appliance(tmp_path, booted, providers={"x": network})
-    try:
-        later.write(reconciler.beat)
+    with next_run(tmp_path, clock.now(), network) as (later, booted):  # with the time of its last shutdown
         booted.forward(120)
         new = accept(later, profile, body="new")
         booted.jump(44 * 86_400)
@@ -162,8 +178,6 @@ def test_a_machine_without_a_clock_that_was_off_for_weeks_does_not_send_what_was
         assert "The clock was set forward by 44 days" in message_of(later, old)
         assert state_of(later, new) is State.PUBLISHED, "it was accepted a moment ago, whatever the clock showed"
         assert network.effects == ["new"]
-    finally:
-        later.close()
 
 
 def test_a_post_that_was_accepted_before_a_power_cut_is_no_older_once_the_clock_is_right_again(
@@ -174,18 +188,12 @@ def test_a_post_that_was_accepted_before_a_power_cut_is_no_older_once_the_clock_
     scheduled = accept(rt, profile, body="scheduled", at=clock.now() + timedelta(minutes=5))
     clock.forward(360)
     rt.write(reconciler.beat)
-    booted = HandClock(clock.now() - timedelta(days=44))
-    booted.boot = "the next one"
-    later = open_appliance(tmp_path, booted, providers={"x": network})
-    try:
-        later.write(reconciler.beat)
+    with next_run(tmp_path, clock.now() - timedelta(days=44), network) as (later, booted):
         booted.forward(120)
         booted.jump(44 * 86_400)
         later.write(deliveries.resume)
         drain(later)
         assert [state_of(later, post) for post in (accepted, scheduled)] == [State.PUBLISHED] * 2
-    finally:
-        later.close()
 
 
 @pytest.mark.parametrize("days", [3, -3])
@@ -195,11 +203,7 @@ def test_a_clock_that_is_wrong_for_half_a_minute_makes_no_post_of_a_former_run_l
     rt.write(deliveries.pause)
     post = accept(rt, profile)
     rt.write(reconciler.beat)
-    booted = HandClock(clock.now() + timedelta(minutes=1))
-    booted.boot = "the next one"
-    later = open_appliance(tmp_path, booted, providers={"x": network})
-    try:
-        later.write(reconciler.beat)
+    with next_run(tmp_path, clock.now() + timedelta(minutes=1), network) as (later, booted):
         booted.jump(days * 86_400)
         later.write(reconciler.beat)
         booted.forward(30)
@@ -207,8 +211,6 @@ def test_a_clock_that_is_wrong_for_half_a_minute_makes_no_post_of_a_former_run_l
         later.write(deliveries.resume)
         drain(later)
         assert state_of(later, post) is State.PUBLISHED
-    finally:
-        later.close()
 
 
 def test_a_post_that_waited_for_its_network_is_late_when_the_clock_says_so(
@@ -233,8 +235,7 @@ def test_the_deadline_of_an_account_that_was_connected_again_moves_with_the_cloc
     post = accept(rt, profile)
     drain(rt)
     clock.forward(3600)
-    grant = Credentials("access-9", "refresh-9")
-    rt.write(profiles.save, rt.providers["x"], Identity("acct", "demo", "Demo", None), grant, None)
+    connect_again(rt)
     clock.jump(WEEK)
     drain(rt)
     assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
@@ -359,16 +360,10 @@ def test_a_machine_that_starts_with_a_clock_behind_what_it_wrote_last_moves_its_
     post = accept(rt, profile)
     drain(rt)
     rt.write(reconciler.beat)
-    booted = HandClock(clock.now() - timedelta(days=30))
-    booted.boot = "the next one"
-    later = open_appliance(tmp_path, booted, providers={"x": network})
-    try:
-        later.write(reconciler.beat)
+    with next_run(tmp_path, clock.now() - timedelta(days=30), network) as (later, booted):
         booted.forward(601)
         drain(later)
         assert state_of(later, post) is State.PUBLISHED
-    finally:
-        later.close()
 
 
 def test_an_ordinary_correction_of_a_few_seconds_is_not_worth_a_word(

@@ -1,15 +1,13 @@
 """Accounts that are connected again while a call is on its way."""
 
 from socialpub.accounts import profiles
-from socialpub.accounts.credentials import Credentials
 from socialpub.db.models import State
 from socialpub.providers.errors import AuthExpired
 from socialpub.providers.job import Job
-from socialpub.providers.oauth import Identity
 from socialpub.providers.outcomes import Refused
 from socialpub.publishing import posts
 from socialpub.runtime import Runtime
-from tests.support.appliance import accept, message_of, state_of
+from tests.support.appliance import accept, connect_again, message_of, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
@@ -19,8 +17,7 @@ def test_an_account_that_is_connected_while_its_old_token_is_refused_stays_conne
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     def meanwhile(job: Job) -> object:
-        grant = Credentials("access-9", "refresh-9")
-        rt.write(profiles.save, rt.providers["x"], Identity("acct", "demo", "Demo", None), grant, None)
+        connect_again(rt)
         raise AuthExpired("401")
 
     network.results["create_post"] = [AuthExpired("401"), meanwhile]

@@ -6,15 +6,14 @@ from datetime import timedelta
 import pytest
 
 from socialpub.accounts import cooldowns, profiles, renewal
-from socialpub.accounts.credentials import Credentials
 from socialpub.core.clock import after
 from socialpub.db.models import State
 from socialpub.providers.errors import NoAnswer, Rejected, Throttled
-from socialpub.providers.oauth import Identity, Tokens
+from socialpub.providers.oauth import Tokens
 from socialpub.publishing import holds, posts, resume
 from socialpub.runtime import Runtime
 from socialpub.worker import reconciler
-from tests.support.appliance import accept, attempts_of, state_of
+from tests.support.appliance import accept, attempts_of, connect_again, state_of
 from tests.support.copies import become_restored
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
@@ -58,8 +57,7 @@ def test_an_account_that_is_connected_again_sends_no_post_before_its_time(
     assert attempts_of(rt, post) == [("start", "held")]
     clock.jump(-3600)
     rt.write(reconciler.beat)
-    grant = Credentials("access-9", "refresh-9")
-    rt.write(profiles.save, rt.providers["x"], Identity("acct", "demo", "Demo", None), grant, None)
+    connect_again(rt)
     drain(rt)
     assert (state_of(rt, post), clock.now() < at) == (State.QUEUED, True)
 

@@ -10,13 +10,11 @@ from typing import Any
 import pytest
 
 from socialpub.accounts import profiles
-from socialpub.accounts.credentials import Credentials
 from socialpub.core.settings.sections import PublishingSection
 from socialpub.db import json_views
 from socialpub.db.models import State
 from socialpub.providers.errors import NoAnswer, NotSent, Throttled
 from socialpub.providers.job import Job
-from socialpub.providers.oauth import Identity
 from socialpub.providers.outcomes import Done, Look, Outcome, Published, Refused, Wait
 from socialpub.providers.protocol import Kind
 from socialpub.publishing import deliveries, draft_validation, engine
@@ -26,6 +24,7 @@ from tests.support.appliance import (
     OWNER,
     accept,
     add_profile,
+    connect_again,
     message_of,
     open_appliance,
     state_of,
@@ -245,8 +244,7 @@ def test_what_waited_for_its_gap_waits_for_its_owner_as_long_as_other_posts(
     drain(slow, clock, within=30 * 3600)
     slow.write(profiles.require_reauth, profile, "the token was refused")
     drain(slow, clock, within=23 * 3600)
-    identity = Identity("acct", "demo", "Demo", None)
-    slow.write(profiles.save, slow.providers["x"], identity, Credentials("access-9", "refresh-9"), None)
+    connect_again(slow)
     drain(slow, clock, within=70 * 3600, steps=20_000)
     assert {(state_of(slow, post), message_of(slow, post)) for post in posts} == {(State.PUBLISHED, "None")}
 

@@ -5,17 +5,15 @@ from datetime import timedelta
 import pytest
 
 from socialpub.accounts import profiles
-from socialpub.accounts.credentials import Credentials
 from socialpub.db.models import State
 from socialpub.ops import health
 from socialpub.providers.errors import AuthExpired, NoAnswer, Rejected
-from socialpub.providers.oauth import Identity
 from socialpub.providers.outcomes import Refused
 from socialpub.publishing import deliveries, draft_validation, posts, resume
 from socialpub.publishing.drafts import Draft
 from socialpub.runtime import Runtime
 from tests.integration.engine.four_steps import FourSteps, Place
-from tests.support.appliance import OWNER, accept, attempts_of, message_of, state_of
+from tests.support.appliance import OWNER, accept, attempts_of, connect_again, message_of, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 
@@ -29,11 +27,6 @@ def network(clock: HandClock) -> FourSteps:
 
 def needs_its_owner(rt: Runtime, profile: str) -> None:
     rt.write(profiles.require_reauth, profile, "X has ended the grant.")
-
-
-def connected_again(rt: Runtime) -> None:
-    grant = Credentials("access-9", "refresh-9")
-    rt.write(profiles.save, rt.providers["x"], Identity("acct", "demo", "Demo", None), grant, None)
 
 
 def test_what_comes_due_is_held_says_how_to_connect_and_goes_out_afterwards(
@@ -51,7 +44,7 @@ def test_what_comes_due_is_held_says_how_to_connect_and_goes_out_afterwards(
     drain(rt)
     assert network.asked == []
     assert list(health.worker_problems(rt.reader, rt.now()))[1:] == [], "what waits for its owner is not overdue"
-    connected_again(rt)
+    connect_again(rt)
     drain(rt, clock)
     assert [state_of(rt, post) for post in (now, later)] == [State.PUBLISHED] * 2
 
@@ -68,7 +61,7 @@ def test_an_account_that_is_connected_too_late_sends_nothing_also_when_nothing_r
     if paused:
         rt.write(deliveries.pause)
     clock.forward(72 * HOUR)  # without `paused`, the worker is down
-    connected_again(rt)
+    connect_again(rt)
     assert resume.outlook(rt, rt.reader).too_late == 1
     rt.write(resume.resume)
     drain(rt, clock)
@@ -86,7 +79,7 @@ def test_the_delivery_that_found_its_token_refused_goes_on_where_it_stood(
     assert (state_of(rt, post), attempts_of(rt, post)[-1]) == (State.QUEUED, (place, "held"))
     assert rt.reader.value("SELECT status FROM profile") == "reauthRequired"
     clock.forward(5 * HOUR)
-    connected_again(rt)
+    connect_again(rt)
     drain(rt, clock)
     assert state_of(rt, post) is State.PUBLISHED
     assert [network.asked.count(step) for step in Place if step is not place] == [1, 1, 1]
@@ -122,7 +115,7 @@ def test_an_account_that_is_refused_while_its_post_is_read_back_is_read_back_onc
     post = accept(rt, profile)
     drain(rt, clock, within=60)
     assert (state_of(rt, post), attempts_of(rt, post)[-1]) == (State.QUEUED, ("read_back", "held"))
-    connected_again(rt)
+    connect_again(rt)
     drain(rt, clock)
     assert (state_of(rt, post), len(network.effects)) == (State.PUBLISHED, 1)
 
@@ -135,7 +128,7 @@ def test_a_refresh_token_that_is_refused_holds_the_post_that_wanted_it(
     post = accept(rt, profile)
     drain(rt)
     assert (state_of(rt, post), attempts_of(rt, post)) == (State.QUEUED, [(Place.PREPARE, "held")])
-    connected_again(rt)
+    connect_again(rt)
     drain(rt)
     assert state_of(rt, post) is State.PUBLISHED
 

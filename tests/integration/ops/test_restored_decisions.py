@@ -48,6 +48,11 @@ def rewrite(body: str) -> Change:
     return Change(frozenset({"body"}), body=body)
 
 
+def publish_early(original: Runtime, post: str, clock: HandClock) -> None:
+    original.write(posts.edit, post, NOW, OWNER)
+    drain(original, clock, within=60)
+
+
 # --- what the restored appliance accepts itself ----------------------------------------------------------------------
 
 
@@ -173,8 +178,7 @@ def test_an_edited_post_whose_earlier_text_is_up_ends_as_unknown_and_says_so(
 ) -> None:
     post = accept(original, connect_x(original, world), body="Launhc today", at=clock.now() + timedelta(days=2))
     copy = copy_of(original, tmp_path)
-    original.write(posts.edit, post, NOW, OWNER)
-    drain(original, clock, within=60)
+    publish_early(original, post, clock)
     with restored(copy, world, clock) as rt:
         if after_the_resume:
             rt.write(resume.resume)
@@ -199,8 +203,7 @@ def test_an_edited_pin_whose_earlier_text_is_up_ends_as_unknown(
     at = clock.now() + timedelta(days=2)
     post = accept(original, profile, body="Today", at=at, media=(pin,), options=options)
     copy = copy_of(original, tmp_path)
-    original.write(posts.edit, post, NOW, OWNER)
-    drain(original, clock, within=60)
+    publish_early(original, post, clock)
     with restored(copy, world, clock) as rt:
         rt.write(resume.resume)
         corrected = {"pinterest": {**options["pinterest"], "title": "Launch"}}
@@ -246,8 +249,7 @@ def test_a_pin_that_does_not_tell_its_words_may_be_the_originals_while_another_o
     at = clock.now() + timedelta(days=2)
     post = accept(original, profile, body="Today", at=at, media=(pins[0],), options=options)
     copy = copy_of(original, tmp_path)
-    original.write(posts.edit, post, NOW, OWNER)
-    drain(original, clock, within=60)
+    publish_early(original, post, clock)
     world.pinterest.null_texts = untold
     with restored(copy, world, clock) as rt:
         rt.write(resume.resume)
@@ -270,10 +272,8 @@ def test_after_a_second_restore_the_first_backup_still_counts(
     post = accept(original, connect_x(original, world), body="Launch", at=clock.now() + timedelta(days=20))
     first = copy_of(original, tmp_path)
     clock.forward(HOUR)
-    original.write(posts.edit, post, NOW, OWNER)
-    drain(original, clock, within=60)
+    publish_early(original, post, clock)
     clock.forward(3 * DAY)
-    (tmp_path / "second").mkdir()
     with restored(first, world, clock) as rt:
         if resumed_between:
             rt.write(resume.resume)
@@ -292,9 +292,7 @@ def test_that_nothing_was_sent_since_the_second_backup_says_nothing_of_the_first
     post = accept(original, connect_x(original, world), body="Launhc today", at=clock.now() + timedelta(days=2))
     first = copy_of(original, tmp_path)
     clock.forward(HOUR)
-    original.write(posts.edit, post, NOW, OWNER)
-    drain(original, clock, within=60)
-    (tmp_path / "second").mkdir()
+    publish_early(original, post, clock)
     with restored(first, world, clock) as rt:
         rt.write(resume.resume)
         second = copy_of(rt, tmp_path / "second")
@@ -312,7 +310,6 @@ def test_what_the_first_restored_appliance_accepted_may_be_its_own_after_a_secon
 ) -> None:
     profile = connect_x(original, world)
     first = copy_of(original, tmp_path)
-    (tmp_path / "second").mkdir()
     with restored(first, world, clock) as rt:
         post = accept(rt, profile, body="From the first")
         second = copy_of(rt, tmp_path / "second")
@@ -335,7 +332,6 @@ def test_what_the_first_restored_appliance_accepted_is_not_taken_for_an_older_po
     accept(original, profile, body="Good morning")
     drain(original, clock, within=60)
     clock.forward(30 * HOUR)
-    (tmp_path / "second").mkdir()
     with restored(first, world, clock) as rt:
         if resumed_between:
             rt.write(resume.resume)
@@ -393,8 +389,7 @@ def test_what_the_original_published_never_ends_as_failed(
     profile = connect_x(original, world)
     post = accept(original, profile, body="Launch", at=clock.now() + timedelta(days=1))
     copy = copy_of(original, tmp_path)
-    original.write(posts.edit, post, NOW, OWNER)
-    drain(original, clock, within=60)
+    publish_early(original, post, clock)
     with restored(copy, world, clock) as rt:
         rt.write(resume.resume)
         end(rt, clock, profile, post)

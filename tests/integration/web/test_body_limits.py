@@ -40,6 +40,19 @@ async def refusal(line: Line) -> int:
     return status
 
 
+def begin_form(line: Line) -> None:
+    """Send the head of a form that comes in chunks."""
+    line.writer.write(
+        f"POST /api/v1/posts HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {line.key}\r\ntransfer-encoding: chunked\r\n"
+        "content-type: multipart/form-data; boundary=b\r\n\r\n".encode()
+    )
+
+
+def send(line: Line, piece: bytes) -> None:
+    """Send a chunk."""
+    line.writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+
+
 # --- without a key ---------------------------------------------------------------------------------------------------
 
 
@@ -228,21 +241,14 @@ def test_a_text_of_a_form_has_20_seconds_and_its_files_have_longer(rt: Runtime, 
 
     async def story(serving: Server, key: str, port: int) -> None:
         async with Line(key, port) as line:
-
-            def send(piece: bytes) -> None:
-                line.writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
-
-            line.writer.write(
-                f"POST /api/v1/posts HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\ntransfer-encoding: "
-                "chunked\r\ncontent-type: multipart/form-data; boundary=b\r\n\r\n".encode()
-            )
-            send(file + b"a" * 1000)
+            begin_form(line)
+            send(line, file + b"a" * 1000)
             await until(lambda: list(rt.settings.media_dir.rglob("*.part")))
             clock.forward(60)
-            send(b"a" * 1000 + b"\r\n" + FORM + b" " * 1000)
+            send(line, b"a" * 1000 + b"\r\n" + FORM + b" " * 1000)
             await until(lambda: held(serving) == 1000)
             clock.forward(21)
-            send(b" ")
+            send(line, b" ")
             assert await refusal(line) == 408
         await until(lambda: held(serving) == 0)
 
@@ -287,17 +293,14 @@ def test_the_texts_of_a_form_count_as_bodies_do_and_its_files_do_not(rt: Runtime
         async with Line(key, port) as line:
             for text_bytes, status in ((40_000, None), (110_000, 503)):
                 form = FORM + b" " * text_bytes
-                line.writer.write(
-                    f"POST /api/v1/posts HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\ntransfer-encoding: "
-                    "chunked\r\ncontent-type: multipart/form-data; boundary=b\r\n\r\n".encode()
-                )
+                begin_form(line)
                 for at in range(0, len(form), 10_000):
                     piece = form[at : at + 10_000]
-                    line.writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+                    send(line, piece)
                 if status is None:
                     await until(lambda: held(serving) == 40_000)
                     files = file + b"a" * 300_000
-                    line.writer.write(b"%x\r\n%b\r\n" % (len(files), files))
+                    send(line, files)
                     await until(lambda: list(rt.settings.media_dir.rglob("*.part")) or held(serving) == 40_000)
                     line.writer.write(b"9\r\n\r\n--b--\r\n\r\n0\r\n\r\n")
                     assert (await line.answer())[0] == 400

@@ -22,7 +22,7 @@ from PIL import (
     WebPImagePlugin,  # noqa: F401
 )
 
-from socialpub.media import polyglots, signatures
+from socialpub.media import image_parts, polyglots, signatures
 from socialpub.media.types import MediaLimits, MediaRejected, type_mismatch
 
 FORMATS = {"image/jpeg": "JPEG", "image/png": "PNG", "image/webp": "WEBP", "image/gif": "GIF"}
@@ -39,7 +39,7 @@ def inspect_image(path: Path, mime_type: str, found: str, limits: MediaLimits) -
         raise type_mismatch(found, mime_type)
     try:
         other = polyglots.hidden_in_image(data, mime_type)
-    except polyglots.Broken as broken:
+    except image_parts.Broken as broken:
         raise MediaRejected(f"The {FORMATS[mime_type]} picture {broken}.") from None
     if other is not None:
         raise MediaRejected(f"The file was declared as {mime_type}, but it is also {other}; send the picture alone.")

@@ -1,7 +1,7 @@
 """An image made to fit a network: upright, of a type it takes, as large and as good as its limits allow.
 
-Runs in a child process, and loads Pillow. What is written anew carries no metadata but the colour profile, so neither
-place nor device.
+Runs in a child process, and loads Pillow. What fits carries no metadata but the colour profile, so neither place nor
+device. If removing metadata is all that is needed, the pixels stay as they are.
 """
 
 import math
@@ -11,7 +11,7 @@ from typing import Any
 
 from PIL import Image
 
-from socialpub.media import encoding, pixels, signatures
+from socialpub.media import encoding, metadata, pixels, signatures
 from socialpub.media.images import open_image, orientation
 from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaRejected
 
@@ -22,26 +22,23 @@ WITH_LESS_MEMORY = 0.7
 def fit(source: Path, target: Path, limits: FitLimits) -> dict[str, Any]:
     """Write a version of the picture `source` within the limits to `target`.
 
-    Returns mime_type, width, height, size_bytes and `changed`; when that is False the source fits as it is and
-    nothing was written. Raises `CannotFit`, and MemoryError.
+    Returns mime_type, width, height, size_bytes, `changed` and `reencoded`. Not changed: the source fits as it is, has
+    no metadata, and nothing was written. Changed and not re-encoded: only its metadata were removed. Raises
+    `CannotFit`, and MemoryError.
     """
     mime_type = _type_of(source)
     try:
         with open_image(source, mime_type, MediaLimits().image_pixels) as opened:
-            size = source.stat().st_size
             turned = orientation(opened)
             width, height = opened.size if turned < 5 else opened.size[::-1]
             factor = limits.scale(width, height)
-            if (
-                not limits.rewrite
-                and mime_type in limits.types
-                and turned == 1
-                and size <= limits.max_bytes
-                and factor == 1
-            ):
-                return _result(mime_type, width, height, size, changed=False)
+            if not limits.rewrite and mime_type in limits.types and _shows_as_it_is(opened, turned, factor):
+                copied = _copy_pixels(source, target, mime_type, limits.max_bytes)
+                if copied is not None:
+                    size, changed = copied
+                    return _result(mime_type, width, height, size, changed=changed, reencoded=False)
             if mime_type == "image/gif" and "image/gif" in limits.types and getattr(opened, "n_frames", 1) > 1:
-                raise CannotFit(_gif_too_large(limits, width, height, size))
+                raise CannotFit(_gif_too_large(limits, width, height, source.stat().st_size))
             if factor < 1:
                 # The JPEG decoder can leave out what would be scaled away anyway; it never goes below the size asked
                 # for.
@@ -61,8 +58,36 @@ def fit(source: Path, target: Path, limits: FitLimits) -> dict[str, Any]:
     return write_within(picture, candidates, target, limits.max_bytes, pixels.profile_for(picture.mode, profile))
 
 
-def _result(mime_type: str, width: int, height: int, size: int, *, changed: bool) -> dict[str, Any]:
-    return {"mime_type": mime_type, "width": width, "height": height, "size_bytes": size, "changed": changed}
+def _shows_as_it_is(picture: Image.Image, turned: int, factor: float) -> bool:
+    """Whether its pixels can stay: upright, small enough, and in colours that every viewer shows alike."""
+    return turned == 1 and factor == 1 and picture.mode != "CMYK"
+
+
+def _copy_pixels(source: Path, target: Path, mime_type: str, max_bytes: int) -> tuple[int, bool] | None:
+    """Write the file without its metadata to `target`, unless it has none.
+
+    Return its size and whether it was written. None: it is too large that way, or its parts do not add up."""
+    data = source.read_bytes()
+    plain = metadata.strip(data, mime_type)
+    if plain is None or len(plain) > max_bytes:
+        return None
+    if plain == data:
+        return len(data), False
+    target.write_bytes(plain)
+    return len(plain), True
+
+
+def _result(
+    mime_type: str, width: int, height: int, size: int, *, changed: bool = True, reencoded: bool = True
+) -> dict[str, Any]:
+    return {
+        "mime_type": mime_type,
+        "width": width,
+        "height": height,
+        "size_bytes": size,
+        "changed": changed,
+        "reencoded": reencoded,
+    }
 
 
 def _type_of(source: Path) -> str:
@@ -101,7 +126,7 @@ def write_within(
                 scale, ran_out = WITH_LESS_MEMORY, True
             else:
                 target.write_bytes(data)
-                result = _result(candidate, picture.width, picture.height, len(data), changed=True)
+                result = _result(candidate, picture.width, picture.height, len(data))
                 return result | ({"gave_way": True} if ran_out else {})
         width, height = int(picture.width * scale), int(picture.height * scale)
         if width < 1 or height < 1:

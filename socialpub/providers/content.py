@@ -16,7 +16,8 @@ Options = dict[str, Any]
 class MediaFile:
     """One media item. `facts` was measured at `complete`; keys that do not apply are missing.
 
-    width, height (pixels, upright), frames, duration_seconds, frame_rate, has_audio, video_codec (FFmpeg's name)
+    width, height (pixels, upright), frames, duration_seconds, frame_rate, has_audio, video_codec and audio_codec
+    (FFmpeg's names)
     """
 
     position: int
@@ -41,6 +42,8 @@ class Content:
     media: tuple[MediaFile, ...] = ()
     option_files: Mapping[str, MediaFile] = field(default_factory=dict)
     """The verified artifacts that options name, by id. One that is not in here has no bytes."""
+    served_from: str | None = None
+    """The address from which a network fetches media that are not sent to it; None: not known."""
 
     @property
     def has_video(self) -> bool:
@@ -65,6 +68,8 @@ class Problem:
 
     path: tuple[str | int, ...]
     message: str
+    is_missing: bool = False
+    """The field is needed and has no value. A form asks for it in its own words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,28 @@ class Account:
     scopes: frozenset[str] = frozenset()
     """Granted scopes; empty when the network or the owner did not say: then nothing is concluded from it."""
     facts: Mapping[str, Any] = field(default_factory=dict)
+    profile_id: str | None = None
+    """The id of the profile here, for commands in messages."""
+
+
+CODEC_NAMES: Mapping[str, str] = {
+    "h264": "H.264",
+    "hevc": "HEVC (H.265)",
+    "vp8": "VP8",
+    "vp9": "VP9",
+    "av1": "AV1",
+    "prores": "ProRes",
+    "mpeg4": "MPEG-4 Part 2",
+    "aac": "AAC",
+    "opus": "Opus",
+    "mp3": "MP3",
+}
+"""What people call the codecs that facts name as FFmpeg does."""
+
+
+def codec_name(codec: str) -> str:
+    """Return the name that people know; FFmpeg's own for a rare codec."""
+    return CODEC_NAMES.get(codec, codec)
 
 
 def utf16_units(text: str) -> int:

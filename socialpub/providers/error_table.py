@@ -27,8 +27,12 @@ class Reason(StrEnum):
     DUPLICATE = "duplicate"
     GONE = "gone"
     MEDIA_INVALID = "media-invalid"
+    NOT_PERMITTED = "not-permitted"
+    """The account, or this connection of it, may not use the place."""
     SCOPE_MISSING = "scope-missing"
     TOO_LARGE = "too-large"
+    TOO_LONG = "too-long"
+    """For what the account may post, which may have changed since its data was fetched."""
     OTHER = "other"
 
 
@@ -83,6 +87,16 @@ class ErrorRow:
     """How long the account is left alone."""
     steps: Set[str] = frozenset()
     """`WAIT`: the steps of this account that wait with the refused one."""
+    more: Callable[[], str] | None = None
+    """A further sentence of advice, which depends on the machine that this runs on."""
+    content: bool = True
+    """`REFUSE`: the post itself is refused. False: the account, the app or the connection is, and the same post may be
+    accepted later."""
+
+    @property
+    def refuses_content(self) -> bool:
+        """Whether this refusal ends the post because of what it contains."""
+        return self.content and self.action is Action.REFUSE
 
     def fits(self, status: int, body: ErrorBody) -> bool:
         if self.statuses and status not in self.statuses:
@@ -106,15 +120,23 @@ class Rejection:
     rest_seconds: float = 0.0
     reauth: bool = False
     request_id: str | None = None
+    content: bool = False
+    """Whether the post itself was refused."""
 
     def refused(self) -> Refused:
         """As the end of a post."""
-        return Refused(self.message, self.code, self.reauth, self.rest_seconds)
+        too_long = self.reason is Reason.TOO_LONG
+        return Refused(self.message, self.code, self.reauth, self.rest_seconds, content=self.content, too_long=too_long)
 
     def rejected(self) -> Rejected:
         """As the end of a call."""
         return Rejected(
-            self.message, status=self.status, reauth=self.reauth, code=self.code, request_id=self.request_id
+            self.message,
+            status=self.status,
+            reauth=self.reauth,
+            content=self.content,
+            code=self.code,
+            request_id=self.request_id,
         )
 
 
@@ -159,7 +181,7 @@ class ErrorTable:
             case Action.WAIT:
                 raise Throttled(message, retry_after_seconds=seconds, steps=row.steps, code=code, request_id=request_id)
         reauth = row.action is Action.RECONNECT
-        return Rejection(message, status, code, row.reason, row.rest_seconds, reauth, request_id)
+        return Rejection(message, status, code, row.reason, row.rest_seconds, reauth, request_id, row.refuses_content)
 
     def error(self, response: HttpResponse, *, now: datetime | None = None) -> ProviderError:
         """The same for who has no post: an error to raise."""

@@ -59,7 +59,7 @@ class AuthExpired(ProviderError):
 
 
 class Rejected(ProviderError):
-    """Answered and refused for good. `status` is the HTTP status.
+    """Answered and refused for good. `status` is the HTTP status. `content`: the post itself was refused.
 
     From an OAuth refresh it means an `invalid_grant`-class answer when `reauth` is set, else a fault of the app's
     credentials, after which the account's tokens are kept.
@@ -71,12 +71,14 @@ class Rejected(ProviderError):
         *,
         status: int = 0,
         reauth: bool = False,
+        content: bool = False,
         code: str | None = None,
         request_id: str | None = None,
     ) -> None:
         super().__init__(message, code=code, request_id=request_id)
         self.status = status
         self.reauth = reauth
+        self.content = content
 
 
 class AppRefused(ProviderError):

@@ -58,7 +58,7 @@ class Job:
     call: Call
     """Raises `Withdrawn` when the profile was disconnected or the post stopped meanwhile."""
     fit: Callable[[MediaFile, ImageLimits], MediaFile]
-    """A version of the image within the limits (the file itself when it fits). Raises `Unfit`."""
+    """A version of the image within the limits and without metadata (the file itself when it is so). Raises `Unfit`."""
     now: datetime
     """When this run began, on a clock of ours that goes on evenly when the wall clock is set. It is for pauses and ages
     in the memo; what a network dates is compared with `since` and with the `Date` of its answers."""

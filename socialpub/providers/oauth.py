@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from socialpub.providers.http import Http
+from socialpub.providers.redirect_rules import RedirectRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,11 @@ class OAuth(Protocol):
     @property
     def revokes_every_grant(self) -> bool:
         """Whether giving one token back may end what another consent of the same account brought."""
+        ...
+
+    @property
+    def redirect_rules(self) -> RedirectRules:
+        """Which redirect addresses the network accepts."""
         ...
 
     def authorize_url(self, redirect_uri: str, state: str, verifier: str) -> str:

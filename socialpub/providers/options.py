@@ -6,7 +6,7 @@ a problem that names its field, because a misspelt privacy level must never publ
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
@@ -46,7 +46,10 @@ class Option:
     """One key. Its snake_case spelling is accepted too, and so is every name in `aliases`.
 
     `meaning` says what it does, for people who look it up, and names each of `values`; `default` is what holds where
-    the key is not given, or None where nothing does. `hint` is added to the message when the value is wrong."""
+    the key is not given, or None where nothing does. `hint` is added to the message when the value is wrong.
+    `of_one_post`: a value makes sense for one post only, so that a form for a profile's defaults does not offer it.
+    `closed` says why the network no longer serves an option that it still documents: it is accepted, and no form offers
+    it."""
 
     name: str
     type: OptionType
@@ -56,7 +59,9 @@ class Option:
     minimum: int = 0
     maximum: int | None = None
     aliases: tuple[str, ...] = ()
-    hint: str = ""
+    hint: str | Callable[[], str] = ""
+    of_one_post: bool = False
+    closed: str = ""
     spellings: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -101,7 +106,8 @@ def read(provider: str, table: Table, given: Mapping[str, Any]) -> tuple[Options
             spelt[option.name] = key
             wrong = None if value is None else _wrong(option, value)
             if wrong:
-                problems.append(Problem(path, " ".join(filter(None, (f"{key} {wrong}.", option.hint)))))
+                hint = option.hint() if callable(option.hint) else option.hint
+                problems.append(Problem(path, " ".join(filter(None, (f"{key} {wrong}.", hint)))))
             elif value is not None:
                 options[option.name] = value
     return options, problems

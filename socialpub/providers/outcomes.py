@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Memo = dict[str, Any]
-"""What a delivery remembers between steps: JSON, no secrets. Sentences under `notes` are shown with the post."""
+"""What a delivery remembers between steps: JSON, no secrets. Sentences under `notes` are shown with the post, and what
+the network calls the values of options stands under `LABELS`, by key."""
+LABELS = "labels"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +79,17 @@ class Refused:
     """Certain that nothing was posted. `message` says what to change. `reauth`: the owner must connect again.
 
     `rest_seconds`: leave this profile alone for that long (a suspended or cooling account). `verdict`: the network
-    said of this very post that it failed; only then does it count from a poll after the commit."""
+    said of this very post that it failed; only then does it count from a poll after the commit. `content`: the post
+    itself was refused, so the same post would be refused again. `too_long`: it may be too long for this account, so
+    the account data is fetched again."""
 
     message: str
     code: str | None = None
     reauth: bool = False
     rest_seconds: float = 0.0
     verdict: bool = False
+    content: bool = False
+    too_long: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,16 @@ class Step:
     kind: Kind
 
 
+@dataclass(frozen=True, slots=True)
+class AppLimits:
+    """What a network does to this app, whatever is posted with it."""
+
+    sentences: tuple[str, ...]
+    why: str
+    """Why it is so, and perhaps stays so."""
+    remedy: str
+
+
 class Provider(Protocol):
     @property
     def name(self) -> str:
@@ -65,8 +75,18 @@ class Provider(Protocol):
         """Everything about this post that the network would refuse. Pure; `validate` and the engine ask the same."""
         ...
 
-    def notes(self, content: Content, options: Mapping[str, Any]) -> list[str]:
-        """What the owner may like to know although nothing is wrong."""
+    def notes(self, content: Content, options: Mapping[str, Any], account: Account | None = None) -> list[str]:
+        """Return what the owner may like to know although nothing is wrong. Without an account, nothing is known of it
+        and the rules for any account apply."""
+        ...
+
+    def account_facts(self, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """What the network's facts about an account mean for its posts, as labels and values for the owner."""
+        ...
+
+    def app_limits(self, chosen: Mapping[str, Any] | None = None) -> AppLimits | None:
+        """Return what the network does to this app, or with `chosen` to a post with these options; None when there
+        is nothing to say."""
         ...
 
     def preview(self, content: Content, options: Mapping[str, Any], account: Account) -> Preview:

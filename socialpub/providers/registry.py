@@ -25,6 +25,8 @@ OPTIONS: dict[str, Table] = {
     Pinterest.name: pinterest_options.TABLE,
 }
 """What an owner may say about a post on each of them."""
+DRAFT_MODES = {TikTok.name: tiktok_options.DRAFT}
+"""The `mode` of posts that end in the network's own app, where the owner finishes them."""
 
 
 def build(sections: ProvidersSection) -> dict[str, Provider]:

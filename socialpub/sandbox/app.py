@@ -8,7 +8,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, Router
 from starlette.types import Receive, Scope, Send
 
-from socialpub.sandbox import avatars, control, own_pages, pages
+from socialpub.sandbox import account_pages, avatars, control, own_pages, pages
 from socialpub.sandbox.endpoint import OpenSink, Prepare, SandboxEndpoint, SandboxHandler
 from socialpub.sandbox.pinterest import boards, pin_creation, pins, user_account, video_upload
 from socialpub.sandbox.pinterest import consent as pinterest_consent
@@ -141,6 +141,7 @@ def create_app(world: World) -> Starlette:
             below("/tiktok", tiktok),
             below("/pinterest", pinterest),
             below("/_control", [*control.routes()], [own_pages.CONTROL]),
+            *account_pages.routes(),
             *pages.routes(),
         ],
         exception_handlers={HTTPException: _refuse},

@@ -4,7 +4,8 @@ GET    /_control                    counts of all networks
 GET    /_control/{network}          posts, calls, in flight, held by a fault
 POST   /_control/{network}/grant    {"username", "scopes"?, "expires_in"?} -> tokens as `import-profile` takes them
 POST   /_control/{network}/accounts {"username", ...} as `add_account`
-POST   /_control/{network}/users    {"username", ...} changes one: `private`, … (TikTok), `account_type` (Pinterest)
+POST   /_control/{network}/users    {"username", ...} changes one: `handle`, `name`, `picture`; `subscription_type` (X),
+                                    `private`, … (TikTok), `account_type` (Pinterest)
 POST   /_control/{network}/apps     {"client_id" (TikTok: "client_key"), "client_secret", "redirect_uris"?, ...}
 POST   /_control/{network}/tokens   {"username", "end": "expired" | "removed"}: they run out, or access is taken back
 POST   /_control/{network}/faults   {"endpoint", "fault", "args"?, "times"?, "skipping"?}

@@ -3,8 +3,9 @@
 How tokens look, how long they live and how errors are worded is each network's own.
 """
 
+import re
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -14,6 +15,9 @@ from socialpub.sandbox.authorization_codes import AuthorizationCodes
 from socialpub.sandbox.context import SandboxContext
 from socialpub.sandbox.network import SandboxNetwork
 from socialpub.sandbox.tokens import Token
+
+COMMON_FIELDS = {"handle": r"[A-Za-z0-9_.]{1,30}", "name": r".{1,50}", "picture": r"\w{1,30}"}
+"""What every account has that can be changed, and how it is written."""
 
 CallerT = TypeVar("CallerT")
 AppT = TypeVar("AppT", bound=SandboxApp)
@@ -53,11 +57,11 @@ class SandboxAccount(Protocol):
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
-    @property
-    def id(self) -> str: ...
+    username: str
+    picture: str
 
     @property
-    def username(self) -> str: ...
+    def id(self) -> str: ...
 
 
 AccountT = TypeVar("AccountT", bound=SandboxAccount)
@@ -70,7 +74,10 @@ class OAuthNetwork(SandboxNetwork, OAuthSwitches, Generic[AccountT, AppT]):
     """Between the scopes of `grant`."""
     reveals_refresh_expiry: ClassVar[bool] = True
     account_fields: ClassVar[tuple[str, ...]] = ()
-    """What `change_account` may change."""
+    """What `change_account` may change, beside `handle`, `name` and `picture`, which all accounts have."""
+    name_field: ClassVar[str] = "name"
+    account_choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """The only values of some of these fields."""
     account_entry: ClassVar[str] = "account"
     """The kind of the journal's entries about accounts."""
 
@@ -124,15 +131,26 @@ class OAuthNetwork(SandboxNetwork, OAuthSwitches, Generic[AccountT, AppT]):
         return account
 
     def change_account(self, username: str, **changes: Any) -> AccountT:
-        """Change settings of an account, such as TikTok's `private` or Pinterest's `account_type`."""
+        """Change an account: its `handle`, `name`, `picture` (a word from which the picture is drawn), or settings such
+        as X's `subscription_type`, TikTok's `private` or Pinterest's `account_type`."""
         account = self.existing_account(username)
-        if not self.account_fields:
-            raise ValueError(f"{self.name} has no accounts that can be changed")
-        unknown = [name for name in changes if name not in self.account_fields]
+        known = (*COMMON_FIELDS, *self.account_fields)
+        unknown = [name for name in changes if name not in known]
         if unknown:
-            raise ValueError(f"no such field: {', '.join(unknown)} (known: {', '.join(self.account_fields)})")
+            raise ValueError(f"no such field: {', '.join(unknown)} (known: {', '.join(known)})")
         for name, value in changes.items():
-            setattr(account, name, value)
+            choices = self.account_choices.get(name)
+            if choices is not None and value not in choices:
+                raise ValueError(f"{name} is one of {', '.join(choices)}, not {value!r}")
+            if name in COMMON_FIELDS and (not isinstance(value, str) or not re.fullmatch(COMMON_FIELDS[name], value)):
+                raise ValueError(f"{name} cannot be {value!r}")
+        handle = changes.pop("handle", username)
+        if handle != username:
+            self.refuse_taken(handle)
+            # A new handle leaves the picture as it is.
+            account.username, account.picture = handle, account.picture or username
+        for name, value in changes.items():
+            setattr(account, self.name_field if name == "name" else name, value)
         return self.store_account(account)
 
     # --- tokens --------------------------------------------------------------------------------------------------

@@ -68,9 +68,9 @@ PINTEREST = Network(
                 "register_media": APP, "media_status": ("no such media",), "create_pin": ("no such media", *CREATE),
             },
             # What Pinterest or its storage does not know, or does not take, is registered and sent once more. And this
-            # 413 has no body: it is not Pinterest's.
+            # 413 has no body: it is not Pinterest's. A refused look at the board leaves the decision to the pin.
             otherwise={
-                "read_board": {"413": PUBLISHED},
+                "read_board": {"403": PUBLISHED, "413": PUBLISHED},
                 "register_media": {"413": PUBLISHED},
                 "upload_media": {"400": PUBLISHED, "403": PUBLISHED, "404": PUBLISHED, "413": PUBLISHED},
                 "media_status": {"404": PUBLISHED, "413": PUBLISHED},

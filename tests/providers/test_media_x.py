@@ -1,11 +1,13 @@
 """Files on their way to X: what arrives there, and what is said about those that cannot."""
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from socialpub.db.models import State
+from socialpub.media import metadata
 from socialpub.media.storage_keys import FITTED
 from socialpub.publishing.drafts import DraftMedia
 from socialpub.runtime import Runtime
@@ -22,16 +24,46 @@ def stored(rt: Runtime, artifact_id: str) -> Path:
     return rt.files.path(key)
 
 
+def gif_with_comment(path: Path) -> Path:
+    whole = media.gif_animated(path).read_bytes()
+    return media.inserted(path, b"!\xfe\x07My home\0", whole.index(b"!\xff"))
+
+
 def test_a_picture_that_fits_arrives_byte_for_byte_with_its_alt_text(
     rt: Runtime, world: World, profile: str, tmp_path: Path, clock: HandClock
 ) -> None:
-    photo = media.jpeg(tmp_path / "photo.jpg")
+    photo = media.jpeg_grey(tmp_path / "photo.jpg")
     post = accept(rt, profile, media=(DraftMedia(artifact(rt, photo, "image/jpeg"), "A red corner"),))
     drain(rt, clock)
     (arrived,) = world.x.media.all.values()
     assert state_of(rt, post) is State.PUBLISHED
     assert arrived.sha256 == hashlib.sha256(photo.read_bytes()).hexdigest()
     assert arrived.alt_text == "A red corner"
+
+
+@pytest.mark.parametrize(
+    ("make", "mime_type"), [(media.jpeg, "image/jpeg"), (gif_with_comment, "image/gif")], ids=["photo", "animated GIF"]
+)
+def test_an_image_arrives_without_metadata_and_what_was_uploaded_keeps_it(
+    rt: Runtime,
+    world: World,
+    profile: str,
+    tmp_path: Path,
+    clock: HandClock,
+    make: Callable[[Path], Path],
+    mime_type: str,
+) -> None:
+    source = make(tmp_path / "file")
+    original = source.read_bytes()
+    plain = metadata.strip(original, mime_type)
+    assert plain is not None and len(plain) < len(original)
+    artifact_id = artifact(rt, source, mime_type)
+    post = accept(rt, profile, media=(DraftMedia(artifact_id),))
+    drain(rt, clock)
+    (arrived,) = world.x.media.all.values()
+    assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
+    assert arrived.sha256 == hashlib.sha256(plain).hexdigest()
+    assert stored(rt, artifact_id).read_bytes() == original
 
 
 def test_a_picture_over_the_limit_is_made_smaller_and_the_original_stays(

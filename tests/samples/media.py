@@ -272,6 +272,13 @@ def pad(path: Path, size: int) -> Path:
     return path
 
 
+def inserted(path: Path, part: bytes, at: int = 2) -> Path:
+    """The file at `path` with these bytes in between; at first behind a JPEG's start marker."""
+    whole = path.read_bytes()
+    path.write_bytes(whole[:at] + part + whole[at:])
+    return path
+
+
 def _encode(path: Path, muxer: str, options: dict[str, str], *how: Any) -> None:
     """Write a video. Each kind is encoded once, which takes longer than most tests that need it."""
     path.write_bytes(_encoded(muxer, tuple(options.items()), *how))

@@ -1,11 +1,12 @@
 """Steering the sandbox from another process."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
-from socialpub.sandbox import World
+from socialpub.sandbox import World, create_app
 from tests.sandbox.files import MP4
 from tests.sandbox.pinterest_client import PinterestClient
 from tests.sandbox.tiktok_client import TikTokClient, error_code
@@ -130,3 +131,23 @@ def test_reset_forgets_everything(world: World, web: TestClient, x: XClient) -> 
     web.post("/_control/reset")
     assert world.x.posts == []
     assert x.call("GET", "/2/users/me").status_code == 401
+
+
+@pytest.mark.parametrize("network", ["x", "tiktok", "pinterest"])
+def test_an_account_is_changed_and_stays_so_over_a_restart(tmp_path: Path, network: str) -> None:
+    world = World(journal=tmp_path / "journal.jsonl")
+    web = TestClient(create_app(world))
+    change = {"username": "demo", "handle": "renamed", "name": "Renamed", "picture": "Zebra"}
+    assert web.post(f"/_control/{network}/users", json=change).status_code == 200
+    assert web.post(f"/_control/{network}/users", json={"username": "renamed", "handle": "studio"}).status_code == 400
+    world.close()
+    again: Any = World(journal=tmp_path / "journal.jsonl").networks[network]
+    account = again.existing_account("renamed")
+    assert (account.picture, getattr(account, again.name_field)) == ("Zebra", "Renamed")
+
+
+def test_a_subscription_decides_how_long_a_post_may_be(web: TestClient, x: XClient) -> None:
+    assert x.post("word " * 80).status_code == 400
+    changed = web.post("/_control/x/users", json={"username": "demo", "subscription_type": "Premium"})
+    assert changed.json()["subscription_type"] == "Premium"
+    assert x.post("word " * 80).status_code == 201

@@ -18,7 +18,7 @@ def test_pages_need_no_script_and_no_foreign_host(
     x.post("plain")
     tiktok.post()
     pinterest.pin()
-    for path in ("/", "/x/feed", "/tiktok/feed", "/pinterest/feed", "/tiktok/@demo"):
+    for path in ("/", "/accounts", "/x/feed", "/tiktok/feed", "/pinterest/feed", "/tiktok/@demo"):
         page = web.get(path)
         assert page.status_code == 200
         assert "script-src" not in page.headers["content-security-policy"]
@@ -36,3 +36,30 @@ def test_the_front_page_counts_what_is_up(
     front = web.get("/").text
     assert "1 post is up" in front
     assert "1 pin is up" in front
+
+
+def test_an_account_is_changed_on_a_page_of_the_sandboxs_own(world: World, web: TestClient, x: XClient) -> None:
+    assert 'href="accounts"' in web.get("/").text
+    sent = {"network": "x", "username": "demo", "handle": "renamed", "name": "Re & named", "picture": "Zebra"}
+    answer = web.post("/accounts", data={**sent, "subscription_type": "Premium"})
+    assert answer.status_code == 303
+    page = web.get(f"/{answer.headers['location']}")
+    assert "The account @renamed is changed." in page.text
+    assert "Re &amp; named" in page.text
+    fields = {"user.fields": "subscription_type,profile_image_url"}
+    user = x.call("GET", "/2/users/me", params=fields).json()["data"]
+    assert (user["username"], user["name"], user["subscription_type"]) == ("renamed", "Re & named", "Premium")
+    assert user["profile_image_url"].endswith("/x/avatars/Zebra_normal.png")
+    private = {"network": "tiktok", "username": "demo", "name": "Night", "private": "yes"}
+    web.post("/accounts", data=private)
+    demo = world.tiktok.existing_account("demo")
+    assert (demo.display_name, demo.private) == ("Night", True)
+
+
+def test_a_change_that_cannot_be_made_changes_nothing(world: World, web: TestClient) -> None:
+    for change in ({"handle": "studio"}, {"handle": "two words"}, {"subscription_type": "Gold"}, {"id": "7"}):
+        page = web.post("/accounts", data={"network": "x", "username": "demo", "name": "Other", **change})
+        assert page.status_code == 400
+        assert 'role="alert"' in page.text
+    assert web.post("/accounts", data={"network": "myspace", "username": "demo"}).status_code == 400
+    assert world.x.existing_account("demo").name == "Demo"

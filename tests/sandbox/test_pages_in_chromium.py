@@ -70,7 +70,8 @@ def paths(world: World, server: str) -> list[str]:
         pin = pinterest.pin({"source_type": "multiple_image_base64", "items": [image, image]}).json()["id"]
     (shown,) = world.tiktok.posts
     return [
-        "/", "/_control/", "/x/feed?scripted=no_credits", f"/x/demo/status/{post}", "/tiktok/feed?scripted=chunk_cut",
+        "/", "/accounts", "/_control/", "/x/feed?scripted=no_credits", f"/x/demo/status/{post}",
+        "/tiktok/feed?scripted=chunk_cut",
         "/tiktok/@demo", f"/tiktok/@demo/video/{shown.id}", "/pinterest/feed?scripted=trial", f"/pinterest/pin/{pin}/",
         "/x/demo/status/1", "/tiktok/@demo/video/1", "/pinterest/pin/1", *CONSENTS.values(),
         *(consent.partition("?")[0] for consent in CONSENTS.values()),

@@ -1,5 +1,5 @@
-"""Boards: what a pin is put on. Named by id, which nobody knows by heart, so that a wrong one is found before anything
-is uploaded; and listed for the owner to choose from.
+"""Boards: what a pin is put on. An owner lists and creates them. A post names one by its id, so that a wrong one is
+found before anything is uploaded.
 """
 
 from collections.abc import Iterator
@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from socialpub.core.settings.networks import PinterestSection
-from socialpub.providers.error_table import Reason
+from socialpub.providers.error_table import Reason, Rejection
 from socialpub.providers.errors import NoAnswer, Rejected
 from socialpub.providers.http import Http
 from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Done, Outcome, Refused
+from socialpub.providers.outcomes import LABELS, Done, Outcome, Refused
 from socialpub.providers.pinterest.client import GetPage, call, id_of, pages, refusal
-from socialpub.providers.pinterest.errors import DENIED, FROM_LIST, REQUEST_ID, TABLE
+from socialpub.providers.pinterest.errors import REQUEST_ID, TABLE, board_ids
 from socialpub.providers.responses import HttpResponse, json_object, text_at
 
+PUBLIC, SECRET = "PUBLIC", "SECRET"
 OWNER_SECONDS = 15.0
 """Of a call that an owner waits for: nobody looks at an empty page for longer."""
 
@@ -27,6 +28,8 @@ class Board:
     privacy: str | None = None
     """`PUBLIC`, `PROTECTED`, `SECRET`; None when Pinterest did not say."""
     pin_count: int | None = None
+    owner: str | None = None
+    """The username of its owner: another account's for a group board. None when Pinterest did not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +44,9 @@ def list_boards(http: Http, api: str, token: str) -> list[Board]:
     A board that was made a moment ago may be missing.
     """
     return [
-        Board(
-            board_id,
-            text_at(found, "name") or "",
-            text_at(found, "privacy"),
-            _count(found, "pin_count"),
-        )
+        board
         for found in _items(_getter(http, token), f"{api}/boards")
-        if (board_id := id_of(found, "id")) and found.get("is_ads_only") is not True
+        if (board := _read_board(found)) is not None and found.get("is_ads_only") is not True
     ]
 
 
@@ -61,47 +59,94 @@ def list_sections(http: Http, api: str, token: str, board_id: str) -> list[Board
     ]
 
 
+def create_board(http: Http, api: str, token: str, name: str, *, secret: bool) -> Board:
+    """Create a board. Raises `errors.py`; Pinterest refuses a name that the account has already.
+
+    The call has no idempotency key: after `NoAnswer` the board may be there.
+    """
+    body = {"name": name, "privacy": SECRET if secret else PUBLIC}
+    board = _read_board(_created(http, f"{api}/boards", token, body))
+    if board is None:
+        raise NoAnswer("Pinterest's answer does not name the board.")
+    return board
+
+
+def create_section(http: Http, api: str, token: str, board_id: str, name: str) -> BoardSection:
+    """Create a section of a board. Raises as `create_board` does."""
+    found = _created(http, f"{api}/boards/{board_id}/sections", token, {"name": name})
+    section_id = id_of(found, "id")
+    if section_id is None:
+        raise NoAnswer("Pinterest's answer does not name the section.")
+    return BoardSection(section_id, text_at(found, "name") or name)
+
+
+def _created(http: Http, url: str, token: str, body: dict[str, str]) -> dict[str, Any]:
+    response = http.call("POST", url, token=token, json=body, deadline_seconds=OWNER_SECONDS)
+    if not response.ok:
+        raise TABLE.error(response)
+    return json_object(response)
+
+
+def _read_board(found: dict[str, Any]) -> Board | None:
+    board_id, owner = id_of(found, "id"), found.get("owner")
+    if board_id is None:
+        return None
+    username = text_at(owner, "username") if isinstance(owner, dict) else None
+    name, privacy = text_at(found, "name") or "", text_at(found, "privacy")
+    return Board(board_id, name, privacy, _count(found, "pin_count"), username)
+
+
 def check_board(job: Job, section: PinterestSection) -> Outcome:
     """Whether the board, and the section where one is named, are there."""
     api, board_id = section.api_url, job.options["boardId"]
     response = call(job, "GET", f"{api}/boards/{board_id}")
     if not response.ok:
         rejection = TABLE.classify(response)
-        if rejection.reason is Reason.DENIED:
-            # Apps may write where they may not read: the pin itself will tell.
+        if _decides_nothing(rejection):
             return Done(job.memo)
         if rejection.reason is Reason.GONE:
             return Refused(
                 f"Pinterest knows no board {board_id}: it was deleted, belongs to the other environment (sandbox or "
-                f"production), or boardId is wrong. {FROM_LIST}",
+                f"production), or boardId is wrong. {board_ids()}",
                 rejection.code,
+                content=True,
             )
         return refusal(job, rejection)
     found = json_object(response)
     if id_of(found, "id") is None:
         raise NoAnswer("Pinterest's board could not be read.", request_id=response.headers.get(REQUEST_ID))
     if found.get("is_ads_only") is True:
-        return Refused(f"Board {board_id} is for ads only: choose another one. {FROM_LIST}")
+        return Refused(f"Board {board_id} is for ads only: choose another one. {board_ids()}", content=True)
+    labels = {"boardId": str(found.get("name") or board_id)}
     section_id = job.options.get("boardSectionId")
-    return Done(job.memo) if section_id is None else _check_section(job, api, board_id, section_id)
+    if section_id is None:
+        return Done({**job.memo, LABELS: labels})
+    return _check_section(job, api, board_id, section_id, labels)
 
 
-def _check_section(job: Job, api: str, board_id: str, section_id: str) -> Outcome:
+def _decides_nothing(refused: Rejection | Rejected) -> bool:
+    """Whether this refusal of a question leaves the decision to the call that creates the pin: an app may write where
+    it may not read, and the owner named the board."""
+    return refused.status == 403 and not refused.reauth
+
+
+def _check_section(job: Job, api: str, board_id: str, section_id: str, labels: dict[str, str]) -> Outcome:
     def get(url: str, params: dict[str, str]) -> HttpResponse:
         return call(job, "GET", url, params=params)
 
     try:
-        known = {id_of(found, "id") for found in _items(get, f"{api}/boards/{board_id}/sections")}
+        known = {id_of(found, "id"): found.get("name") for found in _items(get, f"{api}/boards/{board_id}/sections")}
     except Rejected as error:
-        if DENIED in error.message:
-            return Done(job.memo)
-        return Refused(error.message, error.code, error.reauth)
+        if _decides_nothing(error):
+            return Done({**job.memo, LABELS: labels})
+        return Refused(error.message, error.code, error.reauth, content=error.content)
     if section_id in known:
-        return Done(job.memo)
+        return Done({**job.memo, LABELS: {**labels, "boardSectionId": str(known[section_id] or section_id)}})
     return Refused(
         f"Board {board_id} has no section {section_id}: leave out boardSectionId or give the id of one of its "
         f"{len(known)} sections.",
         "2031",
+        content=True,
     )
 
 

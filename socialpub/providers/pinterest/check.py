@@ -5,7 +5,7 @@ from typing import Any
 
 from socialpub.core import sizes
 from socialpub.core.settings.networks import PinterestSection
-from socialpub.providers.content import Account, Content, MediaFile, Problem, utf16_units
+from socialpub.providers.content import Account, Content, MediaFile, Problem, codec_name, utf16_units
 from socialpub.providers.pinterest import limits
 from socialpub.providers.pinterest.errors import SANDBOX_API
 from socialpub.providers.pinterest.oauth import missing_scopes
@@ -98,6 +98,10 @@ def _check_video(video: MediaFile) -> list[Problem]:
     messages = []
     if video.mime_type not in limits.VIDEO_TYPES:
         messages.append(f"Pinterest takes {' and '.join(limits.VIDEO_TYPES)}, not {video.mime_type}.")
+    codec = facts.get("video_codec")
+    if codec is not None and codec not in limits.VIDEO_CODECS:
+        taken = " or ".join(codec_name(one) for one in limits.VIDEO_CODECS)
+        messages.append(f"Pinterest takes videos in {taken}, not in {codec_name(codec)}. Convert the video.")
     if video.size_bytes > limits.VIDEO_BYTES:
         messages.append(
             f"A video may have at most {sizes.write(limits.VIDEO_BYTES)} and has {sizes.write(video.size_bytes)}."

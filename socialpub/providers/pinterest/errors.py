@@ -8,6 +8,7 @@ import math
 import re
 from datetime import datetime
 
+from socialpub.core import commands
 from socialpub.core.redaction import redact
 from socialpub.providers.error_table import NOT_4XX, Action, ErrorBody, ErrorRow, ErrorTable, Reason
 from socialpub.providers.responses import HttpResponse, json_object, retry_after_seconds, shortened, text_at
@@ -20,10 +21,14 @@ SPAM_REST_SECONDS = 6 * 3600.0
 DAILY_QUOTA_SECONDS = 3600.0
 """A longer wait than this speaks of the day's quota of a Trial app; the other windows last a minute."""
 
-FROM_LIST = (
-    "The profile's page in the dashboard lists the boards of this account, "
-    "`socialpub admin list-boards` their ids, too."
-)
+
+def board_ids() -> str:
+    """Return where the ids of an account's boards are shown."""
+    with commands.in_public():
+        how = commands.or_run("admin", "list-boards", "PROFILE")
+    return f"To see the boards of this account and their ids, open the profile's page in the dashboard{how}."
+
+
 RECONNECT = "Connect the account again and grant every permission that is asked for."
 NOT_APPROVED = (
     "Pinterest has not approved the app for this yet. Look at it on developers.pinterest.com; connecting the account "
@@ -48,32 +53,33 @@ ROWS: tuple[ErrorRow, ...] = (
     ErrorRow(NOT_APPROVED, {401}, {3}, action=Action.HOLD_APP),
     ErrorRow("The account may not use this board or pin.", {401}, {7}),
     ErrorRow(statuses={401}, action=Action.REFRESH),
-    ErrorRow(DENIED, {403}, wordings=("pinner_data_access_denied",), reason=Reason.DENIED),
+    ErrorRow(DENIED, {403}, wordings=("pinner_data_access_denied",), reason=Reason.DENIED, content=False),
     ErrorRow(RECONNECT, {403}, {3}, action=Action.RECONNECT),
     ErrorRow(TRIAL, {403}, {29}, ("trial", "sandbox"), both=True, action=Action.HOLD_APP),
-    ErrorRow("It belongs to somebody else, or is secret and this connection may not see it: choose a board of "
-             f"the account's own. {FROM_LIST}", {403}, {29}),
+    ErrorRow("The board belongs to another account, or it is secret: choose a board of this account.", {403}, {29},
+             reason=Reason.NOT_PERMITTED, more=board_ids),
     # The post.
     ErrorRow("Give a larger picture, best 1000×1500 pixels.", {403}, {233}),
     ErrorRow("Pinterest cannot read the picture: save it anew as JPEG or PNG.", {403}, {235}),
     ErrorRow("Pinterest has blocked the account: log in on pinterest.com and follow what it says there.",
-             {403}, {2625}),
+             {403}, {2625}, content=False),
     ErrorRow("Pinterest is reviewing the account: wait for the end of it, then create the post again.",
-             {403}, {2626}),
+             {403}, {2626}, content=False),
     ErrorRow("Look at the account's state on pinterest.com, at the board, and at the app's permissions on "
-             "developers.pinterest.com.", {403}),
+             "developers.pinterest.com.", {403}, content=False),
     ErrorRow("There is no such board: it was deleted, belongs to the other environment (sandbox or production), "
-             f"or boardId is wrong. {FROM_LIST}", {404}, {40}, reason=Reason.GONE),
+             "or boardId is wrong.", {404}, {40}, reason=Reason.GONE, more=board_ids),
     ErrorRow("The board has no such section: leave out boardSectionId or correct it.", {404}, {2031},
              reason=Reason.GONE),
     ErrorRow("It is gone.", {404}, reason=Reason.GONE),
     ErrorRow(statuses={400}, codes={2787}, action=Action.NO_ANSWER),
-    ErrorRow(f"A board is named by its id, not by its name. {FROM_LIST}", {400},
+    ErrorRow("A board is named by its id, not by its name.", {400}, more=board_ids,
              wordings=(r"^\d+$", r"^\\d+$")),
     ErrorRow("Give another link: a whole, public http or https address.", {400}, wordings=("url is invalid",)),
     ErrorRow("Check the texts, the link, the options and the media.", {400}),
-    ErrorRow("This is a fault of socialpub: please report it.", {405}),
-    ErrorRow("Somebody else changes the same board just now: try again later.", {409}, reason=Reason.BUSY),
+    ErrorRow("This is a fault of socialpub: please report it.", {405}, content=False),
+    ErrorRow("Somebody else changes the same board just now: try again later.", {409}, reason=Reason.BUSY,
+             content=False),
     ErrorRow("Give smaller media.", {413}, reason=Reason.TOO_LARGE),
     ErrorRow(statuses=NOT_4XX | {408}, action=Action.NO_ANSWER),
 )  # fmt: skip
@@ -127,7 +133,8 @@ def _message(row: ErrorRow, status: int, body: ErrorBody, wait_seconds: float | 
             return f"Pinterest does not accept the access token{quoted}"
         case Action.HOLD_APP:
             return f"Pinterest refused the app{quoted} {row.advice}"
-    return f"Pinterest refused (HTTP {status}){quoted} {row.advice}".strip()
+    advice = f"{row.advice} {row.more()}" if row.more else row.advice
+    return f"Pinterest refused (HTTP {status}){quoted} {advice}".strip()
 
 
 def _wait_message(status: int, seconds: float | None) -> str:

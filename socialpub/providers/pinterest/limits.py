@@ -5,6 +5,7 @@ Sources: Pinterest's OpenAPI description 5.23.0 (December 2025) for texts and co
 """
 
 from socialpub.providers.content import ImageLimits
+from socialpub.providers.redirect_rules import RedirectRow, RedirectRules
 
 # --- text: OpenAPI 5.23.0 ---------------------------------------------------------------------------------------------
 
@@ -28,6 +29,8 @@ IMAGE_SURE_SIDE, IMAGE_GOOD_SIDE = 200, 600
 
 VIDEOS = 1
 VIDEO_TYPES = ("video/mp4", "video/quicktime")
+VIDEO_CODECS = ("h264", "hevc")
+"""H.264 or H.265 (help page, product specs)."""
 VIDEO_BYTES = 2 * 1024**3
 """Stated as 2 GB."""
 VIDEO_SECONDS = (4, 15 * 60)
@@ -36,8 +39,27 @@ VIDEO_SHAPES = (0.5, 1.91)
 SLACK = 0.01
 """What is measured may be a hair beside what is meant."""
 
+# --- redirect addresses -----------------------------------------------------------------------------------------------
+
+REDIRECT_ADDRESSES = RedirectRules(
+    (
+        RedirectRow(
+            "http with the host localhost",
+            ("http",),
+            "github.com/pinterest/api-quickstart (registers http://localhost:8085/)",
+            "2025-12",
+            hosts=("localhost",),
+        ),
+        RedirectRow(
+            "https", ("https",), "developers.pinterest.com/docs/getting-started/set-up-authentication", "2025-12"
+        ),
+    )
+)
+"""Other addresses, such as http://127.0.0.1, are not documented."""
+
 # --- scopes: OpenAPI 5.23.0 -------------------------------------------------------------------------------------------
 
 SCOPE_ACCOUNT = "user_accounts:read"
 SCOPES_TO_PUBLISH = ("boards:read", "boards:write", "pins:read", "pins:write")
-SCOPES = (SCOPE_ACCOUNT, *SCOPES_TO_PUBLISH)
+SCOPES_FOR_SECRET = tuple(f"{scope}_secret" for scope in SCOPES_TO_PUBLISH)
+"""What secret boards and their pins need as well."""

@@ -26,6 +26,8 @@ class PinterestOAuth:
 
     revokes_every_grant = False
 
+    redirect_rules = limits.REDIRECT_ADDRESSES
+
     def __init__(self, section: PinterestSection) -> None:
         self._section = section
 
@@ -38,7 +40,7 @@ class PinterestOAuth:
             "client_id": self._section.client_id,
             "redirect_uri": redirect_uri,
             "response_type": "code",
-            "scope": ",".join(limits.SCOPES),
+            "scope": ",".join(self._section.scopes),
             "state": state,
         }
         return f"{self._section.authorize_url}?{urlencode(query, quote_via=quote, safe=':,')}"
@@ -101,7 +103,12 @@ class PinterestOAuth:
             raise TABLE.error(response)
 
     def missing_scopes(self, scopes: frozenset[str]) -> list[str]:
-        return missing_scopes(scopes)
+        secret = [scope for scope in limits.SCOPES_FOR_SECRET if scope in self._section.scopes]
+        lacking = [scope for scope in secret if scopes and scope not in scopes]
+        return [
+            *missing_scopes(scopes),
+            *(f"{scope} was not granted: secret boards cannot be used without it." for scope in lacking),
+        ]
 
     def can_publish(self, scopes: frozenset[str]) -> bool:
         return not scopes or scopes.issuperset(limits.SCOPES_TO_PUBLISH)
@@ -112,6 +119,17 @@ def missing_scopes(scopes: frozenset[str]) -> list[str]:
         return []
     lacking = [scope for scope in limits.SCOPES_TO_PUBLISH if scope not in scopes]
     return [f"{scope} was not granted: pins cannot be created without it." for scope in lacking]
+
+
+def how_to_use_secret_boards(granted: frozenset[str], section: PinterestSection) -> str | None:
+    """Return what the owner does so that a connection with these scopes can use secret boards; None when it has all
+    that they need. Without scopes nothing is known of them."""
+    lacking = [scope for scope in limits.SCOPES_FOR_SECRET if scope not in granted]
+    if not lacking:
+        return None
+    lacks = "This connection lacks" if granted else "Its connection needs"
+    add = "" if set(lacking) <= set(section.scopes) else "Add them to scopes of [providers.pinterest], then connect"
+    return f"{lacks} {', '.join(lacking)} for secret boards. {add or 'Connect'} the account again."
 
 
 def _ask_for_tokens(http: Http, section: PinterestSection, fields: dict[str, str], otherwise: str) -> Tokens:

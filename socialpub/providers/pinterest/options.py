@@ -6,6 +6,7 @@ The board is always named by its id. Passing a board's name is the most frequent
 from collections.abc import Mapping
 from typing import Any
 
+from socialpub.core import commands
 from socialpub.providers import options
 from socialpub.providers.content import Options, Problem
 from socialpub.providers.options import Option, OptionType
@@ -13,7 +14,12 @@ from socialpub.providers.pinterest import limits
 
 COVER = "coverArtifactId"
 FIRST_FRAME = 0
-NOT_A_NAME = "A board's name is not its id: `socialpub admin list-boards` shows the ids."
+
+
+def not_a_name() -> str:
+    with commands.in_public():
+        how = commands.or_run("admin", "list-boards", "PROFILE")
+    return f"A board's name is not its id. To see the ids, open the profile's page in the dashboard{how}."
 
 
 TABLE: options.Table = (
@@ -21,7 +27,7 @@ TABLE: options.Table = (
         "boardId",
         OptionType.DIGITS,
         "The board that the pin goes to, always needed. `socialpub admin list-boards` shows the ids.",
-        hint=NOT_A_NAME,
+        hint=not_a_name,
     ),
     Option(
         "boardSectionId",
@@ -29,10 +35,13 @@ TABLE: options.Table = (
         "A section of that board. Not given, the pin lies in none.",
         hint="A section's name is not its id.",
     ),
-    Option("title", OptionType.TEXT, "The pin's title.", maximum=limits.TITLE_UNITS),
+    Option("title", OptionType.TEXT, "The pin's title.", maximum=limits.TITLE_UNITS, of_one_post=True),
     Option("link", OptionType.LINK, "The page that a click on the pin opens.", maximum=limits.LINK_CHARACTERS),
     Option(
-        "dominantColor", OptionType.COLOUR, "The colour that is shown until the picture has loaded, such as `#6E7874`."
+        "dominantColor",
+        OptionType.COLOUR,
+        "The colour that is shown until the picture has loaded, such as `#6E7874`.",
+        of_one_post=True,
     ),
     Option(
         "coverImageKeyFrameTime",
@@ -40,12 +49,14 @@ TABLE: options.Table = (
         f"Which frame of a video becomes its cover, in whole seconds from its beginning. Not together with `{COVER}`.",
         default=FIRST_FRAME,
         hint="It is counted in whole seconds, not milliseconds.",
+        of_one_post=True,
     ),
     Option(
         COVER,
         OptionType.ARTIFACT,
         "A picture as the cover of a video: the `artifactId` of a verified upload. Not together with "
         "`coverImageKeyFrameTime`.",
+        of_one_post=True,
     ),
     Option(
         "aiDisclosures",
@@ -71,6 +82,8 @@ def missing(chosen: Mapping[str, Any]) -> list[Problem]:
     """What a pin cannot do without."""
     if "boardId" in chosen:
         return []
-    return [
-        Problem(("providerOptions", "pinterest", "boardId"), f"boardId is needed: a string of digits. {NOT_A_NAME}")
-    ]
+    message = (
+        "A pin needs a board. Choose one in the options of the post or of the profile (boardId). The profile's page in "
+        "the dashboard lists the boards with their ids."
+    )
+    return [Problem(("providerOptions", "pinterest", "boardId"), message, is_missing=True)]

@@ -4,6 +4,7 @@ Pinterest offers no idempotency key, so that call is sent once per permission, a
 pin nor a refusal leaves the question open for whoever reads the board back.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from socialpub.core.settings.networks import PinterestSection
@@ -15,6 +16,7 @@ from socialpub.providers.pinterest import boards, pictures, plan, upload
 from socialpub.providers.pinterest.check import alt_text
 from socialpub.providers.pinterest.client import call, id_of, refusal
 from socialpub.providers.pinterest.errors import REQUEST_ID, TABLE
+from socialpub.providers.pinterest.oauth import how_to_use_secret_boards
 from socialpub.providers.responses import HttpResponse, json_object
 
 SMALLER = "Pinterest found the pictures too large: they are sent smaller."
@@ -43,7 +45,7 @@ def create(job: Job, section: PinterestSection) -> Outcome:
         if pin_id is None:
             raise NoAnswer("Pinterest took the pin but gave it no id.", request_id=response.headers.get(REQUEST_ID))
         return Published(pin_id, permalink(section, pin_id))
-    return _refused(job, response)
+    return _refused(job, section, response)
 
 
 def request_body(job: Job) -> dict[str, Any]:
@@ -69,7 +71,7 @@ def permalink(section: PinterestSection, pin_id: str) -> str:
     return f"{section.site_url}/pin/{pin_id}/"
 
 
-def _refused(job: Job, response: HttpResponse) -> Outcome:
+def _refused(job: Job, section: PinterestSection, response: HttpResponse) -> Outcome:
     try:
         rejection = TABLE.classify(response)
     except NoAnswer as error:
@@ -77,10 +79,15 @@ def _refused(job: Job, response: HttpResponse) -> Outcome:
             # No proof that there is no pin. Should the account not show it, a smaller one has better chances.
             return Unknown(error.message, error.code, {**_smaller(job), "refit": True})
         raise
+    if rejection.reason is Reason.NOT_PERMITTED:
+        how = how_to_use_secret_boards(job.account.scopes, section)
+        rejection = replace(rejection, message=" ".join(filter(None, (rejection.message, how))))
     if job.content.has_video and rejection.reason is Reason.GONE and rejection.code == CODE_NO_MEDIA:
         return upload.forgotten(job, rejection.message)
     if _has_pictures(job) and rejection.reason is Reason.TOO_LARGE:
-        return Again(plan.FIT, _smaller(job), SMALLER, SMALLER_TRIES, otherwise=Refused(rejection.message))
+        return Again(
+            plan.FIT, _smaller(job), SMALLER, SMALLER_TRIES, otherwise=Refused(rejection.message, content=True)
+        )
     return refusal(job, rejection)
 
 

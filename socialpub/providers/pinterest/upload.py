@@ -8,9 +8,9 @@ anew.
 import re
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
-from urllib.parse import urlsplit
 
 from socialpub.core.settings.networks import PinterestSection
+from socialpub.providers import upload_address
 from socialpub.providers.bodies import FilePart
 from socialpub.providers.error_table import Reason
 from socialpub.providers.errors import NoAnswer
@@ -71,11 +71,9 @@ def _register(job: Job, section: PinterestSection) -> _Form | Outcome:
     )
     if media_id is None or url is None or not _is_form(fields):
         raise NoAnswer("Pinterest's registration of the video could not be read.", request_id=_request_id(response))
-    if not may_receive(section, url):
-        return Refused(
-            f"Pinterest named {_host(url)} for the upload, which is not among upload_hosts of [providers.pinterest]: "
-            "add it there if it is Pinterest's."
-        )
+    complaint = upload_address.complaint(url, section, "pinterest", "Pinterest")
+    if complaint is not None:
+        return upload_address.hold(complaint)
     return _Form(media_id, url, fields)
 
 
@@ -98,7 +96,9 @@ def _send(job: Job, form: _Form) -> Outcome:
     if not 400 <= response.status < 500 or response.status in (408, 429):
         return _broke_off(job, f"HTTP {response.status}, {code}")
     if code == "EntityTooLarge":
-        return Refused(f"Pinterest's storage finds the video too large: it has {media.size_bytes} bytes.", code)
+        return Refused(
+            f"Pinterest's storage finds the video too large: it has {media.size_bytes} bytes.", code, content=True
+        )
     why = f"Pinterest's storage does not take the video (HTTP {response.status}, {code}). Create the post again later."
     return _anew(job, NOT_TAKEN, limit=3, otherwise=why, seconds=30.0)
 
@@ -123,7 +123,7 @@ def await_processing(job: Job, section: PinterestSection) -> Outcome:
             "Pinterest could not process the video and gives no reason. Encode it as MP4 with H.264 and AAC, 4 s to "
             "15 min long, and create the post again."
         )
-        return _anew(job, NOT_PROCESSED, limit=1, otherwise=why)
+        return _anew(job, NOT_PROCESSED, limit=1, otherwise=why, content=True)
     # `registered` right after the upload is usual, and a word that is not known yet is no verdict.
     waited = job.now.timestamp() - video["uploaded_at"]
     memo = {**job.memo, "video": {**video, "polls": video["polls"] + 1}}
@@ -154,30 +154,6 @@ def pause_after(polls: int, waited_seconds: float) -> float:
     return next(pause for until, pause in LATER_PAUSES if waited_seconds < until)
 
 
-def may_receive(section: PinterestSection, url: str) -> bool:
-    """Whether bytes may be sent to this address, which Pinterest named at run time.
-
-    Plain http, and a port of its own, are for a network that plays Pinterest: only where `api_url` has them too.
-    """
-    if not url.isascii() or re.search(r"[\x00- \"'<>\\\x7f]", url):
-        return False
-    own = urlsplit(section.api_url)
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        return False
-    if host is None or parts.username is not None or parts.password is not None:
-        return False
-    if parts.scheme != "https" and not parts.scheme == own.scheme == "http":
-        return False
-    overridden = section.api_url != section.OWN_API_URL
-    usual = {"https": 443, "http": 80}[parts.scheme]
-    if port not in (None, usual) and not (overridden and port == own.port):
-        return False
-    return section.allows_upload_host(host)
-
-
 def _broke_off(job: Job, message: str) -> Outcome:
     """Nobody knows how much arrived."""
     otherwise = f"The video could not be uploaded: {message}"
@@ -189,9 +165,9 @@ def _pause(job: Job, because: str) -> float:
     return float(min(5 * 2 ** min(job.times(because), 10), 900))
 
 
-def _anew(job: Job, because: str, *, limit: int, otherwise: str, seconds: float = 0.0) -> Again:
+def _anew(job: Job, because: str, *, limit: int, otherwise: str, seconds: float = 0.0, content: bool = False) -> Again:
     """Registered and sent anew, at most `limit` times; then refused with `otherwise`."""
-    return Again(UPLOAD, {**job.memo, "video": None}, because, limit, seconds, Refused(otherwise))
+    return Again(UPLOAD, {**job.memo, "video": None}, because, limit, seconds, Refused(otherwise, content=content))
 
 
 def _is_form(fields: Any) -> TypeGuard[dict[str, str]]:
@@ -218,10 +194,3 @@ def _storage_code(response: HttpResponse) -> str | None:
 
 def _request_id(response: HttpResponse) -> str | None:
     return response.headers.get(REQUEST_ID)
-
-
-def _host(url: str) -> str:
-    try:
-        return urlsplit(url).hostname or "no host"
-    except ValueError:
-        return "no host"

@@ -10,8 +10,8 @@ from socialpub.providers.job import Job
 from socialpub.providers.oauth import OAuth
 from socialpub.providers.outcomes import CannotTell, Done, Look, Outcome, Published
 from socialpub.providers.preview import Preview
-from socialpub.providers.protocol import Step
-from socialpub.providers.tiktok import check, creator, find_post, options, plan, preview, publish
+from socialpub.providers.protocol import AppLimits, Step
+from socialpub.providers.tiktok import check, creator, find_post, options, plan, preview, publish, sharing_guidelines
 from socialpub.providers.tiktok.creator import CreatorInfo
 from socialpub.providers.tiktok.oauth import TikTokOAuth
 
@@ -36,10 +36,22 @@ class TikTok:
         return options.merge(stored, own)
 
     def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
-        return check.problems(content, options, account, self.section.scopes)
+        return check.problems(content, options, account, self.section)
 
-    def notes(self, content: Content, options: Mapping[str, Any]) -> list[str]:
+    def notes(
+        self,
+        content: Content,
+        options: Mapping[str, Any],
+        account: Account | None = None,  # noqa: ARG002
+    ) -> list[str]:
         return check.notes(content, options)
+
+    def account_facts(self, facts: Mapping[str, Any]) -> list[tuple[str, str]]:  # noqa: ARG002
+        return []  # what a creator may do is asked before every direct post
+
+    def app_limits(self, chosen: Mapping[str, Any] | None = None) -> AppLimits | None:
+        is_draft = chosen is not None and options.is_draft(chosen)
+        return None if self.section.audited or is_draft else sharing_guidelines.unaudited()
 
     def preview(self, content: Content, options: Mapping[str, Any], account: Account) -> Preview:  # noqa: ARG002
         return preview.preview_of(content, options)

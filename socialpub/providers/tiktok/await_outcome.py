@@ -19,6 +19,8 @@ from socialpub.providers.tiktok.plan import start_over
 from socialpub.providers.tiktok.status import IN_INBOX, TaskStatus, arrived, count_of, fetch, published
 
 INBOX_NOTE = "It is waiting in the TikTok inbox: open the notification in TikTok's app and finish it there."
+IN_INBOX_KEY = "in_inbox"
+"""In the memo: the owner is notified of what waits there."""
 CADENCE_SECONDS = ((60.0, 5.0), (600.0, 15.0), (3600.0, 60.0))
 """Until so long after the commit, ask so often; later every quarter of an hour."""
 SLOWEST_SECONDS = 900.0
@@ -53,7 +55,7 @@ def _in_inbox(job: Job) -> Outcome:
     notes = job.memo.get("notes", ())
     if INBOX_NOTE in notes:
         return Done(job.memo) if is_draft(job.options) else Published(None)
-    memo = {**job.memo, "notes": [*notes, INBOX_NOTE]}
+    memo = {**job.memo, "notes": [*notes, INBOX_NOTE], IN_INBOX_KEY: True}
     if not is_draft(job.options):
         return Wait(1.0, INBOX_NOTE, memo)
     job.trace.message = INBOX_NOTE
@@ -82,7 +84,7 @@ def _failed(job: Job, reason: str | None) -> Outcome:
     """TikTok's verdict: nothing was published, whatever was sent."""
     code = reason or "failed"
     row = find_row(FAIL_REASONS, 200, ErrorBody("", code, {code}))
-    row = row or ErrorRow(f"TikTok could not publish the post: {shortened(code)}.")
+    row = row or ErrorRow(f"TikTok could not publish the post: {shortened(code)}.", content=False)
     found = f" {_found(job)}" if code.endswith("_check_failed") else ""
     match row.action:
         case Action.RESTART:
@@ -95,7 +97,8 @@ def _failed(job: Job, reason: str | None) -> Outcome:
             reauth = row.action is Action.RECONNECT
             connect = " Connect the account again, then create the post again." if reauth else ""
             message = f"{row.advice}{found}{connect}"
-            return Refused(message, code, reauth=reauth, rest_seconds=row.rest_seconds, verdict=True)
+            content = row.refuses_content
+            return Refused(message, code, reauth=reauth, rest_seconds=row.rest_seconds, verdict=True, content=content)
 
 
 def _not_yet(job: Job) -> Wait:

@@ -5,23 +5,26 @@ What only TikTok can know (the levels it offers, a creator's longest video) is a
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from socialpub.core import sizes
-from socialpub.providers.content import Account, Content, MediaFile, Problem, utf16_units
+from socialpub.core.settings.networks import TikTokSection
+from socialpub.providers.content import Account, Content, MediaFile, Problem, codec_name, utf16_units
 from socialpub.providers.tiktok import limits, remedies
-from socialpub.providers.tiktok.options import DIRECT, DRAFT, INTERACTIONS, contradictions, is_draft
+from socialpub.providers.tiktok.options import DIRECT, DRAFT, INTERACTIONS, contradictions, is_draft, loses_caption
 
 VIDEO_ONLY = ("disableDuet", "disableStitch", "videoCoverTimestampMs", "isAigc")
 PHOTOS_ONLY = ("title", "photoCoverIndex", "autoAddMusic")
 KEPT_IN_PHOTO_DRAFTS = ("mode", "title", "photoCoverIndex")
 
 
-def problems(content: Content, chosen: Mapping[str, Any], account: Account, asked: Sequence[str] = ()) -> list[Problem]:
-    """Everything about this post that TikTok would refuse. `asked`: the scopes that accounts are connected with."""
+def problems(content: Content, chosen: Mapping[str, Any], account: Account, section: TikTokSection) -> list[Problem]:
+    """Everything about this post that TikTok would refuse."""
     return [
         *contradictions(chosen),
-        *_scope(chosen, account, asked),
+        *_scope(chosen, account, section.scopes),
         *_media(content.media),
+        *_served_photos(content, section),
         *_text(content, chosen),
         *_cover(content.media, chosen),
     ]
@@ -33,7 +36,7 @@ def notes(content: Content, chosen: Mapping[str, Any]) -> list[str]:
     video, draft = content.has_video, is_draft(chosen)
     if draft:
         found.append("A draft is not public: finish it in TikTok's app, where it waits in the inbox.")
-    if video and draft and content.text:
+    if loses_caption(chosen, has_video=video) and content.text:
         found.append("TikTok takes no caption with a draft: paste it when you finish the post in the app.")
     found.extend(_left_off(content, chosen))
     idle = [key for key in chosen if not _counts(key, video=video, draft=draft)]
@@ -99,7 +102,8 @@ def _video(video: MediaFile) -> list[Problem]:
         messages.append(f"TikTok takes {', '.join(limits.VIDEO_TYPES)}, not {video.mime_type}.")
     codec = facts.get("video_codec")
     if codec is not None and codec not in limits.VIDEO_CODECS:
-        messages.append(f"TikTok takes videos in {', '.join(limits.VIDEO_CODECS)}, not in {codec}.")
+        taken = ", ".join(codec_name(one) for one in limits.VIDEO_CODECS)
+        messages.append(f"TikTok takes videos in {taken}, not in {codec_name(codec)}. Convert the video.")
     if video.size_bytes > limits.VIDEO_BYTES:
         messages.append(
             f"A video may have at most {sizes.write(limits.VIDEO_BYTES)} and has {sizes.write(video.size_bytes)}."
@@ -118,8 +122,29 @@ def _video(video: MediaFile) -> list[Problem]:
     return [Problem(path, message) for message in messages]
 
 
+def _served_photos(content: Content, section: TikTokSection) -> list[Problem]:
+    if not content.media or content.has_video or content.served_from is None:
+        return []
+    message = unreachable(content.served_from, section)
+    return [] if message is None else [Problem(("media",), message)]
+
+
+def unreachable(address: str, section: TikTokSection) -> str | None:
+    """Why TikTok cannot fetch a photo from this address of ours, None when it can. TikTok itself fetches by https from
+    names only; a stand-in for it may fetch from anywhere."""
+    parts = urlsplit(address)
+    host = parts.hostname or ""
+    named = "." in host and not host.replace(".", "").isdigit() and ":" not in host
+    if section.api_url != section.OWN_API_URL or (parts.scheme == "https" and named):
+        return None
+    return (
+        f"TikTok fetches photos from socialpub itself, by https and from a public domain; base_url begins with "
+        f"{parts.scheme}://{host}. Set a base_url that TikTok can reach, or post a video instead."
+    )
+
+
 def _text(content: Content, chosen: Mapping[str, Any]) -> list[Problem]:
-    if content.has_video and is_draft(chosen):
+    if loses_caption(chosen, has_video=content.has_video):
         return []
     limit = limits.VIDEO_CAPTION_UNITS if content.has_video else limits.PHOTO_DESCRIPTION_UNITS
     what = "A video's caption" if content.has_video else "The description of photos"

@@ -6,10 +6,11 @@ The upload host answers with a bare status; a page in its place comes from somet
 import re
 
 from socialpub.core.settings.networks import TikTokSection
+from socialpub.providers import upload_address
 from socialpub.providers.bodies import FileBody
 from socialpub.providers.errors import NoAnswer
 from socialpub.providers.job import Job
-from socialpub.providers.outcomes import Held, Memo
+from socialpub.providers.outcomes import Memo
 from socialpub.providers.responses import HttpResponse
 from socialpub.providers.tiktok import chunks
 
@@ -41,13 +42,12 @@ def put(job: Job, cut: chunks.Chunks, index: int) -> HttpResponse:
 
 
 def complaint(job: Job, section: TikTokSection) -> str | None:
-    """Why nothing may be sent to the address of this task, which is judged anew each time."""
-    return chunks.complaint(job.open(job.memo["upload"]["address"]), section)
+    """Why nothing may be sent to the address of this task. It is judged each time."""
+    return address_complaint(job.open(job.memo["upload"]["address"]), section)
 
 
-def hold(why: str) -> Held:
-    """An upload that goes nowhere is no fault of its post: all of them wait until the owner has decided."""
-    return Held(why, "upload_host", this_step=True)
+def address_complaint(address: str, section: TikTokSection) -> str | None:
+    return upload_address.complaint(address, section, "tiktok", "TikTok")
 
 
 def ended(job: Job) -> bool:

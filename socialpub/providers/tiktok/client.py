@@ -27,7 +27,9 @@ class CallRefused(Rejected):
 
     def __init__(self, rejection: Rejection) -> None:
         about = {"code": rejection.code, "request_id": rejection.request_id}
-        super().__init__(rejection.message, status=rejection.status, reauth=rejection.reauth, **about)
+        super().__init__(
+            rejection.message, status=rejection.status, reauth=rejection.reauth, content=rejection.content, **about
+        )
         self.rejection = rejection
 
 

@@ -51,7 +51,7 @@ def creator_info(job: Job, section: TikTokSection) -> Outcome:
             f"privacyLevel is {chosen}, but TikTok offers this account {', '.join(info.privacy_levels)} at the moment: "
             "choose one of them and create the post again."
         )
-        return Refused(message, "privacy_level_option_mismatch")
+        return Refused(message, "privacy_level_option_mismatch", content=True)
     longest = info.longest_video_seconds
     for media in job.content.media:
         seconds = media.facts.get("duration_seconds")
@@ -60,7 +60,7 @@ def creator_info(job: Job, section: TikTokSection) -> Outcome:
                 f"TikTok allows this creator videos of {longest} seconds and this one lasts {seconds:.1f}: shorten it "
                 "and create the post again."
             )
-            return Refused(message, "duration_check_failed")
+            return Refused(message, "duration_check_failed", content=True)
     creator = {"username": info.username, "levels": list(info.privacy_levels), "off": list(info.off)}
     return Done({**job.memo, "creator": creator})
 

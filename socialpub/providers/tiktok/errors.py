@@ -26,6 +26,7 @@ BANNED = ErrorRow(
     "TikTok bars this account from posting; the account was left alone for a day. See what TikTok's app says there.",
     codes={"spam_risk_user_banned_from_posting"},
     rest_seconds=DAY_SECONDS,
+    content=False,
 )
 TOO_MANY_POSTS = ErrorRow(
     "The account has reached TikTok's posts through apps for 24 hours (about 15, all apps together).",
@@ -38,7 +39,7 @@ ROWS: tuple[ErrorRow, ...] = (
     ErrorRow(RATE_LIMITED, codes={"rate_limit_exceeded"}, action=Action.WAIT),
     # The token, and the app.
     ErrorRow(NOT_ACCEPTED, codes={"access_token_invalid"}, action=Action.REFRESH),
-    ErrorRow(codes=SCOPE_CODES, reason=Reason.SCOPE_MISSING),
+    ErrorRow(codes=SCOPE_CODES, reason=Reason.SCOPE_MISSING, content=False),
     # The account. Of a full app only the accounts that have not posted in these 24 hours are refused.
     ErrorRow("The TikTok app has reached its number of posting accounts for 24 hours (5 while it is not audited). "
              "Direct posts of this account wait. Its drafts and other accounts continue.",
@@ -52,16 +53,16 @@ ROWS: tuple[ErrorRow, ...] = (
              'SELF_ONLY, or use mode "draft".', codes={"unaudited_client_can_only_post_to_private_accounts"}),
     ErrorRow("TikTok fetches photos only from addresses verified for the app: verify the domain of base_url, or its "
              "prefix of media, under URL properties at developers.tiktok.com (in the app's production configuration).",
-             codes={"url_ownership_unverified"}),
+             codes={"url_ownership_unverified"}, content=False),
     ErrorRow("The account does not offer this privacyLevel any more: choose another one and post again.",
              codes={"privacy_level_option_mismatch"}),
     ErrorRow("Photo drafts need TikTok's app in version 31.8 or newer: update it, then create the post again.",
-             codes={"app_version_check_failed"}),
+             codes={"app_version_check_failed"}, content=False),
     ErrorRow("Check the text, the options and the media; otherwise it is a fault of socialpub.", codes=INVALID),
     ErrorRow("TikTok does not know the post's publish_id, or no longer: look at the profile.",
-             codes={"invalid_publish_id"}),
+             codes={"invalid_publish_id"}, content=False),
     ErrorRow("TikTok says that the post's publish_id belongs to another account: look at the profile.",
-             codes={"token_not_authorized_for_specified_publish_id"}),
+             codes={"token_not_authorized_for_specified_publish_id"}, content=False),
     # TikTok's own faults: it may have happened all the same.
     ErrorRow(codes={"ok", "internal_error"}, action=Action.NO_ANSWER),
     ErrorRow(statuses=frozenset(range(500, 1000)), action=Action.NO_ANSWER),
@@ -82,7 +83,7 @@ FAIL_REASONS: tuple[ErrorRow, ...] = (
              "redirects.", codes={"video_pull_failed", "photo_pull_failed"}, action=Action.RESTART,
              wait_seconds=300.0),
     ErrorRow("The post was cancelled at TikTok. Create it again if it should still go out.",
-             codes={"publish_cancelled"}),
+             codes={"publish_cancelled"}, content=False),
     ErrorRow("The account's permission was taken back while TikTok processed the post.", codes={"auth_removed"},
              action=Action.RECONNECT),
     TOO_MANY_POSTS,

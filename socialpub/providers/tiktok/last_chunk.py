@@ -14,6 +14,7 @@ address has lapsed (`await_outcome.py`).
 """
 
 from socialpub.core.settings.networks import TikTokSection
+from socialpub.providers import upload_address
 from socialpub.providers.errors import NoAnswer, ProviderError
 from socialpub.providers.job import Job, Withdrawn
 from socialpub.providers.outcomes import Done, Outcome, Unknown
@@ -30,7 +31,7 @@ def send_last(job: Job, section: TikTokSection) -> Outcome:
         if over:
             return upload.anew(job, upload.EXPIRED)
         if complaint is not None:
-            return chunk_put.hold(complaint)
+            return upload_address.hold(complaint)
     if over or complaint is not None:
         return _as_tiktok_counts(job, section, cut, LAPSED if over else complaint or "")
     try:

@@ -5,6 +5,7 @@ Sources: developers.tiktok.com, Content Posting API (direct post, upload, media 
 """
 
 from socialpub.providers.content import ImageLimits
+from socialpub.providers.redirect_rules import RedirectRow, RedirectRules
 
 # --- text -------------------------------------------------------------------------------------------------------------
 
@@ -43,6 +44,26 @@ PHOTO = ImageLimits(
     max_short_side=1080,
 )
 """PNG is refused and so is a shorter side above 1080 (integrators, 2026); the long side is caution of ours."""
+
+# --- redirect addresses -----------------------------------------------------------------------------------------------
+
+REDIRECT_ADDRESSES = RedirectRules(
+    (
+        RedirectRow(
+            "http or https with the host localhost or 127.0.0.1 and a port (a desktop app)",
+            ("http", "https"),
+            "developers.tiktok.com/doc/login-kit-desktop",
+            "2026-09",
+            hosts=("127.0.0.1", "localhost"),
+            needs_port=True,
+            app="desktop",
+        ),
+        RedirectRow("https (a web app)", ("https",), "developers.tiktok.com/doc/login-kit-web", "2026-09", app="web"),
+    ),
+    query_allowed=False,
+    max_characters=511,
+)
+"""Both pages: absolute, static, fewer than 512 characters. Nothing else is accepted, such as http://box.lan."""
 
 # --- scopes -----------------------------------------------------------------------------------------------------------
 

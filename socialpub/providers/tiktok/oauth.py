@@ -4,12 +4,15 @@ Answers are judged by their body: TikTok puts errors into answers with status 20
 data, a flat one for tokens) each endpoint has one; what has another one was not written by TikTok and is no answer.
 """
 
+import base64
 import hashlib
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from socialpub.core.settings.networks import TikTokSection
+from socialpub.core import commands
+from socialpub.core.settings.networks import PKCE_BASE64URL, TikTokSection
 from socialpub.providers.errors import AuthExpired, NoAnswer, ProviderError, Rejected, Throttled
 from socialpub.providers.http import Http
 from socialpub.providers.oauth import Identity, Tokens
@@ -33,6 +36,12 @@ TOKEN_FAULTS: Mapping[str, str] = {
     "invalid_scope": "a scope is not granted to the app",
     "invalid_grant": "the owner must connect the account again",
 }
+PKCE_FAULT = re.compile(r"code[ _](verifier|challenge)", re.IGNORECASE)
+"""In TikTok's description of an `invalid_request`: "Code verifier or code challenge is invalid."."""
+PKCE_REMEDY = (
+    "Set pkce in [providers.tiktok] to another value: true (TikTok's hexadecimal challenge), "
+    f'"{PKCE_BASE64URL}" (the standard\'s challenge) or false (no challenge). Connect the account again after that.'
+)
 BEGIN_AGAIN = frozenset({"invalid_request", "access_denied"})
 """A code that came too late, twice or from another consent, and an owner who said no."""
 PASSING_FAULTS = frozenset({"server_error", "temporarily_unavailable"})
@@ -45,6 +54,8 @@ class TikTokOAuth:
     idle_refresh_seconds = 90 * 86400
     """Of 365 days. Whether a refresh begins them anew is not documented; a few a year cost nothing."""
 
+    redirect_rules = limits.REDIRECT_ADDRESSES
+
     revokes_every_grant = True
     """The documentation does not say; its word for it is that the developer removed the authorization."""
 
@@ -52,8 +63,7 @@ class TikTokOAuth:
         self._section = section
 
     def authorize_url(self, redirect_uri: str, state: str, verifier: str) -> str:
-        """The consent page for one connection. `verifier` is PKCE's (43 to 128 characters); TikTok wants its challenge
-        in hexadecimal, not in base64url as the standard has it."""
+        """The consent page for one connection. `verifier` is PKCE's (43 to 128 characters)."""
         query = {
             "client_key": self._section.client_key,
             "response_type": "code",
@@ -62,7 +72,7 @@ class TikTokOAuth:
             "state": state,
         }
         if self._section.pkce:
-            query["code_challenge"] = hashlib.sha256(verifier.encode()).hexdigest()
+            query["code_challenge"] = _challenge(verifier, self._section)
             query["code_challenge_method"] = "S256"
         return f"{self._section.authorize_url}?{urlencode(query, quote_via=quote)}"
 
@@ -124,6 +134,14 @@ class TikTokOAuth:
 
     def can_publish(self, scopes: frozenset[str]) -> bool:
         return not scopes or not scopes.isdisjoint({limits.SCOPE_DIRECT, limits.SCOPE_DRAFT})
+
+
+def _challenge(verifier: str, section: TikTokSection) -> str:
+    """TikTok documents hexadecimal, and not base64url as the standard has it."""
+    digest = hashlib.sha256(verifier.encode())
+    if section.pkce == PKCE_BASE64URL:
+        return base64.urlsafe_b64encode(digest.digest()).decode().rstrip("=")
+    return digest.hexdigest()
 
 
 def _post(http: Http, section: TikTokSection, endpoint: str, form: Mapping[str, str]) -> HttpResponse:
@@ -189,7 +207,13 @@ def _token_error(response: HttpResponse, doing: str, *, login: bool = False) -> 
         return NoAnswer(f"TikTok could not {doing} (HTTP {response.status}).", **about)
     if response.status == 429 or code == "rate_limit_exceeded":
         return Throttled("TikTok's rate limit is reached.", retry_after_seconds=named_wait(response), **about)
-    why = TOKEN_FAULTS.get(code) or shortened(text_at(found, "error_description")) or code
+    said = shortened(text_at(found, "error_description"))
+    why = (TOKEN_FAULTS.get(code) or said or code).rstrip(".")
     message = f"TikTok refused to {doing}: {why}."
     reauth = code == "invalid_grant" or (login and code in BEGIN_AGAIN)
+    if login and PKCE_FAULT.search(said):
+        message, reauth = (
+            f"{message} {PKCE_REMEDY} {commands.restart()}.",
+            False,
+        )  # a new consent with the same setting ends the same way
     return Rejected(message, status=response.status, reauth=reauth, **about)

@@ -43,6 +43,7 @@ TABLE: options.Table = (
         OptionType.TEXT,
         "The title of a post of photos; the post's body is its description.",
         maximum=limits.PHOTO_TITLE_UNITS,
+        of_one_post=True,
     ),
     Option(
         "disableComment",
@@ -69,6 +70,7 @@ TABLE: options.Table = (
         "first.",
         maximum=2**31 - 1,
         hint="It is counted in milliseconds.",
+        of_one_post=True,
     ),
     Option(
         "photoCoverIndex",
@@ -77,6 +79,7 @@ TABLE: options.Table = (
         default=FIRST_PHOTO,
         maximum=limits.PHOTOS - 1,
         hint="The first photo is 0.",
+        of_one_post=True,
     ),
     Option("autoAddMusic", OptionType.BOOLEAN, "TikTok adds music to a post of photos.", default=False),
     Option(
@@ -104,6 +107,11 @@ def merge(stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
 
 def is_draft(chosen: Mapping[str, Any]) -> bool:
     return bool(chosen.get("mode", DIRECT) == DRAFT)
+
+
+def loses_caption(chosen: Mapping[str, Any], *, has_video: bool) -> bool:
+    """Whether TikTok takes no text with such a post: the owner pastes it in the app."""
+    return has_video and is_draft(chosen)
 
 
 def contradictions(chosen: Mapping[str, Any]) -> list[Problem]:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.content import ImageLimits, MediaFile
@@ -16,7 +15,7 @@ from socialpub.providers.errors import NoAnswer
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Again, Done, More, Outcome, Refused
 from socialpub.providers.responses import text_at
-from socialpub.providers.tiktok import limits, plan
+from socialpub.providers.tiktok import check, limits, plan
 from socialpub.providers.tiktok.client import call
 from socialpub.providers.tiktok.creator import disabled
 from socialpub.providers.tiktok.options import FIRST_PHOTO, is_draft
@@ -33,7 +32,7 @@ def fit_photos(job: Job, section: TikTokSection) -> Outcome:
         if len(fitted) > began_at and job.slice_over():
             return More({**job.memo, "photos": fitted})
         version = job.fit(photo, limits_for(photo))
-        unreachable = _unreachable(job.public_url(version), section)
+        unreachable = check.unreachable(job.public_url(version), section)
         if unreachable is not None:
             return Refused(unreachable, "url_ownership_unverified")
         fitted.append({"path": str(version.path), "mime_type": version.mime_type, "size_bytes": version.size_bytes})
@@ -98,16 +97,3 @@ def _is_whole(photo: MediaFile) -> bool:
 
 def _version(photo: MediaFile, kept: Mapping[str, Any]) -> MediaFile:
     return replace(photo, path=Path(kept["path"]), mime_type=kept["mime_type"], size_bytes=kept["size_bytes"])
-
-
-def _unreachable(address: str, section: TikTokSection) -> str | None:
-    """TikTok itself fetches by https from names only; a stand-in for it may fetch from anywhere."""
-    parts = urlsplit(address)
-    host = parts.hostname or ""
-    named = "." in host and not host.replace(".", "").isdigit() and ":" not in host
-    if section.api_url != section.OWN_API_URL or (parts.scheme == "https" and named):
-        return None
-    return (
-        f"TikTok fetches photos from socialpub itself, by https and from a public domain; base_url begins with "
-        f"{parts.scheme}://{host}. Set a base_url that TikTok can reach, or post a video instead."
-    )

@@ -76,7 +76,7 @@ def _labels(chosen: Mapping[str, Any], *, video: bool) -> Iterator[str]:
 
 def _remarks(content: Content, chosen: Mapping[str, Any]) -> Iterator[str]:
     if is_draft(chosen):
-        yield "It lies in the inbox of TikTok's app, and nobody sees it before it is finished and posted there."
+        yield "It waits in the inbox of the TikTok app. It is private until you post it there."
         return
     if seen_by := _SEEN_BY.get(chosen.get("privacyLevel", "")):
         yield seen_by

@@ -6,7 +6,9 @@ https://developers.tiktok.com/doc/content-sharing-guidelines ("Required UX Imple
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from socialpub.core import commands
 from socialpub.providers.content import Content, Options, Problem
+from socialpub.providers.protocol import AppLimits
 from socialpub.providers.tiktok.options import INTERACTIONS, PRIVATE, is_draft
 
 BRANDS = {"brandOrganicToggle": "Your brand", "brandContentToggle": "Branded content"}
@@ -17,6 +19,18 @@ PRIVACY_MISSING = "Choose who can see the post. TikTok wants the choice to be yo
 KIND_MISSING = "You need to indicate if your content promotes yourself, a third party, or both."
 SWITCH_MISSING = "Turn this on, or untick what is below it."
 NOT_PRIVATE = "Branded content visibility cannot be set to private."
+
+UNAUDITED = (
+    "TikTok has not audited this app (audited = false in [providers.tiktok]).",
+    f"A direct post must be “Only me” ({PRIVATE}), and the account itself must be private while it is posted.",
+    "At most five accounts may post directly in 24 hours.",
+)
+"""Until the audit. Content Posting API (get started), 2026-09."""
+OWN_APP = (
+    "TikTok's guidelines refuse apps that upload to accounts that you or your team manage, so an app of your own stays "
+    "unaudited."
+)
+"""Content Sharing Guidelines, copy of 2026-09-11."""
 
 OF_VIDEOS = (INTERACTIONS["duet"], INTERACTIONS["stitch"])
 DIRECT_ONLY = ("privacyLevel", *INTERACTIONS.values(), *BRANDS)
@@ -81,3 +95,12 @@ def too_long(content: Content, longest_seconds: int | None, account: str) -> lis
 
 def _at(key: str, message: str) -> Problem:
     return Problem(("providerOptions", "tiktok", key), message)
+
+
+def unaudited() -> AppLimits:
+    """What TikTok does to an app that it has not audited."""
+    remedy = (
+        'Send drafts (mode "draft") and finish them in the TikTok app. If TikTok has audited your app, set '
+        f"audited = true in [providers.tiktok]. {commands.restart()}."
+    )
+    return AppLimits(UNAUDITED, OWN_APP, remedy)

@@ -5,6 +5,7 @@ arrived, TikTok is asked, and what it has counts.
 """
 
 from socialpub.core.settings.networks import TikTokSection
+from socialpub.providers import upload_address
 from socialpub.providers.errors import ProviderError, Rejected
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Done, More, Outcome, Refused, Wait
@@ -33,7 +34,7 @@ def send_chunks(job: Job, section: TikTokSection) -> Outcome:
         return anew(job, EXPIRED)
     complaint = chunk_put.complaint(job, section)
     if complaint is not None:
-        return chunk_put.hold(complaint)
+        return upload_address.hold(complaint)
     try:
         task = status.fetch(job, section)
     except Rejected as error:

@@ -6,6 +6,7 @@ No bytes have left when TikTok answers, so an answer that was lost costs a place
 from typing import Any
 
 from socialpub.core.settings.networks import TikTokSection
+from socialpub.providers import upload_address
 from socialpub.providers.errors import NoAnswer
 from socialpub.providers.job import Job
 from socialpub.providers.outcomes import Done, Outcome
@@ -62,9 +63,9 @@ def _init(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> 
     address = text_at(data, "upload_url")
     if publish_id is None or address is None:
         raise NoAnswer("TikTok took the request but named no upload.", request_id=job.trace.request_id)
-    complaint = chunks.complaint(address, section)
+    complaint = chunk_put.address_complaint(address, section)
     if complaint is not None:
-        return chunk_put.hold(complaint)
+        return upload_address.hold(complaint)
     job.trace.message = f"publish_id {publish_id}"
     upload = {
         "address": job.seal(address),

@@ -9,8 +9,8 @@ from socialpub.providers.job import Job
 from socialpub.providers.oauth import OAuth
 from socialpub.providers.outcomes import CannotTell, Look, Outcome
 from socialpub.providers.preview import Preview
-from socialpub.providers.protocol import Step
-from socialpub.providers.x import check, find_post, options, plan, preview, publish
+from socialpub.providers.protocol import AppLimits, Step
+from socialpub.providers.x import check, find_post, limits, options, plan, preview, publish
 from socialpub.providers.x.dialects import SpokenDialect
 from socialpub.providers.x.oauth import XOAuth
 
@@ -38,8 +38,19 @@ class X:
     def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
         return check.problems(content, options, account)
 
-    def notes(self, content: Content, options: Mapping[str, Any]) -> list[str]:
-        return check.notes(content, options)
+    def notes(self, content: Content, options: Mapping[str, Any], account: Account | None = None) -> list[str]:
+        return check.notes(content, options, account or Account(""))
+
+    def account_facts(self, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+        allowed = limits.entitlement(facts)
+        return [
+            ("Subscription", str(facts.get("subscription_type") or "not known")),
+            ("Longest text", f"{allowed.text_length:,} characters"),
+            ("Longest video", f"{allowed.video_seconds // 60} minutes"),
+        ]
+
+    def app_limits(self, chosen: Mapping[str, Any] | None = None) -> AppLimits | None:  # noqa: ARG002
+        return None
 
     def preview(self, content: Content, options: Mapping[str, Any], account: Account) -> Preview:
         return preview.preview_of(content, options, account)

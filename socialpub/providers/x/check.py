@@ -6,17 +6,14 @@ Only what X surely refuses is a problem here; where its own pages disagree X has
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from socialpub.core import sizes
-from socialpub.providers.content import Account, Content, MediaFile, Problem
+from socialpub.core import commands, sizes
+from socialpub.providers.content import Account, Content, MediaFile, Problem, codec_name
 from socialpub.providers.x import limits
+from socialpub.providers.x.options import TABLE
 from socialpub.providers.x.plan import in_chunks
 from socialpub.providers.x.text import Weighed, weigh
 
 BODY = ("post", "body")
-QUOTING = "X has taken quoting away from self-serve apps (April 2026)"
-COMMUNITIES = "X has closed Communities (May 2026)"
-CLOSED = {"quotePostId": QUOTING, "communityId": COMMUNITIES, "shareWithFollowers": COMMUNITIES}
-"""Options that X still documents and no longer serves."""
 
 
 def problems(content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
@@ -28,34 +25,83 @@ def problems(content: Content, options: Mapping[str, Any], account: Account) -> 
     return [*found, *_scopes(content, account)]
 
 
-def notes(content: Content, options: Mapping[str, Any]) -> list[str]:
+def notes(content: Content, options: Mapping[str, Any], account: Account) -> list[str]:
     """What the owner may like to know although nothing is wrong."""
     found = [
-        f"{option}: {why} and will most likely refuse the post; leave it out."
-        for option, why in CLOSED.items()
-        if options.get(option)
+        f"{option.name}: {option.closed} and will most likely refuse the post; leave it out."
+        for option in TABLE
+        if option.closed and options.get(option.name)
     ]
+    for index, media in enumerate(content.media):
+        about = _video_notes(media, account) if media.kind == "video" else _image_notes(media)
+        found.extend(f"Media item {index + 1}: {note}" for note in about)
+    found.extend(_mention_notes(content, options, account))
     if prices := _prices(content):
         found.append(prices)
-    for index, media in enumerate(content.media):
-        if media.kind != "video":
-            continue
-        if media.alt:
-            found.append(
-                f"Media item {index + 1}: X takes alt text for pictures and GIFs; that of the video is left out."
-            )
-        long_side, short_side = _sides(media)
-        if long_side > limits.VIDEO_SURE_LONG_SIDE or short_side > limits.VIDEO_SURE_SHORT_SIDE:
-            found.append(
-                f"Media item {index + 1}: X may refuse videos above {limits.VIDEO_SURE_LONG_SIDE}×"
-                f"{limits.VIDEO_SURE_SHORT_SIDE} from accounts without a subscription; this one is "
-                f"{long_side}×{short_side}."
-            )
-        if media.mime_type == "video/webm":
-            found.append(
-                f"Media item {index + 1}: X names MP4 and MOV as what it takes; WebM may fail in its processing."
-            )
     return found
+
+
+def _mention_notes(content: Content, options: Mapping[str, Any], account: Account) -> Iterator[str]:
+    """Of a reply one mention is expected: that of the account which is answered."""
+    own = (account.username or "").casefold()
+    named = {name.casefold(): name for name in weigh(content.text).mentions if name.casefold() != own}
+    if len(named) <= (1 if options.get("inReplyToPostId") else 0):
+        return
+    names = [f"@{name}" for name in named.values()]
+    more = f" and {len(names) - limits.NAMES_SHOWN} more" if len(names) > limits.NAMES_SHOWN else ""
+    yield (
+        f"The text mentions {', '.join(names[: limits.NAMES_SHOWN])}{more}. X's automation rules forbid unsolicited "
+        "mentions, and since February 2026 X restricts mentions of accounts that have not contacted this account. "
+        "X may refuse the post or restrict the account."
+    )
+
+
+def _video_notes(video: MediaFile, account: Account) -> Iterator[str]:
+    """What X may refuse: its own pages disagree, and it says so no earlier than at the post."""
+    if video.alt:
+        yield "X takes alt text for pictures and GIFs; that of the video is left out."
+    if limits.entitlement(account.facts) is limits.DEFAULT:
+        yield from _notes_without_subscription(video)
+    if video.mime_type == "video/webm":
+        yield "X names MP4 and MOV as what it takes; WebM may fail in its processing."
+    else:
+        yield from _codec_notes(video)
+
+
+def _notes_without_subscription(video: MediaFile) -> Iterator[str]:
+    seconds = video.facts.get("duration_seconds")
+    if seconds is not None and int(seconds) > limits.VIDEO_SURE_SECONDS:
+        yield (
+            f"X may refuse videos over {limits.VIDEO_SURE_SECONDS} seconds from accounts without a subscription; this "
+            f"one lasts {seconds:.0f} seconds."
+        )
+    long_side, short_side = _sides(video)
+    if long_side > limits.VIDEO_SURE_LONG_SIDE or short_side > limits.VIDEO_SURE_SHORT_SIDE:
+        yield (
+            f"X may refuse videos above {limits.VIDEO_SURE_LONG_SIDE}×{limits.VIDEO_SURE_SHORT_SIDE} from accounts "
+            f"without a subscription; this one is {long_side}×{short_side}."
+        )
+
+
+def _codec_notes(video: MediaFile) -> Iterator[str]:
+    """Nothing is concluded from a codec that was not found."""
+    wanted = (("video_codec", limits.VIDEO_CODEC), ("audio_codec", limits.AUDIO_CODEC))
+    others = [video.facts[key] for key, codec in wanted if video.facts.get(key, codec) != codec]
+    if others:
+        names = " and ".join(codec_name(codec) for codec in others)
+        source = " iPhones record it by default." if "hevc" in others else ""
+        yield (
+            f"X documents {codec_name(limits.VIDEO_CODEC)} with {codec_name(limits.AUDIO_CODEC)} only; this video has "
+            f"{names}.{source} X may refuse it after the upload. Convert the video to be sure."
+        )
+
+
+def _image_notes(image: MediaFile) -> Iterator[str]:
+    if image.mime_type == "image/webp" and int(image.facts.get("frames", 1)) > 1:
+        yield (
+            "X documents animated GIFs and no animated WebP: it may show the first frame or refuse the image. Give a "
+            "GIF or a video instead."
+        )
 
 
 def _prices(content: Content) -> str:
@@ -80,15 +126,16 @@ def _prices(content: Content) -> str:
 
 
 def _text(content: Content, weighed: Weighed, account: Account) -> Iterator[Problem]:
-    allowed = limits.entitlement(account.facts).text_length
+    entitlement = limits.entitlement(account.facts)
+    allowed = entitlement.text_length
     if not content.text.strip() and not content.media:
         yield Problem(BODY, "X wants a text or media; this post has neither.")
     if weighed.length > allowed:
-        longer = "" if allowed > limits.TEXT_LENGTH else " Accounts with X Premium may write more."
         yield Problem(
             BODY,
             f"X allows this account {allowed} characters and counts {weighed.length} here (a link counts 23, an emoji "
-            f"or a CJK character 2): shorten the text by {weighed.length - allowed}.{longer}",
+            f"or a CJK character 2): shorten the text by {weighed.length - allowed}."
+            f"{_more_with_premium(entitlement, account)}",
         )
     if weighed.invalid_characters:
         yield Problem(BODY, "X refuses the characters U+FFFE, U+FEFF and U+FFFF: remove them from the text.")
@@ -98,6 +145,17 @@ def _text(content: Content, weighed: Weighed, account: Account) -> Iterator[Prob
         yield Problem(
             BODY, f"X allows {limits.CASHTAGS} cashtag per post and finds {len(cashtags)} ({shown}): keep one."
         )
+
+
+def _more_with_premium(allowed: limits.Entitlement, account: Account) -> str:
+    """What an owner does whose account may post more than is known here; empty for an account that has it all."""
+    if allowed is not limits.DEFAULT:
+        return ""
+    how = commands.or_run("admin", "refresh-profile", account.profile_id) if account.profile_id else ""
+    return (
+        " Accounts with X Premium may post more. If this account has it now, press “Refresh” on the profile's page"
+        f"{how}."
+    )
 
 
 def _media(content: Content, account: Account) -> Iterator[Problem]:
@@ -115,7 +173,7 @@ def _media(content: Content, account: Account) -> Iterator[Problem]:
     for index, media in enumerate(content.media):
         path = ("media", index)
         if media.kind == "video":
-            yield from (Problem(path, message) for message in _video(media, limits.entitlement(account.facts)))
+            yield from (Problem(path, message) for message in _video(media, account))
         elif media.animated:
             yield from (Problem(path, message) for message in _gif(media))
         if media.alt and len(media.alt) > limits.ALT_LENGTH:
@@ -147,11 +205,12 @@ def _gif(gif: MediaFile) -> Iterator[str]:
         )
 
 
-def _video(video: MediaFile, allowed: limits.Entitlement) -> Iterator[str]:
+def _video(video: MediaFile, account: Account) -> Iterator[str]:
+    allowed = limits.entitlement(account.facts)
     if video.size_bytes > allowed.video_bytes:
         yield (
             f"X allows this account videos of {sizes.write(allowed.video_bytes)}; this one has "
-            f"{sizes.write(video.size_bytes)}."
+            f"{sizes.write(video.size_bytes)}.{_more_with_premium(allowed, account)}"
         )
     seconds = video.facts.get("duration_seconds")
     if seconds is not None and seconds < limits.VIDEO_MIN_SECONDS:
@@ -159,7 +218,7 @@ def _video(video: MediaFile, allowed: limits.Entitlement) -> Iterator[str]:
     if seconds is not None and int(seconds) > allowed.video_seconds:
         yield (
             f"X allows this account videos of {allowed.video_seconds // 60} minutes; this one has "
-            f"{seconds / 60:.1f}. Shorten it."
+            f"{seconds / 60:.1f}. Shorten it.{_more_with_premium(allowed, account)}"
         )
     rate = video.facts.get("frame_rate")
     # Containers round: 60.0x frames a second is what cameras call 60.

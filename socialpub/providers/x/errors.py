@@ -34,6 +34,8 @@ DAILY_LIMIT_CODES = frozenset({185, 344})
 DAILY_PAUSE_SECONDS = 3 * HOUR
 """X names no end for an account's posts per day, which it counts in half-hour slices: hours, it is advised."""
 
+FETCHED_AGAIN = "socialpub fetches the account data again, because the account's subscription may have ended."
+
 TOO_LARGE_STATUSES = frozenset({413, 431})
 
 ROWS: tuple[ErrorRow, ...] = (
@@ -50,9 +52,9 @@ ROWS: tuple[ErrorRow, ...] = (
     ErrorRow("X suspended the app: see console.x.com.", codes={"app-suspended"}, action=Action.HOLD_APP),
     # The account.
     ErrorRow("The account is suspended or locked: log in on x.com and follow what it says there.", {400, 403},
-             {"user-suspended", 64, 326}, rest_seconds=24 * HOUR),
+             {"user-suspended", 64, 326}, rest_seconds=24 * HOUR, content=False),
     ErrorRow("X takes no posts from this account for now; it was left alone for a while. Try again later.", {403},
-             wordings=("not permitted to access this feature",), rest_seconds=HOUR),
+             wordings=("not permitted to access this feature",), rest_seconds=HOUR, content=False),
     ErrorRow("X takes this for automated spam; the account was left alone for some hours. Change the text and try "
              "later.", {400, 403}, {226}, ("might be automated",), rest_seconds=6 * HOUR),
     ErrorRow("The account reached its posts per day.", {400, 403, 429}, DAILY_LIMIT_CODES, action=Action.WAIT),
@@ -63,28 +65,29 @@ ROWS: tuple[ErrorRow, ...] = (
     # The post.
     ErrorRow("Upload the media again, within X's limits.", {400, 403}, wordings=("media ids are invalid",),
              reason=Reason.MEDIA_INVALID),
-    ErrorRow("Shorten the text.", {400, 403}, {186}, ("text is too long",)),
+    ErrorRow(f"Shorten the text. {FETCHED_AGAIN}", {400, 403}, {186}, ("text is too long",), reason=Reason.TOO_LONG),
     ErrorRow("Give only one of media and quotePostId.", {400}, wordings=("you can only provide one of",)),
     ErrorRow("This is a fault of socialpub: please report it.", {400},
              wordings=("request body must be a json object", "requests with bodies must have content-type",
-                       "request body is not valid json")),
+                       "request body is not valid json"), content=False),
     ErrorRow("X has this text already: change it.", {400, 403}, {187, DUPLICATE_RULES}, ("duplicate content",),
              reason=Reason.DUPLICATE),
     ErrorRow("Keep at most one cashtag ($TICKER) in the text.", {400, 403}, wordings=("one cashtag",)),
-    ErrorRow("Shorten the video, or post it from an account with X Premium.", {400, 403},
-             wordings=("post a video longer than",)),
+    ErrorRow(f"Shorten the video, or post it from an account with X Premium. {FETCHED_AGAIN}", {400, 403},
+             wordings=("post a video longer than",), reason=Reason.TOO_LONG),
     ErrorRow("X lets an app reply only where the account was mentioned or quoted, or to its own posts: "
              "drop inReplyToPostId or quotePostId, or choose another post.", {400, 403}, {385},
              ("you can only reply to or quote posts", "reply to this conversation is not allowed",
               "deleted or not visible")),
     ErrorRow("X blocks a link of the text: remove it.", {400, 403}, wordings=("contains an invalid url",)),
     ErrorRow("Check the text's length, the media, the options, and that the app may write (console.x.com).", {403},
-             wordings=("not permitted to perform this action",)),
+             wordings=("not permitted to perform this action",), reason=Reason.TOO_LONG),
     ErrorRow("What it refers to is gone, or the app has no access to it.", {404}, reason=Reason.GONE),
     ErrorRow("Not found any more.", {400}, wordings=("badrequest: not found",), reason=Reason.GONE),
     ErrorRow(TOO_LARGE, TOO_LARGE_STATUSES, reason=Reason.TOO_LARGE),
     ErrorRow("Change what it names and post again.", {400}),
-    ErrorRow("Check the options, the account's state on x.com and the app's permissions at console.x.com.", {403}),
+    ErrorRow("Check the options, the account's state on x.com and the app's permissions at console.x.com.", {403},
+             content=False),
 )  # fmt: skip
 
 
@@ -102,7 +105,7 @@ def classify(
         return Rejection(NO_MEDIA_SCOPE, 403, code, request_id=body.request_id)
     if sent_bytes and not body.own_form and response.status in TOO_LARGE_STATUSES:
         message = f"X refused (HTTP {code}). {TOO_LARGE}"
-        return Rejection(message, response.status, code, Reason.TOO_LARGE, request_id=body.request_id)
+        return Rejection(message, response.status, code, Reason.TOO_LARGE, request_id=body.request_id, content=True)
     return TABLE.classify(response, now=now)
 
 

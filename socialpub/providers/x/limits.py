@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from socialpub.providers.redirect_rules import RedirectRow, RedirectRules
+
 # --- text: docs.x.com/fundamentals/counting-characters, 2026-08-22 ----------------------------------------------------
 
 TEXT_LENGTH = 280
@@ -18,6 +20,8 @@ SUBSCRIPTIONS = frozenset({"Basic", "Premium", "PremiumPlus"})
 VERIFIED_ORGANIZATIONS = frozenset({"business", "government"})
 CASHTAGS = 1
 """For self-serve apps, since April 2026."""
+NAMES_SHOWN = 5
+"""Ours: mentioned accounts that a note names."""
 ALT_LENGTH = 1000
 """OpenAPI 2.167, `alt_text.text`."""
 
@@ -47,6 +51,23 @@ VIDEO_ASPECT = 3
 """From 1:3 to 3:1."""
 VIDEO_SURE_LONG_SIDE, VIDEO_SURE_SHORT_SIDE = 1280, 1024
 """Above it X takes a video from some accounts only, and says so no earlier than at the post."""
+VIDEO_SURE_SECONDS = 140
+"""The limit of accounts without a subscription in the table of August 2026; in September it was 20 minutes."""
+VIDEO_CODEC, AUDIO_CODEC = "h264", "aac"
+"""X documents no others. It processes some others and refuses some of these at the post (integrators, 2026)."""
+
+# --- redirect addresses -----------------------------------------------------------------------------------------------
+
+_CALLBACKS = "docs.x.com/fundamentals/developer-apps (callback URLs)"
+REDIRECT_ADDRESSES = RedirectRules(
+    (
+        RedirectRow("http with the host 127.0.0.1", ("http",), _CALLBACKS, "2026-08-22", hosts=("127.0.0.1",)),
+        RedirectRow(
+            "https with any host but localhost", ("https",), _CALLBACKS, "2026-08-22", other_hosts=("localhost",)
+        ),
+    )
+)
+"""X's console accepts localhost, and its consent page refuses it (integrators, 2026)."""
 
 # --- uploads: OpenAPI 2.167 and X's own xurl, 2026-08 -----------------------------------------------------------------
 

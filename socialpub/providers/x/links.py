@@ -19,7 +19,7 @@ SPACES = r"\t-\r \x85\xa0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000
 DIRECTIONAL = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 INVALID = r"\ufffe\ufeff\uffff"
 PUNCTUATION = r"!'#%&()*+,\\\-./:;<=>?@\[\]^_{|}~$"
-_ACCENTED = (
+ACCENTED = (
     r"\xc0-\xd6\xd8-\xf6\xf8-\u024f\u0253\u0254\u0256\u0257\u0259\u025b\u0263\u0268\u026f\u0272\u0289\u028b\u02bb"
     r"\u0300-\u036f\u1e00-\u1eff"
 )
@@ -36,10 +36,10 @@ _NEIGHBOUR = re.compile(f"[^{_NO_NEIGHBOUR}]")
 _SCHEMES = ("https://", "http://")
 _PORT = re.compile(r":[0-9]++")
 _PUNYCODE = re.compile(r"[Xx][Nn]--[-0-9A-Za-z]++")
-_LATIN = re.compile(f"[-a-zA-Z0-9{_ACCENTED}]")
+_LATIN = re.compile(f"[-a-zA-Z0-9{ACCENTED}]")
 
-_IN_PATH = rf"[a-zA-Z0-9!*';:=+,.$/%#\[\]\-\u2013_~@|&{_CYRILLIC}{_ACCENTED}]"
-_ENDS_PATH = rf"[a-zA-Z0-9=_#/+\-{_CYRILLIC}{_ACCENTED}]"
+_IN_PATH = rf"[a-zA-Z0-9!*';:=+,.$/%#\[\]\-\u2013_~@|&{_CYRILLIC}{ACCENTED}]"
+_ENDS_PATH = rf"[a-zA-Z0-9=_#/+\-{_CYRILLIC}{ACCENTED}]"
 _PATH_RUN = re.compile(f"{_IN_PATH}*+")
 _PATH_PART = re.compile(f"{_IN_PATH}*{_ENDS_PATH}")
 _PARENTHESES = re.compile(rf"\((?:{_IN_PATH}++\)|{_IN_PATH}*+\({_IN_PATH}++\){_IN_PATH}*+\))")

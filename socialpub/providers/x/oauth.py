@@ -15,6 +15,7 @@ from socialpub.providers.errors import NoAnswer, Rejected, Throttled
 from socialpub.providers.http import Http
 from socialpub.providers.oauth import Identity, Tokens
 from socialpub.providers.responses import HttpResponse, as_object, json_object, object_at, text_at
+from socialpub.providers.x import limits
 from socialpub.providers.x.client import data_of
 from socialpub.providers.x.errors import REQUEST_ID, classify, read_error
 from socialpub.providers.x.rate_limits import reset_in
@@ -40,6 +41,8 @@ class XOAuth:
     """X does not tell how long a refresh token lives; about six months was reported."""
 
     revokes_every_grant = False
+
+    redirect_rules = limits.REDIRECT_ADDRESSES
 
     def __init__(self, section: XSection) -> None:
         self._section = section

@@ -13,6 +13,9 @@ EVERYONE = "everyone"
 ID_DIGITS = 19
 
 
+QUOTING = "X has taken quoting away from self-serve apps (April 2026)"
+COMMUNITIES = "X has closed Communities (May 2026)"
+
 FROM_THE_ADDRESS = "It is the number at the end of the post's address."
 FROM_ITS_ADDRESS = "It is the number at the end of the community's address."
 
@@ -34,28 +37,32 @@ TABLE: options.Table = (
         maximum=ID_DIGITS,
         aliases=("in_reply_to_tweet_id",),
         hint=FROM_THE_ADDRESS,
+        of_one_post=True,
     ),
     Option(
         "quotePostId",
         OptionType.DIGITS,
-        f"The post that this one quotes; not together with media. {FROM_THE_ADDRESS} X has taken quoting away from "
-        "self-serve apps (April 2026).",
+        f"The post that this one quotes; not together with media. {FROM_THE_ADDRESS} {QUOTING}.",
         maximum=ID_DIGITS,
         aliases=("quote_tweet_id",),
         hint=FROM_THE_ADDRESS,
+        of_one_post=True,
+        closed=QUOTING,
     ),
     Option(
         "communityId",
         OptionType.DIGITS,
-        f"The community that the post goes to. {FROM_ITS_ADDRESS} X has closed Communities (May 2026).",
+        f"The community that the post goes to. {FROM_ITS_ADDRESS} {COMMUNITIES}.",
         maximum=ID_DIGITS,
         hint=FROM_ITS_ADDRESS,
+        closed=COMMUNITIES,
     ),
     Option(
         "shareWithFollowers",
         OptionType.BOOLEAN,
-        "A post to a community is shown to the author's followers as well. X has closed Communities (May 2026).",
+        f"A post to a community is shown to the author's followers as well. {COMMUNITIES}.",
         default=False,
+        closed=COMMUNITIES,
     ),
 )
 

@@ -87,6 +87,7 @@ def _again_with_media(job: Job, rejection: Rejection) -> Outcome:
         f"{rejection.message} They were sent {uploads} times. A video must be H.264 in MP4, at most 60 frames a second "
         "and 1280 pixels wide; pictures that are smaller than 5 MB sometimes help.",
         rejection.code,
+        content=True,
     )
     if creates >= CREATES:
         return given_up

@@ -6,8 +6,10 @@ conformance cases. It must also be quick for every text, because a caller choose
 On purpose different from the reference: emoji younger than its tables count 2 like all others (`emoji.py`).
 """
 
+import bisect
 import functools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from socialpub.providers.comparison import nfc
@@ -26,6 +28,10 @@ _INVALID = frozenset("\ufffe\ufeff\uffff")
 _CASHTAG = re.compile(
     rf"(?:^|[{links.SPACES}{links.DIRECTIONAL}])\$([a-zA-Z]{{1,6}}(?:[._][a-zA-Z]{{1,2}})?)"
     rf"(?=$|\s|[{links.PUNCTUATION}])"
+)
+_MENTION = re.compile(
+    r"(?:(?<![A-Za-z0-9_!#$%&*@＠])|(?<![A-Za-z0-9_+~.\-])[Rr][Tt])[@＠]([A-Za-z0-9_]{1,20})"
+    rf"(?![A-Za-z0-9_@＠{links.ACCENTED}]|://)"
 )
 
 
@@ -57,6 +63,8 @@ class Weighed:
     urls: tuple[str, ...]
     cashtags: tuple[str, ...]
     """Without their `$`."""
+    mentions: tuple[str, ...]
+    """Without their `@`."""
     valid_range_end: int
     display_range_end: int
 
@@ -98,6 +106,13 @@ def weigh(text: str, config: Config = V3) -> Weighed:
         permillage=length * 1000 // MAX_LENGTH,
         urls=tuple(link.text for link in found),
         cashtags=tuple(match[1] for match in _CASHTAG.finditer(normal)),
+        mentions=tuple(match[1] for match in _MENTION.finditer(normal) if not _is_within(match.start(1), found)),
         valid_range_end=max(fitting_units - 1, 0),
         display_range_end=max(units - 1, 0),
     )
+
+
+def _is_within(at: int, found: Sequence[links.Link]) -> bool:
+    """Whether this place is inside of one of the links, which are in the order of the text."""
+    before = bisect.bisect(found, at, key=lambda link: link.start) - 1
+    return before >= 0 and at < found[before].start + len(found[before].text)

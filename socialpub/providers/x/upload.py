@@ -64,7 +64,7 @@ def upload_image(job: Job, section: XSection, index: int) -> Outcome:
         return Done(remember(job.memo, index, {**upload, "ready_at": job.now.timestamp()}))
     rejection = _rejection(job, response, sent_bytes=True)
     if rejection.reason is Reason.TOO_LARGE and max_bytes // 2 >= IMAGE_MIN_BYTES:
-        otherwise = Refused(rejection.message)
+        otherwise = Refused(rejection.message, content=True)
         return start_over(job, index, "X found the picture too large", 4, otherwise, max_bytes=max_bytes // 2)
     return rejection.refused()
 
@@ -76,7 +76,7 @@ def initialize(job: Job, section: XSection, index: int) -> Outcome:
     upload = recall(job.memo, index)
     if is_open(job, upload):
         return Done(job.memo)
-    media = job.content.media[index]
+    media = _chunked(job, index)
     response = call(
         job,
         "POST",
@@ -102,7 +102,7 @@ def append(job: Job, section: XSection, index: int) -> Outcome:
     """Send segments until the file or this run's time is over."""
     if ready(job, index):
         return Done(job.memo)
-    media, upload = job.content.media[index], recall(job.memo, index)
+    media, upload = _chunked(job, index), recall(job.memo, index)
     if not is_open(job, upload):
         return start_over_expired(job, index)
     began_at, chunk = upload["segment"], upload["chunk_bytes"]
@@ -132,7 +132,7 @@ def append(job: Job, section: XSection, index: int) -> Outcome:
             return More(remember(job.memo, index, upload))
         if rejection is not None:
             if rejection.reason is Reason.TOO_LARGE and _may_halve(media, chunk):
-                otherwise = Refused(rejection.message)
+                otherwise = Refused(rejection.message, content=True)
                 return start_over(job, index, "X found the pieces too large", 8, otherwise, chunk_bytes=chunk // 2)
             return _restart(job, index, rejection)
         upload["segment"] += 1
@@ -192,6 +192,12 @@ def await_processing(job: Job, section: XSection, index: int) -> Outcome:
     return Wait(_check_after(processing), f"X is processing the {what}{shown}", remember(job.memo, index, upload))
 
 
+def _chunked(job: Job, index: int) -> MediaFile:
+    """The file as it is sent: a GIF without its metadata."""
+    media = job.content.media[index]
+    return media if media.kind == "video" else job.fit(media, ImageLimits((media.mime_type,), limits.GIF_BYTES))
+
+
 def _slice(media: MediaFile, offset: int, length: int) -> FilePart:
     # The owner's file name is nobody's business.
     name = f"media.{EXTENSIONS.get(media.mime_type, 'bin')}"
@@ -212,7 +218,7 @@ def _restart(job: Job, index: int, rejection: Rejection) -> Outcome:
     if rejection.status not in (400, 404):
         return rejection.refused()
     chunk = recall(job.memo, index).get("chunk_bytes")
-    otherwise = Refused(rejection.message)
+    otherwise = Refused(rejection.message, content=rejection.reason is not Reason.GONE)
     return start_over(job, index, "X found the upload inconsistent", RESTARTS, otherwise, chunk_bytes=chunk)
 
 
@@ -226,7 +232,7 @@ def _failed(job: Job, index: int, processing: dict[str, Any]) -> Outcome:
         if kind == "video"
         else "Save the GIF anew, or make it a video."
     )
-    return Refused(f"X could not process media item {index + 1}{words}. {advice}", "processing-failed")
+    return Refused(f"X could not process media item {index + 1}{words}. {advice}", "processing-failed", content=True)
 
 
 def _check_after(processing: dict[str, Any]) -> float:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+ACCOUNT_TYPES = ("BUSINESS", "PINNER")
 PUBLIC, PROTECTED, SECRET = "PUBLIC", "PROTECTED", "SECRET"
 MAX_BYTES = 2 * 1024**3
 REGISTERED, PROCESSING, SUCCEEDED, FAILED = "registered", "processing", "succeeded", "failed"
@@ -16,6 +17,8 @@ class PinterestAccount:
     username: str
     business_name: str
     account_type: str = "BUSINESS"
+    picture: str = ""
+    """From which word the picture is drawn; empty: the username."""
 
     @property
     def is_business(self) -> bool:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from socialpub.sandbox.apps import SandboxApp
 from socialpub.sandbox.byte_cache import ByteCache
@@ -14,7 +14,15 @@ from socialpub.sandbox.fates import FateQueue
 from socialpub.sandbox.json_facts import json_facts
 from socialpub.sandbox.oauth import OAuthNetwork
 from socialpub.sandbox.pinterest import error_codes, replies
-from socialpub.sandbox.pinterest.models import PUBLIC, Pin, PinImage, PinterestAccount, PinterestBoard, PinterestMedia
+from socialpub.sandbox.pinterest.models import (
+    ACCOUNT_TYPES,
+    PUBLIC,
+    Pin,
+    PinImage,
+    PinterestAccount,
+    PinterestBoard,
+    PinterestMedia,
+)
 from socialpub.sandbox.pinterest.switches import FATES, PinterestSwitches
 from socialpub.sandbox.rate_windows import FixedWindows
 from socialpub.sandbox.reply import Reply
@@ -52,6 +60,8 @@ class PinterestSandbox(OAuthNetwork[PinterestAccount, SandboxApp], PinterestSwit
     """What `next(…).refuses(name)` knows."""
     default_scopes = ALL_SCOPES
     account_fields = ("business_name", "account_type")
+    name_field = "business_name"
+    account_choices: ClassVar = {"account_type": ACCOUNT_TYPES}
 
     def __init__(self, context: SandboxContext) -> None:
         OAuthNetwork.__init__(self, context)

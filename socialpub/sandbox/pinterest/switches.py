@@ -80,3 +80,5 @@ class PinterestSwitches(OAuthSwitches):
     """How long an upload form is good."""
     forms_good_once: bool = False
     """An upload form takes one upload; the next one is 403."""
+    upload_host: str = ""
+    """The host, perhaps with a port, that a registration names by https; empty: the one that was asked."""

@@ -19,7 +19,7 @@ def user_account(pinterest: PinterestSandbox, request: SandboxRequest, caller: P
             "username": account.username,
             "account_type": account.account_type,
             "business_name": account.business_name if account.is_business else None,
-            "profile_image": f"{request.base_url}/pinterest/avatars/{account.username}.png",
+            "profile_image": f"{request.base_url}/pinterest/avatars/{account.picture or account.username}.png",
             "website_url": "",
             "about": "",
             "board_count": len(boards),

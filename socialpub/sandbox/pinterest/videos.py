@@ -40,13 +40,14 @@ def register(pinterest: PinterestSandbox, request: SandboxRequest, caller: Pinte
     }
     media = PinterestMedia(media_id, caller.account.id, caller.sandbox, form, expires.timestamp())
     pinterest.add_media(media)
+    host = f"https://{pinterest.upload_host}" if pinterest.upload_host else request.base_url
     return replies.ok(
         pinterest,
         pinterest.create_status,
         {
             "media_id": media_id,
             "media_type": "video",
-            "upload_url": f"{request.base_url}/pinterest/upload/",
+            "upload_url": f"{host}/pinterest/upload/",
             "upload_parameters": form,
         },
     )

@@ -37,6 +37,8 @@ class TikTokAccount:
     banned: bool = False
     app_version: str = "36.1.0"
     """Of the TikTok app on the user's phone."""
+    picture: str = ""
+    """From which word the picture is drawn; empty: the username."""
 
     @property
     def id(self) -> str:

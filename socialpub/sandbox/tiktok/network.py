@@ -42,6 +42,7 @@ class TikTokSandbox(OAuthNetwork[TikTokAccount, TikTokApp], TikTokSwitches):
     scope_mark = ","
     account_fields = tuple(TikTokAccount.__slots__)
     account_entry = "user"
+    name_field = "display_name"
 
     def __init__(self, context: SandboxContext) -> None:
         OAuthNetwork.__init__(self, context)

@@ -39,4 +39,4 @@ def info(tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokCaller) -
 
 
 def avatar_url(request: SandboxRequest, account: TikTokAccount) -> str:
-    return f"{request.base_url}/tiktok/avatars/{account.username}.png"
+    return f"{request.base_url}/tiktok/avatars/{account.picture or account.username}.png"

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+SUBSCRIPTIONS = ("None", "Basic", "Premium", "PremiumPlus")
 LONG_POST_TIERS = ("Premium", "PremiumPlus")
 IMAGE, GIF, VIDEO = "tweet_image", "tweet_gif", "tweet_video"
 POSTABLE = {IMAGE: "image", GIF: "image", VIDEO: "video", "amplify_video": "video"}
@@ -30,6 +31,8 @@ class XAccount:
     suspended: bool = False
     max_length: int | None = None
     """Overrides what follows from the subscription."""
+    picture: str = ""
+    """From which word the picture is drawn; empty: the username."""
 
     @property
     def longest_post(self) -> int:

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from socialpub.sandbox.apps import SandboxApp
 from socialpub.sandbox.context import SandboxContext
@@ -13,7 +13,7 @@ from socialpub.sandbox.rate_windows import FixedWindows
 from socialpub.sandbox.reply import Reply
 from socialpub.sandbox.x import problems, rate_headers
 from socialpub.sandbox.x.media_store import XMediaStore
-from socialpub.sandbox.x.models import XAccount, XMedia, XPost
+from socialpub.sandbox.x.models import SUBSCRIPTIONS, XAccount, XMedia, XPost
 from socialpub.sandbox.x.switches import XSwitches
 
 ALL_SCOPES = ("tweet.read", "tweet.write", "users.read", "media.write", "offline.access")
@@ -44,6 +44,8 @@ class XSandbox(OAuthNetwork[XAccount, SandboxApp], XSwitches):
     )
     default_scopes = ALL_SCOPES
     reveals_refresh_expiry = False
+    account_fields = ("subscription_type", "protected", "suspended", "max_length")
+    account_choices: ClassVar = {"subscription_type": SUBSCRIPTIONS}
 
     def __init__(self, context: SandboxContext) -> None:
         OAuthNetwork.__init__(self, context)

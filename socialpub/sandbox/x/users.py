@@ -26,7 +26,7 @@ def _user_json(x: XSandbox, account: XAccount, base_url: str) -> dict[str, Any]:
         "username": account.username,
         "created_at": "2020-01-01T00:00:00.000Z",
         "description": "",
-        "profile_image_url": f"{base_url}/x/avatars/{account.username}_normal.png",
+        "profile_image_url": f"{base_url}/x/avatars/{account.picture or account.username}_normal.png",
         "protected": account.protected,
         "public_metrics": {
             "followers_count": 0,

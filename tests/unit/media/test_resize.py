@@ -40,7 +40,7 @@ def corners(image: Image.Image) -> list[Any]:
 
 
 def test_a_picture_that_fits_is_left_alone(tmp_path: Path) -> None:
-    answer, image = fitted(media.jpeg(tmp_path / "a.jpg"), max_width=320, max_height=240)
+    answer, image = fitted(media.jpeg_grey(tmp_path / "a.jpg"), max_width=320, max_height=240)
     assert image is None
     assert answer["mime_type"] == "image/jpeg" and (answer["width"], answer["height"]) == (320, 240)
 

@@ -84,3 +84,11 @@ def test_a_rejection_is_the_end_of_a_post_or_of_a_call() -> None:
 def test_what_no_row_knows_is_refused_as_it_stands() -> None:
     rejection = table(ErrorRow(statuses={404})).classify(HttpResponse(418))
     assert (rejection.message, rejection.status, rejection.reauth) == ("Unlisted.", 418, False)
+
+
+def test_only_a_refusal_of_the_post_itself_speaks_of_its_content() -> None:
+    refused = table(ErrorRow("Shorten it.")).classify(HttpResponse(400))
+    assert (refused.refused().content, refused.rejected().content) == (True, True)
+    account = table(ErrorRow("The account is suspended.", content=False)).classify(HttpResponse(403))
+    assert (account.refused().content, account.rejected().content) == (False, False)
+    assert not table(ErrorRow("Connect again.", action=Action.RECONNECT)).classify(HttpResponse(403)).content

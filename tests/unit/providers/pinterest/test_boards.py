@@ -15,6 +15,7 @@ from tests.unit.providers.pinterest.script import ADAPTER, BOARD, SECTION, Scrip
 
 FOUND = answer(200, {"id": BOARD, "name": "Summer prints", "is_ads_only": False})
 DENIED = error(403, 29, "PINNER_DATA_ACCESS_DENIED: no")
+NOT_PERMITTED = error(403, 29, "You are not permitted to access that resource.")
 
 
 def page(*items: dict[str, Any], bookmark: str | None = None) -> HttpResponse:
@@ -27,7 +28,7 @@ def check(tmp_path: Path, script: Script, **options: Any) -> Any:
 
 def test_a_board_that_is_there_lets_the_post_go_on(tmp_path: Path) -> None:
     script = Script(FOUND)
-    assert check(tmp_path, script) == Done({})
+    assert check(tmp_path, script) == Done({"labels": {"boardId": "Summer prints"}})
     assert script.asked == [f"GET /boards/{BOARD}"]
 
 
@@ -39,12 +40,6 @@ def test_a_board_that_is_not_there_is_named_with_where_to_look(tmp_path: Path) -
     assert outcome.code == "40"
 
 
-def test_a_board_of_somebody_else_is_refused(tmp_path: Path) -> None:
-    outcome = check(tmp_path, Script(error(403, 29, "You are not permitted to access that resource.")))
-    assert isinstance(outcome, Refused)
-    assert "list-boards" in outcome.message
-
-
 def test_a_board_for_ads_only_takes_no_posts(tmp_path: Path) -> None:
     outcome = check(tmp_path, Script(answer(200, {"id": BOARD, "is_ads_only": True})))
     assert isinstance(outcome, Refused)
@@ -53,7 +48,8 @@ def test_a_board_for_ads_only_takes_no_posts(tmp_path: Path) -> None:
 
 def test_a_section_is_looked_for_on_every_page(tmp_path: Path) -> None:
     script = Script(FOUND, page({"id": "1", "name": "a"}, bookmark="b=1&"), page({"id": SECTION, "name": "b"}))
-    assert check(tmp_path, script, boardSectionId=SECTION) == Done({})
+    labels = {"boardId": "Summer prints", "boardSectionId": "b"}
+    assert check(tmp_path, script, boardSectionId=SECTION) == Done({"labels": labels})
     assert [call.params for call in script.calls[1:]] == [
         {"page_size": "250"},
         {"page_size": "250", "bookmark": "b=1&"},
@@ -67,9 +63,12 @@ def test_a_section_of_another_board_is_refused(tmp_path: Path) -> None:
     assert "boardSectionId" in outcome.message
 
 
-@pytest.mark.parametrize("answers", [[DENIED], [FOUND, DENIED]])
-def test_an_app_that_may_not_read_may_still_write(tmp_path: Path, answers: list[HttpResponse]) -> None:
-    assert check(tmp_path, Script(*answers), boardSectionId=SECTION) == Done({})
+@pytest.mark.parametrize("refusal", [DENIED, NOT_PERMITTED, error(403, 403, "Not authorized."), error(403, 2626)])
+@pytest.mark.parametrize(("before", "memo"), [([], {}), ([FOUND], {"labels": {"boardId": "Summer prints"}})])
+def test_a_refused_look_at_the_board_leaves_the_decision_to_the_call_that_creates_the_pin(
+    tmp_path: Path, before: list[HttpResponse], memo: dict[str, object], refusal: HttpResponse
+) -> None:
+    assert check(tmp_path, Script(*before, refusal), boardSectionId=SECTION) == Done(memo)
 
 
 def test_other_refusals_of_the_section_list_end_the_post(tmp_path: Path) -> None:
@@ -144,3 +143,47 @@ def test_a_list_that_goes_in_circles_or_never_ends_is_left() -> None:
         ADAPTER.list_boards(cast(Http, Script(page(bookmark="a"), page(bookmark="a"))), "pina_1")
     endless = Script(*(page({"id": str(n), "name": "x"}, bookmark=str(n)) for n in range(MOST_PAGES)))
     assert len(ADAPTER.list_boards(cast(Http, endless), "pina_1")) == MOST_PAGES
+
+
+# --- creating --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("secret", "privacy"), [(False, "PUBLIC"), (True, "SECRET")])
+@pytest.mark.parametrize("status", [200, 201])
+def test_a_board_is_created_as_the_document_describes_it(secret: bool, privacy: str, status: int) -> None:
+    found = {"id": "2", "name": "Prints", "privacy": privacy, "owner": {"username": "studio"}, "pin_count": 0}
+    script = Script(answer(status, found))
+    assert ADAPTER.create_board(cast(Http, script), "pina_1", "Prints", secret=secret) == Board(
+        "2", "Prints", privacy, 0, "studio"
+    )
+    assert script.asked == ["POST /boards"]
+    assert script.calls[0].json == {"name": "Prints", "privacy": privacy}
+
+
+def test_a_section_is_created_too() -> None:
+    script = Script(answer(201, {"id": "7", "name": "Blue"}))
+    assert ADAPTER.create_section(cast(Http, script), "pina_1", BOARD, "Blue") == BoardSection("7", "Blue")
+    assert script.asked == [f"POST /boards/{BOARD}/sections"]
+    assert script.calls[0].json == {"name": "Blue"}
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        (error(400, 400, "Invalid board parameters: duplicate name."), Rejected),
+        (error(409, 409), Rejected),
+        (error(401, 2), AuthExpired),
+        (error(429, 8), Throttled),
+        (error(500, 500), NoAnswer),
+        (answer(201, {"name": "Prints"}), NoAnswer),
+        (answer(201, b"<html>"), NoAnswer),
+        (answer(400, b"<html>"), NoAnswer),
+    ],
+)
+def test_only_a_refusal_in_pinterests_own_form_means_that_nothing_was_created(
+    reply: HttpResponse, kind: type[Exception]
+) -> None:
+    with pytest.raises(kind):
+        ADAPTER.create_board(cast(Http, Script(reply)), "pina_1", "Prints", secret=False)
+    with pytest.raises(kind):
+        ADAPTER.create_section(cast(Http, Script(reply)), "pina_1", BOARD, "Blue")

@@ -283,7 +283,7 @@ def test_an_answer_that_is_neither_pin_nor_refusal_leaves_it_open(
         (400, 1, "'x' is too long", "Check the texts"),
         (400, 400, "Invalid parameters", "Check the texts"),
         (401, 7, "Not authorized", "may not use"),
-        (403, 29, "You are not permitted to access that resource.", "belongs to somebody else"),
+        (403, 29, "You are not permitted to access that resource.", "belongs to another account"),
         (403, 403, "PINNER_DATA_ACCESS_DENIED", "business account"),
         (403, 233, "Image is too small", "larger picture"),
         (403, 235, "Image is broken", "save it anew"),

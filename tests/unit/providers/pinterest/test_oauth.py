@@ -5,6 +5,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
+from socialpub.core.settings.networks import PINTEREST_SCOPES, PINTEREST_SECRET_SCOPES
 from socialpub.providers.errors import AppRefused, NoAnswer, ProviderError, Rejected, Throttled
 from socialpub.providers.http import Http
 from socialpub.providers.pinterest.oauth import PinterestOAuth
@@ -37,6 +38,19 @@ def test_the_consent_page_is_asked_for_all_five_scopes_and_never_for_pkce(verifi
         "scope": "user_accounts:read,boards:read,boards:write,pins:read,pins:write",
         "state": "s&1",
     }
+
+
+def test_the_configured_scopes_are_asked_for_and_those_that_were_not_granted_are_reported() -> None:
+    scopes = (*PINTEREST_SCOPES, *PINTEREST_SECRET_SCOPES)
+    oauth = PinterestOAuth(SECTION_OF_THE_CONFIGURATION.model_copy(update={"scopes": scopes}))
+    url = oauth.authorize_url(redirect_uri=BACK, state="s", verifier="")
+    assert dict(parse_qsl(urlsplit(url).query))["scope"] == ",".join(scopes)
+    granted = frozenset(scopes) - {"pins:write_secret"}
+    assert oauth.missing_scopes(granted) == [
+        "pins:write_secret was not granted: secret boards cannot be used without it."
+    ]
+    assert oauth.can_publish(granted)
+    assert oauth.missing_scopes(frozenset()) == []
 
 
 def test_a_code_is_exchanged_with_basic_and_a_form_for_a_refresh_token_without_end() -> None:

@@ -129,6 +129,7 @@ def test_a_wrong_value_is_named(pinterest: Pinterest, given: dict[str, Any], say
         ((video(duration_seconds=2.0),), ("media", 0), "lasts 2.0"),
         ((video(duration_seconds=901.0),), ("media", 0), "lasts 901.0"),
         ((video(width=2000, height=1000),), ("media", 0), "2000×1000"),
+        ((video(video_codec="av1"),), ("media", 0), "H.264 or HEVC (H.265), not in AV1"),
         ((image(alt="x" * 501),), ("media", 0, "alt"), "at most 500 characters and has 501"),
     ],
 )
@@ -138,6 +139,13 @@ def test_media_beyond_the_limits_are_named_with_limit_and_found_value(
     (problem,) = found(pinterest, Content("", media), BOARD)
     assert problem.path == path
     assert says in problem.message
+
+
+@pytest.mark.parametrize("facts", [{"video_codec": "h264"}, {"video_codec": "hevc"}, {}])
+def test_a_video_of_a_codec_that_pinterest_takes_or_that_is_not_known_has_no_problem(
+    pinterest: Pinterest, facts: dict[str, Any]
+) -> None:
+    assert found(pinterest, Content("", (video(**facts),)), BOARD) == []
 
 
 def test_what_is_lost_on_the_way_is_a_note(pinterest: Pinterest) -> None:

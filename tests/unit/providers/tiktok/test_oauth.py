@@ -192,6 +192,29 @@ def test_pkce_can_be_turned_off_on_both_sides() -> None:
     assert "code_verifier" not in http.calls[0]["form"]
 
 
+def test_pkce_can_have_the_standards_challenge() -> None:
+    standard = TikTokOAuth(section(pkce="base64url"))
+    query = parse_qs(urlsplit(standard.authorize_url(redirect_uri=REDIRECT, state="st", verifier=VERIFIER)).query)
+    assert query["code_challenge"] == ["439GFMPqz0oX0mcTemZQETCRz83PsBP4ENJB7mLzjJo"]
+    assert query["code_challenge_method"] == ["S256"]
+    http = Answering({"access_token": "act.1"})
+    standard.exchange(http, code="c*!1", redirect_uri=REDIRECT, verifier=VERIFIER)
+    assert http.calls[0]["form"]["code_verifier"] == VERIFIER
+
+
+def test_a_challenge_that_tiktok_refuses_names_the_setting_and_its_values() -> None:
+    refused = {"error": "invalid_request", "error_description": "Code verifier or code challenge is invalid."}
+    with pytest.raises(Rejected) as caught:
+        TikTokOAuth(section()).exchange(
+            Answering(refused, status=400), code="c", redirect_uri=REDIRECT, verifier=VERIFIER
+        )
+    said = caught.value.message
+    assert "Code verifier or code challenge is invalid. Set pkce in [providers.tiktok] to another value" in said
+    assert all(value in said for value in ("true (", '"base64url" (', "false ("))
+    assert not caught.value.reauth, "another consent with the same setting ends the same way"
+    assert VERIFIER not in said
+
+
 def test_a_code_is_traded_as_it_came_with_the_very_redirect_address() -> None:
     http = Answering({"access_token": "act.1", "refresh_token": "rft.1", "scope": "user.info.basic,video.upload"})
     tokens = TikTokOAuth(section()).exchange(http, code="c*!1", redirect_uri=REDIRECT, verifier=VERIFIER)

@@ -8,12 +8,25 @@ from typing import Any
 import pytest
 
 from socialpub.core.settings.networks import TikTokSection
-from socialpub.providers.content import ImageLimits, MediaFile
+from socialpub.providers.content import Account, Content, ImageLimits, MediaFile
 from socialpub.providers.errors import AuthExpired, NoAnswer, Throttled
 from socialpub.providers.job import Unfit
 from socialpub.providers.outcomes import Again, Done, More, Refused
 from socialpub.providers.tiktok.adapter import TikTok
-from tests.unit.providers.tiktok.script import DIRECT, DRAFT, Script, as_it_is, envelope, job, ok, page, photo, run
+from tests.unit.providers.tiktok.script import (
+    ADAPTER,
+    DIRECT,
+    DRAFT,
+    Script,
+    as_it_is,
+    envelope,
+    film,
+    job,
+    ok,
+    page,
+    photo,
+    run,
+)
 
 TASK = {"publish_id": "p_pub_url~v2.7000"}
 
@@ -95,6 +108,10 @@ def test_an_appliance_that_tiktok_cannot_reach_says_so_before_the_post(base: str
     assert isinstance(outcome, Refused)
     assert "base_url" in outcome.message
     assert "hush" not in outcome.message
+    known = Content("", (photo(),), served_from=base)
+    problems = ADAPTER.check(known, DIRECT, Account("1"))
+    assert [problem.message for problem in problems] == [outcome.message], "known when the post is accepted"
+    assert ADAPTER.check(replace(known, media=(film(),)), DIRECT, Account("1")) == [], "a video is sent"
 
 
 def test_a_stand_in_fetches_from_anywhere() -> None:

@@ -98,7 +98,7 @@ def test_a_paid_partnership_cannot_be_private(tiktok: TikTok) -> None:
         ((video(duration_seconds=601.0),), ("media", 0), "at most 600 seconds and lasts 601.0"),
         ((video(frame_rate=15.0),), ("media", 0), "23 to 60 frames per second and has 15"),
         ((video(width=320, height=320),), ("media", 0), "320×320"),
-        ((video(video_codec="av1"),), ("media", 0), "not in av1"),
+        ((video(video_codec="av1"),), ("media", 0), "not in AV1"),
         (
             (replace(video(), size_bytes=2**32 + 1),),
             ("media", 0),

@@ -139,6 +139,67 @@ def test_a_video_that_some_accounts_may_not_post_is_a_note_and_no_problem() -> N
         assert part in notes
 
 
+@pytest.mark.parametrize(
+    ("media", "parts"),
+    [
+        (film(duration_seconds=141.0), ("over 140 seconds", "141 seconds", "without a subscription")),
+        (film(video_codec="hevc", audio_codec="aac"), ("H.264", "HEVC (H.265)", "iPhones")),
+        (film(video_codec="h264", audio_codec="opus"), ("AAC", "has Opus")),
+        (film(video_codec="av1", audio_codec="mp3"), ("AV1 and MP3",)),
+        (picture(mime_type="image/webp", facts={"frames": 3}), ("animated WebP", "GIF or a video")),
+    ],
+)
+def test_media_that_x_may_refuse_after_the_upload_are_a_note(media: MediaFile, parts: tuple[str, ...]) -> None:
+    assert check("", media) == []
+    (note,) = ADAPTER.notes(Content("", (media,)), {}, account())
+    assert note.startswith("Media item 1: ")
+    for part in parts:
+        assert part in note
+
+
+@pytest.mark.parametrize(
+    "media",
+    [
+        film(duration_seconds=140.9, video_codec="h264", audio_codec="aac"),
+        film(),
+        film(has_audio=False, video_codec="h264"),
+        picture(mime_type="image/webp"),
+    ],
+)
+def test_what_x_documents_and_what_was_not_measured_bring_no_note(media: MediaFile) -> None:
+    assert ADAPTER.notes(Content("", (media,)), {}, account()) == []
+
+
+def test_subscribers_read_no_note_on_long_and_large_videos() -> None:
+    media = film(duration_seconds=3000.0, width=1920, height=1080)
+    assert ADAPTER.notes(Content("", (media,)), {}, account(subscription_type="Premium")) == []
+    assert len(ADAPTER.notes(Content("", (media,)), {}, account())) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "named"),
+    [
+        ("Hello @somebody", {}, "@somebody."),
+        ("@a and @b, and @A again", {}, "@A, @b."),
+        ("@a @b @c @d @e @f @g", {}, "@a, @b, @c, @d, @e and 2 more."),
+        ("@a and @b", {"inReplyToPostId": "7"}, "@a, @b."),
+    ],
+)
+def test_mentions_that_nobody_asked_for_are_a_note(text: str, options: dict[str, str], named: str) -> None:
+    assert check(text, **options) == []
+    (note,) = ADAPTER.notes(Content(text), options, account())
+    assert f"mentions {named}" in note
+    assert "unsolicited mentions" in note
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [("By @acme and @ACME", {}), ("@somebody, thanks", {"inReplyToPostId": "7"}), ("a@b.de", {}), ("Hello", {})],
+)
+def test_an_account_may_name_itself_and_whom_it_answers(text: str, options: dict[str, str]) -> None:
+    assert [note for note in ADAPTER.notes(Content(text), options, account()) if "mentions" in note] == []
+
+
 def test_a_text_is_weighed_once_however_many_accounts_it_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """`POST /posts/validate` may name a hundred profiles, and needs no more than a key that reads."""
     weighed: list[str] = []

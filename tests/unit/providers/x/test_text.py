@@ -72,6 +72,15 @@ def test_exactly_the_cashtags_of_the_official_cases_are_found() -> None:
         assert list(weigh(case["text"]).cashtags) == case["expected"], case["description"]
 
 
+def test_exactly_the_mentions_of_the_official_cases_are_found() -> None:
+    for case in conformance("extract.yml", "mentions"):
+        assert list(weigh(case["text"]).mentions) == case["expected"], case["description"]
+
+
+def test_a_name_in_a_link_is_no_mention() -> None:
+    assert weigh("https://example.com/@demo and a@b.de and example.com/@x, @you").mentions == ("you",)
+
+
 @pytest.mark.parametrize("section", ["country", "generic"])
 def test_every_official_top_level_domain_makes_a_link(section: str) -> None:
     for case in conformance("tlds.yml", section):

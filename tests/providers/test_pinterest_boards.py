@@ -1,0 +1,61 @@
+"""Boards that the owner named: what they take is Pinterest's to say, and what they lack is said by name."""
+
+from datetime import timedelta
+
+import pytest
+
+from socialpub.core.settings.networks import PINTEREST_SCOPES, PINTEREST_SECRET_SCOPES
+from socialpub.db.models import State
+from socialpub.sandbox.pinterest.models import SECRET
+from tests.providers.grid import BODY, HOURS, Environment
+from tests.providers.stories_pinterest import film, picture
+from tests.support.appliance import accept, message_of, state_of
+from tests.support.drain import drain
+from tests.support.sandbox_http import connect_pinterest
+
+
+@pytest.fixture
+def give_up_after() -> timedelta:
+    return HOURS
+
+
+@pytest.mark.parametrize("make", [picture, film])
+def test_a_board_that_may_not_be_read_may_still_take_the_pin(env: Environment, make: object) -> None:
+    profile = connect_pinterest(env.rt, env.world)
+    board = env.world.pinterest.boards_of("demo")[0]
+    env.world.pinterest.next("read_board").refuses("not_permitted")
+    post = accept(
+        env.rt,
+        profile,
+        body=BODY,
+        media=make(env.rt, env.samples),
+        options={"pinterest": {"boardId": board.id}},  # type: ignore[operator]
+    )
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
+    assert [pin.board_id for pin in env.world.pinterest.pins] == [board.id]
+
+
+def test_a_secret_board_is_refused_with_the_scopes_that_it_needs_and_how_to_get_them(env: Environment) -> None:
+    profile = connect_pinterest(env.rt, env.world)
+    account = env.world.pinterest.account_named("demo")
+    assert account is not None
+    board = env.world.pinterest.add_board(account, "Plans", privacy=SECRET)
+    options = {"pinterest": {"boardId": board.id}}
+    post = accept(env.rt, profile, body=BODY, media=picture(env.rt, env.samples), options=options)
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is State.FAILED
+    for part in (*PINTEREST_SECRET_SCOPES, "This connection lacks", "scopes of [providers.pinterest]", "connect"):
+        assert part in message_of(env.rt, post)
+
+
+def test_a_connection_with_the_scopes_of_secret_boards_pins_there(env: Environment) -> None:
+    granted = (*PINTEREST_SCOPES, *PINTEREST_SECRET_SCOPES)
+    profile = connect_pinterest(env.rt, env.world, scopes=granted)
+    account = env.world.pinterest.account_named("demo")
+    assert account is not None
+    board = env.world.pinterest.add_board(account, "Plans", privacy=SECRET)
+    options = {"pinterest": {"boardId": board.id}}
+    post = accept(env.rt, profile, body=BODY, media=picture(env.rt, env.samples), options=options)
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)

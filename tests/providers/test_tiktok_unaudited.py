@@ -1,0 +1,112 @@
+"""An app that TikTok has not audited: what is said of it, where, and how a draft becomes the owner's way."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from socialpub.core.settings.notify import NotifySection
+from socialpub.ops.notify import apprise_client
+from socialpub.ops.notify.notifier import Notifier
+from socialpub.publishing import draft_validation
+from socialpub.publishing.drafts import Draft, DraftMedia
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from tests.samples import media
+from tests.support.appliance import OWNER, accept
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.postbox import Postbox
+from tests.support.sandbox_http import artifact, connect_tiktok
+
+DIRECT, SENT = {"mode": "direct", "privacyLevel": "SELF_ONLY"}, {"mode": "draft"}
+
+
+@pytest.fixture
+def video(rt: Runtime, tmp_path: Path) -> DraftMedia:
+    return DraftMedia(artifact(rt, media.video_mp4(tmp_path / "a.mp4", width=640, height=360, rate=30), "video/mp4"))
+
+
+def notes(rt: Runtime, profile: str, video: DraftMedia, options: dict[str, Any]) -> str:
+    draft = Draft("Evening light", None, (profile,), (video,), {"tiktok": options})
+    (checked,) = draft_validation.validate(rt, rt.reader, draft, OWNER)
+    assert checked.problems == []
+    return " ".join(checked.notes)
+
+
+# --- what is said ----------------------------------------------------------------------------------------------------
+
+
+def test_validate_says_what_tiktok_does_to_direct_posts_of_such_an_app(
+    rt: Runtime, world: World, video: DraftMedia
+) -> None:
+    profile = connect_tiktok(rt, world)
+    said = notes(rt, profile, video, DIRECT)
+    assert "TikTok has not audited this app" in said
+    assert "must be “Only me” (SELF_ONLY), and the account itself must be private" in said
+    assert "At most five accounts may post directly in 24 hours" in said
+    assert "audited" not in notes(rt, profile, video, SENT)
+
+
+def test_an_audited_app_is_told_nothing_of_it(rt: Runtime, world: World, video: DraftMedia) -> None:
+    rt.settings.providers.tiktok.__dict__["audited"] = True
+    profile = connect_tiktok(rt, world)
+    assert "audited" not in notes(rt, profile, video, DIRECT)
+    assert rt.providers["tiktok"].app_limits() is None
+
+
+def test_the_guidelines_are_why_an_app_of_ones_own_stays_unaudited(rt: Runtime) -> None:
+    limits = rt.providers["tiktok"].app_limits()
+    assert limits is not None
+    assert "accounts that you or your team manage" in limits.why
+    assert 'mode "draft"' in limits.remedy
+    assert "audited = true in [providers.tiktok]" in limits.remedy
+    assert [rt.providers[name].app_limits() for name in ("x", "pinterest")] == [None, None]
+
+
+# --- the draft is there ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def postbox(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> Postbox:
+    box = Postbox()
+    monkeypatch.setattr(apprise_client, "send", box.send)
+    section = NotifySection.model_validate({"urls": ["json://127.0.0.1/owner"], "causes": ["draft"]})
+    rt.settings = rt.settings.model_copy(update={"notify": section})
+    return box
+
+
+def told(rt: Runtime, clock: HandClock, minutes: int) -> None:
+    notifier = Notifier(rt)
+    for _ in range(minutes):
+        notifier.once()
+        clock.forward(60)
+
+
+def test_the_owner_is_notified_of_the_drafts_in_the_inbox_once_and_together(
+    rt: Runtime, world: World, clock: HandClock, postbox: Postbox, video: DraftMedia
+) -> None:
+    profile = connect_tiktok(rt, world)
+    told(rt, clock, 3)
+    first = accept(rt, profile, body="Evening light", media=(video,), options={"tiktok": SENT})
+    accept(rt, profile, body="Morning light", media=(video,), options={"tiktok": SENT})
+    drain(rt, clock)
+    told(rt, clock, 120)
+    assert len(postbox.received) == 1
+    assert "A draft waits in the TikTok inbox of tiktok profile: “Evening light”." in postbox.last
+    assert "“Morning light”" in postbox.last
+    assert f"/posts/{first}" in postbox.last
+    assert "finish the post there" in postbox.last
+
+
+def test_a_draft_that_became_a_post_is_no_news_and_neither_is_a_direct_post(
+    rt: Runtime, world: World, clock: HandClock, postbox: Postbox, video: DraftMedia
+) -> None:
+    profile = connect_tiktok(rt, world)
+    told(rt, clock, 1)
+    accept(rt, profile, body="Direct", media=(video,), options={"tiktok": DIRECT})
+    post = accept(rt, profile, body="Finished at once", media=(video,), options={"tiktok": SENT})
+    drain(rt, clock)
+    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET provider_post_id = '7' WHERE post_id = ?", (post,)).rowcount)
+    told(rt, clock, 5)
+    assert postbox.received == []

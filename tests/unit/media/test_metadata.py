@@ -1,0 +1,179 @@
+"""What only describes an image is removed from its file; what shows it stays, byte for byte."""
+
+import io
+import struct
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image, ImageCms, ImageSequence, PngImagePlugin
+
+from socialpub.media.metadata import strip
+from socialpub.media.resize import fit
+from socialpub.media.types import FitLimits
+from tests.samples import media
+
+PLACE = b"52.5163,13.3777"
+"""As EXIF, XMP, IPTC and comments may say it."""
+XMP = b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><exif:GPSLatitude>' + PLACE + b"</exif:GPSLatitude></x:xmpmeta>"
+TYPES = ("image/jpeg", "image/png", "image/webp", "image/gif")
+EVERYTHING = FitLimits(TYPES, 20_000_000)
+PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+
+
+def exif() -> bytes:
+    found = Image.Exif()
+    found[0x010E] = PLACE.decode()
+    found.get_ifd(0x8825)[1] = "N"
+    found.get_ifd(0x8825)[2] = (52.0, 31.0, 12.0)
+    return found.tobytes()
+
+
+def jpeg(path: Path, **save: Any) -> Path:
+    media.picture(320, 240).save(path, "JPEG", exif=exif(), xmp=XMP, comment=PLACE, icc_profile=PROFILE, **save)
+    iptc = b"Photoshop 3.0\08BIM\x04\x04\0\0" + struct.pack(">I", len(PLACE)) + PLACE
+    credentials = b"JP\0\x01\0\0\0\x01" + PLACE
+    return media.inserted(path, segment(0xED, iptc) + segment(0xEB, credentials))
+
+
+def segment(marker: int, body: bytes) -> bytes:
+    return struct.pack(">BBH", 0xFF, marker, len(body) + 2) + body
+
+
+def multi_picture(path: Path) -> Path:
+    whole = media.jpeg_mpo(path).read_bytes()
+    media.inserted(path, segment(0xFE, PLACE), whole.index(b"\xff\xd9\xff\xd8") + 4)
+    return media.inserted(path, segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + XMP))
+
+
+def motion_photo(path: Path) -> Path:
+    jpeg(path).write_bytes(path.read_bytes() + b"\0\0\0\x18ftypmp42" + PLACE)
+    return path
+
+
+def with_metadata_between_scans(path: Path) -> Path:
+    whole = jpeg(path, progressive=True).read_bytes()
+    second = whole.index(b"\xff\xda", whole.index(b"\xff\xda") + 2)
+    return media.inserted(path, segment(0xFE, PLACE), second)
+
+
+def png(path: Path) -> Path:
+    texts = PngImagePlugin.PngInfo()
+    texts.add_text("Location", PLACE.decode())
+    texts.add_text("Comment", PLACE.decode() * 9, zip=True)
+    texts.add_itxt("XML:com.adobe.xmp", XMP.decode())
+    media.picture(320, 240).save(path, "PNG", exif=exif(), pnginfo=texts, icc_profile=PROFILE, dpi=(72, 72))
+    private = b"spAt" + PLACE
+    return media.inserted(path, struct.pack(">I", len(PLACE)) + private + struct.pack(">I", zlib.crc32(private)), 33)
+
+
+def png_animated(path: Path) -> Path:
+    first, *rest = (media.picture(64, 48).rotate(90 * number) for number in range(3))
+    first.save(path, "PNG", save_all=True, append_images=rest, duration=100, exif=exif())
+    return path
+
+
+def webp(path: Path) -> Path:
+    media.picture(320, 240).save(path, "WEBP", exif=exif(), xmp=XMP, icc_profile=PROFILE)
+    return path
+
+
+def webp_animated(path: Path) -> Path:
+    first, *rest = (media.picture(64, 48).rotate(90 * number) for number in range(3))
+    first.save(path, "WEBP", save_all=True, append_images=rest, duration=100, exif=exif(), xmp=XMP)
+    return path
+
+
+def gif_animated(path: Path) -> Path:
+    first, *rest = (media.picture(64, 48).rotate(90 * number) for number in range(3))
+    first.save(path, "GIF", save_all=True, append_images=rest, duration=100, loop=0, comment=PLACE)
+    # An XMP packet is written as it is; 257 bytes behind it let every decoder find the end of the block.
+    packet = b"!\xff\x0bXMP DataXMP" + XMP + b"\x01" + bytes(range(255, -1, -1)) + b"\0"
+    return media.inserted(path, packet, path.read_bytes().index(b"!\xff\x0bNETSCAPE"))
+
+
+MAKERS = [jpeg, multi_picture, motion_photo, with_metadata_between_scans]
+MAKERS += [png, png_animated, webp, webp_animated, gif_animated]
+
+
+def shown(data: bytes) -> list[tuple[Any, ...]]:
+    """What a viewer shows of the file: every frame, how long, in which colours."""
+    with Image.open(io.BytesIO(data)) as image:
+        # Behind the first image of a JPEG are others, which no viewer shows.
+        frames = [image] if image.format in ("JPEG", "MPO") else ImageSequence.Iterator(image)
+        return [_frame(frame, image.format) for frame in frames]
+
+
+def _frame(frame: Image.Image, form: str | None) -> tuple[Any, ...]:
+    kept = ["duration", "loop", "icc_profile", *(["dpi"] if form == "PNG" else [])]
+    return frame.convert("RGBA").tobytes(), *(frame.info.get(name) for name in kept)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_file_that_fits_loses_its_metadata_and_nothing_else(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+    source, target = make(tmp_path / "a"), tmp_path / "b"
+    original = source.read_bytes()
+    assert PLACE in original
+    answer = fit(source, target, EVERYTHING)
+    plain = target.read_bytes()
+    assert answer["changed"] and not answer["reencoded"] and answer["size_bytes"] == len(plain)
+    assert PLACE not in plain and b"xmp" not in plain.lower() and b"Exif" not in plain and b"EXIF" not in plain
+    assert shown(plain) == shown(original)
+    with Image.open(io.BytesIO(plain)) as image:
+        assert not image.getexif()
+    assert source.read_bytes() == original, "what was uploaded stays as it is"
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_file_without_metadata_is_left_alone(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+    path = make(tmp_path / "a")
+    mime_type = fit(path, tmp_path / "b", EVERYTHING)["mime_type"]
+    plain = (tmp_path / "b").read_bytes()
+    assert strip(plain, mime_type) == plain
+    answer = fit(tmp_path / "b", tmp_path / "c", EVERYTHING)
+    assert not answer["changed"] and not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize(
+    ("make", "mime_type"),
+    [
+        (media.jpeg_grey, "image/jpeg"),
+        (media.png_palette, "image/png"),
+        (media.png_animated, "image/png"),
+        (media.webp, "image/webp"),
+        (media.webp_animated, "image/webp"),
+        (media.gif, "image/gif"),
+        (media.gif_animated, "image/gif"),
+    ],
+)
+def test_what_programs_write_without_metadata_is_left_alone(
+    tmp_path: Path, make: Callable[[Path], Path], mime_type: str
+) -> None:
+    whole = make(tmp_path / "a").read_bytes()
+    assert strip(whole, mime_type) == whole
+
+
+def test_a_file_that_is_too_large_only_with_its_metadata_keeps_its_pixels(tmp_path: Path) -> None:
+    source = jpeg(tmp_path / "a.jpg")
+    source.write_bytes(source.read_bytes() + bytes(100_000))
+    answer = fit(source, tmp_path / "b.jpg", FitLimits(("image/jpeg",), 90_000))
+    assert not answer["reencoded"]
+    assert shown((tmp_path / "b.jpg").read_bytes()) == shown(source.read_bytes())
+
+
+def test_a_file_whose_parts_do_not_add_up_is_written_again(tmp_path: Path) -> None:
+    source = png(tmp_path / "a.png")
+    whole = bytearray(source.read_bytes())
+    whole[whole.index(b"pHYs") + 4] ^= 1
+    assert strip(bytes(whole), "image/png") is None
+
+
+def test_inks_become_colours_that_every_viewer_shows(tmp_path: Path) -> None:
+    source = media.jpeg_cmyk(tmp_path / "a.jpg")
+    answer = fit(source, tmp_path / "b.jpg", EVERYTHING)
+    assert answer["changed"] and answer["reencoded"] and (answer["width"], answer["height"]) == (320, 240)
+    with Image.open(tmp_path / "b.jpg") as image:
+        assert image.mode == "RGB"
+        assert all(abs(a - b) < 30 for a, b in zip(image.getpixel((300, 20)), media.GREEN, strict=True))

@@ -20,7 +20,7 @@ CLIENTS_LOCK := tests/clients/generator.lock
 CLIENTS := $(VENV)/clients
 AXE := $(VENV)/axe
 
-.PHONY: setup install uninstall image dev run test test-fast grid endurance fuzz check clients bench screenshots chaos simulate soak format options-table vendored lock clean
+.PHONY: setup install uninstall image release dev run test test-fast grid endurance fuzz check clients bench screenshots chaos simulate soak format options-table vendored lock clean
 
 # What running socialpub needs, and nothing else.
 setup: $(VENV)/.ready
@@ -53,10 +53,18 @@ uninstall:
 # The container, with what is installed here for that. BASE is another image with Python, IMAGE the name.
 BUILDER ?= $(firstword $(foreach name,podman docker buildah,$(shell command -v $(name))))
 IMAGE ?= socialpub
+# The source in the image has no git, so it is given its version.
+VERSION = $(shell $(PYTHON) -c 'from socialpub.core import version; print(version.current())' 2>/dev/null)
 
 image:
 	@test -n "$(BUILDER)" || { echo "podman, docker or buildah is needed" >&2; exit 1; }
-	$(BUILDER) build $(if $(filter-out %docker,$(BUILDER)),--format docker) --file systemd/container/Containerfile --tag $(IMAGE) $(if $(BASE),--build-arg BASE=$(BASE)) .
+	$(BUILDER) build $(if $(filter-out %docker,$(BUILDER)),--format docker) --file systemd/container/Containerfile --tag $(IMAGE) \
+		$(if $(BASE),--build-arg BASE=$(BASE)) --build-arg VERSION=$(VERSION) .
+
+# A release of the commit that is checked out, into dist/: wheel, source distribution, image, checksums and notes. The
+# commit has the tag of the release. ANYWAY=1 builds any other one.
+release: setup
+	@BUILDER="$(BUILDER)" BASE="$(BASE)" ANYWAY="$(ANYWAY)" $(BIN)/python -m tests.release
 
 # The tools of tests and checks besides; `make test`, `make check` and the others see to it themselves.
 dev: $(VENV)/.dev-ready $(if $(shell command -v npm),$(AXE)/.ready)

@@ -8,7 +8,8 @@ import click
 
 from socialpub.cli.context import CommandContext
 from socialpub.cli.group import LazyGroup
-from socialpub.cli.output import print_traceback
+from socialpub.cli.output import print_line, print_traceback
+from socialpub.core import commands
 
 COMMANDS = {
     "init": ("socialpub.cli.init:init", "Write a configuration, a data folder and secret.key."),
@@ -17,9 +18,9 @@ COMMANDS = {
     "demo": ("socialpub.cli.demo.command:demo", "See everything at work, without any account."),
     "doctor": ("socialpub.cli.doctor:run_doctor", "Check everything, and say what to do about each finding."),
     "admin": ("socialpub.cli.admin:admin", "Keys, profiles, posts: everything that needs its owner."),
-    "backup": ("socialpub.cli.backup:write_backup", "Write a consistent copy of database and media."),
-    "verify-backup": ("socialpub.cli.backup:verify_backup", "Read a copy to its end and say whether it is whole."),
-    "restore": ("socialpub.cli.backup:restore_backup", "Put a copy into an empty data_dir, paused."),
+    "backup": ("socialpub.cli.backup:write_backup", "Write a consistent backup of database and media."),
+    "verify-backup": ("socialpub.cli.backup:verify_backup", "Read a backup to its end and report whether it is whole."),
+    "restore": ("socialpub.cli.backup:restore_backup", "Restore a backup into an empty data_dir, paused."),
     "web": ("socialpub.cli.web:web", "Run the web server alone."),
     "worker": ("socialpub.cli.worker:worker", "Run the worker alone."),
     "install-service": (
@@ -30,8 +31,18 @@ COMMANDS = {
         "socialpub.cli.installation.command:uninstall_service",
         "Take the service away again; configuration and data stay.",
     ),
+    "go-back": ("socialpub.cli.installation.go_back:go_back", "Undo an upgrade of the service."),
     "sandbox": ("socialpub.cli.sandbox:sandbox", "Run stand-ins for the networks, to try everything."),
 }
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        # Nothing else needs it, and in a checkout it starts git.
+        from socialpub.core import version
+
+        print_line(f"socialpub {version.current()}")
+        ctx.exit()
 
 
 @click.group(
@@ -41,14 +52,22 @@ COMMANDS = {
 )
 @click.option(
     "--config",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(dir_okay=False, readable=False, path_type=Path),  # the loader says how to read it
     help="The configuration. Default: $SOCIALPUB_CONFIG, else ./config.toml, else /etc/socialpub/config.toml.",
 )
-@click.version_option(package_name="socialpub", message="socialpub %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version and exit.",
+)
 @click.pass_context
 def main(ctx: click.Context, config: Path | None) -> None:
     """Publish to X, TikTok and Pinterest through one HTTP API, from a machine of your own."""
     # Posts, tokens and addresses are nobody else's to read, in whichever file they come to lie; children inherit it.
     os.umask(0o077)
     sys.excepthook = print_traceback
+    commands.settle(config)
     ctx.ensure_object(CommandContext).config = config

@@ -9,7 +9,7 @@ from socialpub.cli.admin.queue import list_valid_keys
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.copy_progress_bar import progress_bar
 from socialpub.cli.output import format_time, print_line, print_note
-from socialpub.core import crypto, sizes
+from socialpub.core import commands, crypto, sizes
 from socialpub.core.actor import COMMAND, SYSTEM, acting
 from socialpub.core.crypto import Secrets
 from socialpub.core.errors import OperatorError
@@ -20,20 +20,20 @@ from socialpub.ops.copies.scheduled_copy import CopyInProgress
 from socialpub.runtime import Runtime
 
 UNSEALED = click.option(
-    "--unsealed", is_flag=True, help="Accept a copy without a seal, such as a former version wrote."
+    "--unsealed", is_flag=True, help="Accept a backup without a seal, such as a former version wrote."
 )
 COPY = click.argument("copy", metavar="FILE", type=click.Path(path_type=Path))
 
 
 @click.command("backup")
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--with-secret", is_flag=True, help="Put secret.key into the copy too; then keep it like a password.")
+@click.option("--with-secret", is_flag=True, help="Include secret.key. Keep such a backup like a password.")
 @pass_command_context
 def write_backup(context: CommandContext, file: Path | None, with_secret: bool) -> None:
-    """Write a consistent copy of database and media to FILE, while the appliance runs.
+    """Write a consistent backup of database and media to FILE, while the appliance runs.
 
-    Without FILE: into a dated folder of its own in the folder for scheduled copies ([backup] in the configuration),
-    where media cost room only once and old copies are removed; this is what the timer runs.
+    Without FILE: into a dated folder of its own in the folder for scheduled backups ([backup] in the configuration).
+    There media cost room only once, and old backups are removed. The timer runs this command.
     """
     with context.open() as rt:
         if file is None:
@@ -43,8 +43,14 @@ def write_backup(context: CommandContext, file: Path | None, with_secret: bool) 
                 summary = backup.write(rt, file, with_secret=with_secret)
             print_line(str(file))
             _describe(summary)
+        after = rt.settings.backup.after if file is None else ()
     if not with_secret:
         print_note("It does not contain secret.key. Keep that elsewhere: without it the stored tokens cannot be read.")
+    if after:
+        print_note(
+            f"Keep the password or credentials of {Path(after[0]).name} elsewhere as well: without them no backup that "
+            "it took can be read."
+        )
 
 
 def _write_scheduled(rt: Runtime, with_secret: bool) -> None:
@@ -58,7 +64,7 @@ def _write_scheduled(rt: Runtime, with_secret: bool) -> None:
     _describe(made.summary)
     print_note(f"{sizes.write(made.scheduled.size_bytes)} in all, {sizes.write(made.scheduled.new_bytes)} of them new.")
     if made.removed:
-        copies = "1 older copy was" if made.removed == 1 else f"{made.removed} older copies were"
+        copies = "1 older backup was" if made.removed == 1 else f"{made.removed} older backups were"
         print_note(f"{copies} removed ([backup] keep_days, keep_weeks, keep_months).")
     if made.changed:
         files = "1 stored media file is" if made.changed == 1 else f"{made.changed} stored media files are"
@@ -70,10 +76,10 @@ def _write_scheduled(rt: Runtime, with_secret: bool) -> None:
 @UNSEALED
 @pass_command_context
 def verify_backup(context: CommandContext, copy: Path, unsealed: bool) -> None:
-    """Read a copy, a file or a folder, to its end: is every byte as it was written, and the database sound?
+    """Read a backup, a file or a folder, to its end: is every byte as it was written, and the database sound?
 
-    Where a configuration is found, the copy's seal must fit its secret.key: then nobody without that key has changed
-    it. Elsewhere it says what is not known.
+    Where a configuration is found, the backup's seal must fit its secret.key. Then the backup was not changed without
+    that key. Elsewhere the command says what is not known.
     """
     with progress_bar("Reading"):
         summary = backup_verification.verify(copy, _secrets_here(context), unsealed=unsealed)
@@ -87,13 +93,14 @@ def verify_backup(context: CommandContext, copy: Path, unsealed: bool) -> None:
 @UNSEALED
 @pass_command_context
 def restore_backup(context: CommandContext, copy: Path, unsealed: bool) -> None:
-    """Put a copy, a file or a folder, into the data_dir of the configuration, which may hold no database or media yet.
+    """Restore a backup, a file or a folder, into the data_dir of the configuration. It may contain no posts or media
+    yet. The empty database of a new installation is moved aside.
 
-    With your secret.key in place before, a copy that somebody changed without that key is refused. It starts paused:
-    what was due since the copy was made may have been sent by the original.
+    With your secret.key in place before, a backup that was changed without that key is refused. The appliance starts
+    paused: the original may have sent what was due since the backup was made.
 
-    A copy from data_dir/upgrades, made before an upgrade, takes the place of the database instead: that is going back.
-    Media stay, and the present database is put aside first.
+    A backup from data_dir/upgrades, made before an upgrade, replaces the database instead: that is going back. Media
+    stay, and the present database is kept beside it.
     """
     settings = context.settings()
     file_owner.refuse_root(settings)
@@ -106,26 +113,51 @@ def restore_backup(context: CommandContext, copy: Path, unsealed: bool) -> None:
     _describe(summary)
     _describe_seal(summary)
     list_valid_keys(summary.valid_keys)
+    if summary.moved_aside is not None:
+        print_note(f"The empty database of the new installation is now {summary.moved_aside}. It can be removed.")
     print_note("Restored, and paused: the API can be used, and nothing is published.")
     print_note("1. Stop the original for good.")
-    print_note("2. Reconnect the accounts whose tokens it has renewed since then:")
-    print_note("   socialpub admin list-profiles, then socialpub admin connect-profile")
-    print_note("3. socialpub admin resume")
-    print_note("   It looks up what was due since the copy was made, and never sends any of it again. Only if you know")
-    print_note("   that the original sent none of it, run: socialpub admin resume --nothing-was-sent")
+    print_note(f"2. {commands.start()}.")
+    print_note("3. Reconnect the accounts whose tokens it has renewed since then:")
+    print_note(f"   {_reconnecting()}")
+    print_note(f"4. {commands.line('admin', 'resume')}")
+    print_note(
+        "   It looks up what was due since the backup was made, and never sends any of it again. Only if you know"
+    )
+    print_note(f"   that the original sent none of it, run `{commands.line('admin', 'resume', '--nothing-was-sent')}`.")
 
 
 def _roll_back(context: CommandContext, settings: Settings, copy: Path, unsealed: bool) -> None:
     with progress_bar("Restoring"), acting(COMMAND):
         done = rollback.roll_back(copy, settings, context.clock(), unsealed=unsealed)
     print_line(str(settings.database_file))
-    print_note(f"As of {format_time(done.copied_at)}: {'1 post' if done.posts == 1 else f'{done.posts} posts'}.")
+    describe_rollback(done)
+    print_note("Restored, and paused: the API can be used, and nothing is published.")
+    if done.updates:
+        print_note(f"1. Install the former version now, {done.version}: any command of this one brings the database up")
+        print_note("   to date again.")
+    else:
+        print_note(f"1. {commands.start()}.")
+    say_after_rollback(2)
+
+
+def describe_rollback(done: rollback.Rollback) -> None:
+    """What the database holds now, and what became of everything since."""
+    posts = "1 post" if done.posts == 1 else f"{done.posts} posts"
+    print_note(f"As of {format_time(done.copied_at)}, made by version {done.version}: {posts}.")
+    if done.accepted_since:
+        were = "1 post was" if done.accepted_since == 1 else f"{done.accepted_since} posts were"
+        sentence = f"{were} accepted since then and {'is' if done.accepted_since == 1 else 'are'} not in it."
+        if done.open_since:
+            was = "was" if done.open_since == 1 else "were"
+            sentence += f" {done.open_since} of them {was} still to be published, and will not be."
+        print_note(sentence)
     if done.media_missing:
         files = "1 media file of it was" if done.media_missing == 1 else f"{done.media_missing} media files of it were"
         print_note(f"{files} removed since.")
     if done.put_aside:
         print_note(f"The database that was in use lies in {done.put_aside}: what was accepted since is there alone.")
-        print_note(f"To go forward again: socialpub restore {done.put_aside}")
+        print_note(f"To go forward again: {commands.line('restore', str(done.put_aside))}")
     if done.keys.revoked:
         print_note(f"API keys revoked since then stay revoked: {', '.join(done.keys.revoked)}.")
     if done.keys.gone:
@@ -133,15 +165,19 @@ def _roll_back(context: CommandContext, settings: Settings, copy: Path, unsealed
     if done.put_aside:
         print_note("The dashboard's password stays as it is. Every browser must sign in again.")
     list_valid_keys(done.valid_keys)
-    print_note("Restored, and paused: the API can be used, and nothing is published.")
-    if done.updates:
-        print_note("1. Install the former version now: any command of this one brings the database up to date again.")
-    else:
-        print_note("1. Start socialpub.")
-    print_note("2. Reconnect the accounts whose tokens were renewed since then:")
-    print_note("   socialpub admin list-profiles, then socialpub admin connect-profile")
-    print_note("3. socialpub admin resume")
+
+
+def say_after_rollback(number: int) -> None:
+    """The steps to publishing again, counted from this number."""
+    print_note(f"{number}. Reconnect the accounts whose tokens were renewed since then:")
+    print_note(f"   {_reconnecting()}")
+    print_note(f"{number + 1}. {commands.line('admin', 'resume')}")
     print_note("   It looks up what was due since then, and never sends any of it again.")
+
+
+def _reconnecting() -> str:
+    profiles, connect = commands.line("admin", "list-profiles"), commands.line("admin", "connect-profile", "PROVIDER")
+    return f"{profiles}, then {connect}"
 
 
 SEALS = {
@@ -149,8 +185,7 @@ SEALS = {
     Seal.OWN: "Its seal fits the secret.key that it holds. Whoever has had it in hand could have changed it and sealed "
     "it anew; only your own secret.key, in place before, can tell.",
     Seal.UNCHECKED: "Its seal was not checked, as its secret.key is not here: somebody may have changed it on purpose.",
-    Seal.NONE: "It has no seal, as copies of former versions and databases alone: somebody may have changed it on "
-    "purpose.",
+    Seal.NONE: "This backup is not signed (older versions did not sign them), so tampering cannot be ruled out.",
 }
 
 

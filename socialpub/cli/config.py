@@ -9,6 +9,7 @@ import click
 
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import print_line, print_note
+from socialpub.core import commands
 
 EXAMPLES = resources.files("socialpub.cli") / "examples"
 """In a checkout these are links to the files that lie at its top."""
@@ -61,5 +62,5 @@ def _for_this_installation(unit: str) -> str:
         return unit
     if program.startswith(("/home/", "/root/")):
         print_note(f"The service may not enter home folders, where {program} lies. This copies it to where it may:")
-        print_note(f"sudo {program} install-service")
+        print_note(commands.line("install-service"))
     return unit.replace("/opt/socialpub/.venv/bin/socialpub", program)

@@ -1,9 +1,10 @@
 """What a command works with: the configuration, and the appliance's parts while the command runs."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     # Every command has this file, and `socialpub --help` must not wait for pydantic and the rest. There is no circle.
     from socialpub.core.clock import Clock
     from socialpub.core.settings.loader import Settings
+    from socialpub.db.transaction import Tx
+    from socialpub.ops.file_owners import FileFault
     from socialpub.runtime import Runtime
 
 
@@ -21,11 +24,18 @@ class CommandContext:
     config: Path | None = None
     parts: dict[str, Any] = field(default_factory=dict)
     """Handed to `runtime.build`: a test's clock and networks."""
+    find_fault: "Callable[[BaseException], FileFault | None] | None" = None
+    """Finds out why a file cannot be used, from the moment when the settings are known."""
 
     def settings(self) -> "Settings":
         from socialpub.core.settings import loader
 
-        return loader.load(self.config)
+        # Imported before a failure: with too many open files, nothing can be imported.
+        from socialpub.ops import file_faults
+
+        settings = loader.load(self.config)
+        self.find_fault = partial(file_faults.find, settings=settings)
+        return settings
 
     def clock(self) -> "Clock":
         from socialpub.core.clock import SystemClock
@@ -80,9 +90,19 @@ class CommandContext:
             wakeup = rt.wakeup = HueyWakeup(settings.queue_file, settings.run_dir)
             opened.callback(wakeup.close)
             configuration_in_use.write_down(rt)
+            rt.write(_note_version)
             if role == "worker" and (told := resume_sentences.paused(rt.reader, Door.SHELL)) is not None:
                 logging.get_logger("socialpub.cli.appliance").warning(" ".join(told))
             yield rt
+
+
+def _note_version(_: "Runtime", tx: "Tx") -> None:
+    """Record which version delivers from this database: its next upgrade names the backup after it."""
+    from socialpub.core import version
+    from socialpub.db import appliance_state
+
+    if appliance_state.get(tx, appliance_state.VERSION) != version.current():
+        appliance_state.put(tx, appliance_state.VERSION, version.current())
 
 
 pass_command_context = click.make_pass_decorator(CommandContext, ensure=True)

@@ -1,11 +1,10 @@
 """`socialpub doctor`: what is wrong with this installation, and what to do about it."""
 
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import click
 
-from socialpub.cli.command_lines import typed_here
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.errors import as_command_error
 from socialpub.cli.file_owner import WrongUser
@@ -27,7 +26,7 @@ def run_doctor(context: CommandContext, problems: bool, as_json: bool) -> None:
     Also whether base_url leads to this appliance, and whether what runs has the configuration that lies there now.
     Ends with 1 when something must be fixed.
     """
-    found = [replace(one, remedy=one.remedy and typed_here(one.remedy)) for one in _examine(context)]
+    found = _examine(context)
     shown = [finding for finding in found if not problems or finding.level == Level.PROBLEM]
     if as_json:
         print_json([{name: value for name, value in asdict(finding).items() if value} for finding in shown])
@@ -52,7 +51,7 @@ def _examine(context: CommandContext) -> list[Finding]:
         with context.open("doctor") as rt:
             found += doctor.check(rt)
     except Exception as error:
-        failure = as_command_error(error)
+        failure = as_command_error(error, context.find_fault)
         if failure is None:
             raise
         subject = "user" if isinstance(error, WrongUser) else "database"
@@ -62,6 +61,7 @@ def _examine(context: CommandContext) -> list[Finding]:
 
 def _show(finding: Finding) -> None:
     mark, color = MARKS[finding.level]
-    print_styled((mark, color), f" {finding.subject}: {finding.message}")
-    if finding.remedy:
-        print_line(f"    {finding.remedy}")
+    first, *more = finding.message.split("\n")
+    print_styled((mark, color), f" {finding.subject}: {first}")
+    for line in (*more, *(finding.remedy.split("\n") if finding.remedy else ())):
+        print_line(f"    {line}")

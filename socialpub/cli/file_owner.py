@@ -6,10 +6,8 @@ cannot be known here. The very command for that is told instead.
 
 import os
 import pwd
-import shlex
-import sys
-from pathlib import Path
 
+from socialpub.core import commands
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 
@@ -32,13 +30,5 @@ def refuse_root(settings: Settings) -> None:
         user = f"#{uid}"
     raise WrongUser(
         f"{folder} belongs to {user}, who could not write what root leaves there.",
-        f"Run it as that user: {_as_user(user, settings.config_file)}",
+        f"Run it as that user: {commands.this_line_as(user, settings.config_file)}",
     )
-
-
-def _as_user(user: str, config: Path | None) -> str:
-    script, *arguments = sys.argv
-    program = [sys.executable, "-m", "socialpub"] if script.endswith("__main__.py") else [str(Path(script).absolute())]
-    if config is not None and "--config" not in arguments:
-        program += ["--config", str(config)]  # sudo passes no SOCIALPUB_CONFIG on
-    return shlex.join(["sudo", "-u", user, *program, *arguments])

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from socialpub.cli.context import CommandContext
 from socialpub.cli.errors import CommandError, WrongUsage, as_command_error
 
 
@@ -66,7 +67,8 @@ class LazyGroup(click.Group):
         except (click.UsageError, CommandError):
             raise
         except Exception as error:
-            failure = as_command_error(error)
+            known = ctx.find_object(CommandContext)
+            failure = as_command_error(error, known.find_fault if known else None)
             if failure is None:
                 raise
             raise failure from error

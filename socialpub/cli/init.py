@@ -8,6 +8,7 @@ import click
 from socialpub.cli import file_owner
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import print_line, print_note
+from socialpub.core import commands
 from socialpub.core.actor import COMMAND, acting
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings import init_template, loader
@@ -28,22 +29,24 @@ def init(context: CommandContext, folder: Path | None, new_secret: bool) -> None
     if new_secret:
         if folder is not None:
             context.config = folder / "config.toml"
+            commands.settle(context.config)
         _make_new_secret(context)
         return
     folder = folder or Path()
     for path in init_template.create(folder):
         print_line(str(path))
     config = folder / "config.toml"
-    here = "" if folder == Path() else f" --config {config}"
+    commands.settle(config)
     print_note()
-    print_note(f"Next: fill in [providers.x] in {config}, then start it with: socialpub{here} serve")
+    print_note(f"Next: fill in [providers.x] in {config}, then start it with `{commands.line('serve')}`.")
     print_note(KEEP)
 
 
 def create_if_missing(context: CommandContext) -> None:
     """Write what `init` writes where the configuration is meant to lie, if there is none: a container's first start."""
-    file = loader.named_file(context.config) or loader.USUAL_FILES[0]
-    owner = f"Give {file.parent} (in a container: its volume) to user {os.getuid()}, or run it as who owns it."
+    file = loader.named_file(context.config) or commands.USUAL_FILES[0]
+    give = commands.system_line("chown", "-R", f"{os.getuid()}:{os.getgid()}", str(file.parent), root=True)
+    owner = f"Give {file.parent} to user {os.getuid()}: `{give}`. Or run this as the user that owns it."
     try:
         if file.exists():
             return
@@ -73,9 +76,13 @@ def _make_new_secret(context: CommandContext) -> None:
     if is_first:
         print_note(KEEP)
         return
-    if lost:
-        names = ", ".join(f"“{name}” ({registry.LABELS[provider]})" for name, provider in lost)
+    if lost.accounts:
+        names = ", ".join(f"“{name}” ({registry.LABELS[provider]})" for name, provider in lost.accounts)
         print_note(f"Lost with the old key: the tokens of {names}. What comes due for them waits until you have")
-        print_note("connected each of them again: socialpub admin connect-profile PROVIDER")
+        print_note(f"connected each of them again: {commands.line('admin', 'connect-profile', 'PROVIDER')}")
+    if lost.addresses:
+        print_note(
+            f"Lost as well: the notification addresses {', '.join(lost.addresses)}. Add them again under System."
+        )
     print_note("Posts, media and API keys are as they were. Addresses handed out for uploads and media have ended, and")
-    print_note("copies made before can only be restored with the old key: make a new one. Keep the new key safe.")
+    print_note("backups made before can only be restored with the old key: make a new one. Keep the new key safe.")

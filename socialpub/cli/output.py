@@ -13,7 +13,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from socialpub.cli.command_lines import typed_here
 from socialpub.core.redaction import redact
 from socialpub.core.visible_text import visible, visible_json
 
@@ -39,12 +38,17 @@ def print_line(text: str = "") -> None:
 
 def print_note(text: str = "") -> None:
     """One line that the person should know; never a result."""
-    click.echo(visible(typed_here(text)), err=True)
+    click.echo(visible(text), err=True)
 
 
 def ask_hidden(label: str) -> str:
     """A secret from whoever sits at the terminal; it is not shown while it is typed."""
     return str(click.prompt(label, hide_input=True, err=True))
+
+
+def ask_to_continue(question: str) -> None:
+    """Raise click.Abort if the person at the terminal does not agree."""
+    click.confirm(visible(question), abort=True, err=True)
 
 
 def print_error(message: str, hint: str | None = None, file: IO[Any] | None = None) -> None:

@@ -11,6 +11,7 @@ import click
 from socialpub.cli.child_process import end_with_parent, end_with_parent_option
 from socialpub.cli.errors import CommandError
 from socialpub.cli.output import print_line, print_note
+from socialpub.core import commands
 from socialpub.db.locks import FileLock
 from socialpub.sandbox import World, server
 
@@ -108,7 +109,8 @@ def _explain(url: str, journal: FileLock | None) -> None:
     for line in provider_lines(url).splitlines():
         print_note(line)
     print_note()
-    print_note("Then connect accounts on its consent pages, as on the real ones:  socialpub admin connect-profile x")
+    print_note("Then connect accounts on its consent pages, as on the real ones:")
+    print_note(f"  {commands.line('admin', 'connect-profile', 'x')}")
     print_note("TikTok fetches photos only from verified addresses. To have it take every address for verified:")
     print_note(f"  curl -d '{{\"all_urls_verified\": true}}' {url}/_control/tiktok/settings")
     print_note("Press Ctrl-C to end it.")

@@ -14,6 +14,8 @@ COMMAND = "command"
 """The owner at the terminal."""
 DASHBOARD = "dashboard"
 """The owner, signed in."""
+VISITOR = "visitor"
+"""A browser that is not signed in."""
 
 _KEY = "key "
 _OWNERS = (COMMAND, DASHBOARD)

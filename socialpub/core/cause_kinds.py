@@ -10,6 +10,9 @@ class CauseKind(StrEnum):
     DELIVERY = "delivery"
     """A delivery failed, or its outcome is unknown."""
 
+    DRAFT = "draft"
+    """A draft arrived in the network's app, where the owner finishes it."""
+
     NETWORK = "network"
     """A network refuses the whole app."""
 

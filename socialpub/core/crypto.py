@@ -9,6 +9,7 @@ import base64
 import hashlib
 import hmac
 import os
+import pwd
 import secrets
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from socialpub.core import held_secrets
+from socialpub.core import commands, held_secrets
 from socialpub.core.errors import OperatorError
 
 _FORM = b"2."
@@ -132,11 +133,13 @@ def load(path: Path) -> Secrets:
     except FileNotFoundError:
         raise OperatorError(
             f"{path} is missing.",
-            "Bring the original back first: from where you keep it, or out of a copy made with --with-secret "
-            "(tar -xf COPY secret.key). Only for a new installation, or if it is lost for good: run "
-            "`socialpub init --new-secret`. Stored tokens are lost then (connect the accounts again), and so are older "
-            "copies; posts, media and API keys stay.",
+            "Bring the original back first: from where you keep it, or out of a backup made with --with-secret "
+            "(tar -xf BACKUP secret.key). Only for a new installation, or if it is lost for good: run "
+            f"`{commands.line('init', '--new-secret')}`. Stored tokens are lost then (connect the accounts again), and "
+            "so are older backups; posts, media and API keys stay.",
         ) from None
+    except PermissionError:
+        raise _unreadable(path) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not URL-safe base64"
         raise OperatorError(f"{path} cannot be read: {reason}.", "Put the original secret.key there.") from None
@@ -145,6 +148,27 @@ def load(path: Path) -> Secrets:
             f"{path} is too short: 32 bytes in URL-safe base64 are needed.", "Put the original secret.key there."
         )
     return Secrets(key)
+
+
+def _unreadable(path: Path) -> OperatorError:
+    """Return what is wrong with the rights of a `secret.key`, such as one that root copied here."""
+    own = _user_name(os.geteuid())
+    try:
+        owner = _user_name(path.stat().st_uid)
+    except OSError:
+        return OperatorError(f"{path} cannot be read by {own}.", "Run the command as the user that socialpub runs as.")
+    if owner != own:
+        line = commands.system_line("chown", f"{own}:", str(path), root=True)
+        return OperatorError(f"{path} belongs to {owner}, and {own} cannot read it.", f"Run `{line}`.")
+    line = commands.system_line("chmod", "600", str(path))
+    return OperatorError(f"{path} cannot be read: its mode forbids that.", f"Run `{line}`.")
+
+
+def _user_name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
 
 
 def new_key() -> bytes:

@@ -21,6 +21,9 @@ owner said that no other installation has sent anything since."""
 RESUMED_RESTORES = "resumed_restores"
 """How many of these restores the owner has resumed. Absent: none."""
 
+ORIGINAL_UNTIL = "original_until"
+"""The instant of the backup that this database was restored from: its original reports what failed up to then."""
+
 RESTORED_KEYS = "restored_keys"
 """JSON: ids of the API keys that came with a restored backup, until the owner keeps or revokes them."""
 
@@ -28,7 +31,7 @@ UNTRUSTED_PROXIES = "untrusted_proxies"
 """JSON: peers that sent X-Forwarded-For and are not trusted (`ops/untrusted_proxies.py`)."""
 
 COPIED_AT = "copied_at"
-"""The instant that the last copy is of (`ops/copies/last_copy.py`)."""
+"""The instant of the last backup (`ops/copies/last_copy.py`)."""
 
 COPY_FAILED_AT = "copy_failed_at"
 """When a copy was to be made later, and was not."""
@@ -62,6 +65,9 @@ HOUSEKEPT_AT = "housekept_at"
 
 READINESS = "readiness"
 """When readiness last tried a write."""
+
+VERSION = "version"
+"""The version of socialpub that last brought this database up to date or delivered from it. Absent: 1.0.0."""
 
 INSTANCE_ID = "instance_id"
 """Which installation this is (`db/instance_id.py`)."""

@@ -17,6 +17,19 @@ def find(store: Reader | Tx, artifact_id: str) -> Row | None:
     return store.one("SELECT * FROM artifact WHERE id = ?", (artifact_id,))
 
 
+_LATELY = 200
+"""The search for images reads this number of the newest artifacts."""
+
+
+def newest_images(reader: Reader, most: int) -> list[Row]:
+    """The newest verified images whose bytes are here: id and file_name."""
+    return reader.all(
+        f"""SELECT id, file_name FROM (SELECT * FROM artifact ORDER BY id DESC LIMIT {_LATELY})
+            WHERE status = 'verified' AND kind = 'image' AND storage_key IS NOT NULL ORDER BY id DESC LIMIT ?""",
+        (most,),
+    )
+
+
 def verified_type(reader: Reader, storage_key: str) -> str | None:
     """The media type of the verified artifact under this key, or None."""
     mime_type: str | None = reader.value(

@@ -136,11 +136,11 @@ def written_before(store: Reader | Tx, now: datetime, age: timedelta) -> str:
 
 
 def recent(store: Reader | Tx, now: datetime) -> ClockState | None:
-    """The last jump, while it is worth speaking of."""
+    """The last jump, while it is worth speaking of. The clock of a restored installation's original is not."""
     known = state(store)
     if known is None or known.jumped_at is None or abs(now - parse(known.jumped_at)) > SHOWN:
         return None
-    return known
+    return known if known.jumped_at > (appliance_state.get(store, appliance_state.ORIGINAL_UNTIL) or "") else None
 
 
 def _jump_since(tx: Tx, known: ClockState | None, boot: str, ahead: float) -> float:

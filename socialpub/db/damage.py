@@ -6,12 +6,6 @@ import traceback
 _CODES = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
-REMEDY = (
-    "Stop socialpub and move data_dir away. Put its secret.key into an empty data_dir, and bring a copy back there: "
-    "socialpub restore FILE"
-)
-
-
 def of(error: BaseException) -> str | None:
     """What is damaged, as SQLite says it; None when this error is about something else.
 

@@ -290,3 +290,15 @@ def published_without_id(reader: Reader, since: str, providers: Collection[str])
                 AND provider IN ({placeholders(providers)}) ORDER BY published_at""",
         (since, *providers),
     )
+
+
+def drafts_in_inbox(reader: Reader, since: str) -> list[Row]:
+    """Drafts that arrived in a network's app since, and that no post has come of yet, oldest first: id, post_id,
+    provider, profile_name, text (the first 100 characters)."""
+    return reader.all(
+        """SELECT d.id, d.post_id, d.provider, d.profile_name, substr(p.body, 1, 100) AS text
+            FROM delivery d JOIN post p ON p.id = d.post_id
+            WHERE d.state = 'published' AND d.provider_post_id IS NULL AND d.published_at > ?
+                AND json_extract(d.memo, '$.in_inbox') ORDER BY d.published_at""",
+        (since,),
+    )

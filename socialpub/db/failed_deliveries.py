@@ -22,6 +22,8 @@ class FailedDelivery:
     error: str
     text: str | None
     """The first 100 characters of its post."""
+    content_refused: bool
+    """Whether the post itself was refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class FailedDeliveries:
 
 
 _COLUMNS = f"""d.id, d.post_id, d.profile_id, d.provider, d.profile_name, d.failed_at, d.state, d.error_message,
-    (SELECT substr(body, 1, {LONGEST_TEXT}) FROM post WHERE id = d.post_id)"""
+    (SELECT substr(body, 1, {LONGEST_TEXT}) FROM post WHERE id = d.post_id), d.content_refused"""
 _FOUND = """
     FROM delivery d INDEXED BY delivery_failed WHERE d.failed_at IS NOT NULL AND d.failed_at >= ?
         AND NOT EXISTS (SELECT 1 FROM delivery r WHERE r.retry_of = ifnull(d.retry_of, d.id) AND r.id > d.id)
@@ -82,5 +84,5 @@ def _found(rows: list[Row], counted: list[Row]) -> FailedDeliveries:
 
 def _shown(row: Row) -> FailedDelivery:
     return FailedDelivery(
-        row[0], row[1], row[2], row[3], row[4], row[5], row[6] == State.UNCONFIRMED, row[7] or "", row[8]
+        row[0], row[1], row[2], row[3], row[4], row[5], row[6] == State.UNCONFIRMED, row[7] or "", row[8], bool(row[9])
     )

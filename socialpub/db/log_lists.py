@@ -5,6 +5,8 @@ no more than the first. What is rare has an index: entries that failed or were c
 the order of their time, and no index knows that time: a window of it is looked for among all of them.
 """
 
+import json
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from socialpub.db import text_search
@@ -22,6 +24,8 @@ class LogFilter:
     profile_id: str | None = None
     type: str | None = None
     """One of `TYPES`."""
+    only_outcomes: bool = False
+    """Leave out that a delivery was accepted."""
     since: str | None = None
     until: str | None = None
     error: str | None = None
@@ -33,7 +37,7 @@ class LogFilter:
     @property
     def long(self) -> bool:
         """Whether answering may take more than a moment: then it belongs off the event loop."""
-        return any((self.provider, self.type, self.since, self.until, self.error))
+        return any((self.provider, self.type, self.only_outcomes, self.since, self.until, self.error))
 
     @property
     def of_network_alone(self) -> bool:
@@ -57,6 +61,8 @@ class LogEntry:
     url: str | None
     provider_post_id: str | None
     error: str | None
+    mode: str | None
+    """The option `mode` of the delivery, as long as the delivery is stored."""
 
 
 _RARE = ("failed", "canceled")
@@ -71,7 +77,8 @@ _SHORT = 100
 """A longer page, such as the parts that a file is read in, costs less by going through all entries."""
 
 _COLUMNS = f"""n, occurred_at, type, provider, profile_id, profile_name, post_id, delivery_id,
-    substr(post_body, 1, {LONGEST_TEXT}), post_scheduled_at, release_url, provider_post_id, error_message"""
+    substr(post_body, 1, {LONGEST_TEXT}), post_scheduled_at, release_url, provider_post_id, error_message,
+    (SELECT json_extract(options, '$.mode') FROM delivery WHERE delivery.id = delivery_id)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +90,7 @@ class LogPage:
 
 def read(reader: Reader, query: LogFilter) -> LogPage:
     """One page."""
-    conditions, params = ["1"], list[Value]()
+    conditions, params = ["type <> 'pending'" if query.only_outcomes else "1"], list[Value]()
     for condition, value in (
         ("provider = ?", query.provider),
         ("profile_id = ?", query.profile_id),
@@ -115,15 +122,24 @@ def read(reader: Reader, query: LogFilter) -> LogPage:
 
 
 _LATELY = 5000
-"""Among so many of the newest entries ends are looked for: a burst of new posts lies before them."""
+"""The search for publications reads this number of the newest entries. A burst of new posts can precede them."""
 
 
-def ended(reader: Reader, most: int) -> list[LogEntry]:
-    """The last ends of deliveries, newest first."""
+def published(
+    reader: Reader, most: int, providers: Collection[str] | None = None, since: str | None = None
+) -> list[LogEntry]:
+    """Return the last deliveries that were published, newest first: to these networks, since this stamp."""
+    conditions, params = "type = 'published'", list[Value]()
+    if providers is not None:
+        conditions += " AND provider IN (SELECT value FROM json_each(?))"
+        params.append(json.dumps(list(providers)))
+    if since is not None:
+        conditions += " AND occurred_at >= ?"
+        params.append(since)
     rows = reader.all(
         f"""SELECT {_COLUMNS} FROM log_entry WHERE n > (SELECT max(n) FROM log_entry) - {_LATELY}
-            AND type <> 'pending' ORDER BY n DESC LIMIT ?""",
-        (most,),
+            AND {conditions} ORDER BY n DESC LIMIT ?""",
+        [*params, most],
     )
     return [_entry(row) for row in rows]
 

@@ -14,11 +14,12 @@ from pathlib import Path
 from peewee import PeeweeException, SqliteDatabase
 from playhouse.migrations import Runner
 
-from socialpub.core import logging
+from socialpub.core import commands, logging, version
 from socialpub.core.crypto import Secrets
 from socialpub.core.errors import OperatorError
-from socialpub.db import upgrade_copies
+from socialpub.db import appliance_state, upgrade_copies
 from socialpub.db.locks import FileLock, living
+from socialpub.db.transaction import Reader
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 
@@ -43,9 +44,10 @@ def unknown(applied: Iterable[str]) -> list[str]:
     return sorted(set(applied) - known())
 
 
-def is_newer(what: str, unknown: Iterable[str]) -> str:
-    """The sentence for a database with migrations that this version does not know."""
-    return f"{what} was made by a newer socialpub: it has {', '.join(unknown)}, unknown to this version."
+def is_newer(what: str, unknown: Iterable[str], made_by: str = upgrade_copies.FIRST_VERSION) -> str:
+    """The sentence for a database with migrations that this version does not know. `made_by` is the newer version."""
+    newer = "a newer socialpub" if made_by == upgrade_copies.FIRST_VERSION else f"a newer socialpub, {made_by}"
+    return f"{what} was made by {newer}: it has {', '.join(unknown)}, unknown to {version.current()}."
 
 
 def missing(applied: Iterable[str]) -> list[str]:
@@ -55,7 +57,9 @@ def missing(applied: Iterable[str]) -> list[str]:
 
 def known() -> set[str]:
     """The names of the migrations of this version."""
-    return {path.stem for path in MIGRATIONS.glob("[0-9]*.py")}
+    # A glob hides that a folder cannot be opened, such as with too many open files: every database would be newer.
+    names = (path.name for path in MIGRATIONS.iterdir())
+    return {name.removesuffix(".py") for name in names if name[0].isdecimal() and name.endswith(".py")}
 
 
 def apply(database: SqliteDatabase, secrets: Secrets, run_dir: Path, now: datetime) -> list[str]:
@@ -71,26 +75,37 @@ def apply(database: SqliteDatabase, secrets: Secrets, run_dir: Path, now: dateti
         # The runner stores a naive `datetime.now` through sqlite3's deprecated default adapter (Python 3.12).
         warnings.simplefilter("ignore", DeprecationWarning)
         runner = Runner(database, str(MIGRATIONS))
-        newer = [row.name for row in runner.status() if row.path is None]
+        before = sorted(runner.applied())
+        newer = unknown(before)
         if newer:
             raise OperatorError(
-                is_newer("The database", newer),
-                "Install the newer version again, or restore a copy that this version made.",
+                is_newer("The database", newer, upgrade_copies.version_of(Reader(connection))),
+                "Install the newer version again, or restore a backup that this version made.",
             )
-        before = applied(connection) if runner.applied() else []
-        if not before or not missing(before):
-            return list(runner.up())
+        if not missing(before):
+            return []
+        if not before:
+            names = list(runner.up())
+            appliance_state.put(connection, appliance_state.VERSION, version.current())
+            return names
         _refuse_former_processes(run_dir)
-        copy = upgrade_copies.make(connection, Path(database.database), max(before), now)
+        copy = upgrade_copies.make(connection, Path(database.database), max(before), now, version.current())
         try:
             names = list(runner.up())
         except (PeeweeException, sqlite3.Error) as error:
             raise OperatorError(
                 f"The database could not be brought up to date: {error}.",
-                f"What failed was undone. Look at the disk and start again; or go back: run `socialpub restore "
-                f"{copy.path}`, then install the former version again.",
+                f"The failed update was undone. Check the disk and start again. To go back: run "
+                f"`{commands.line('restore', str(copy.path))}`, then install {copy.version} again.",
             ) from error
-    log.info("brought the database up to date", migrations=names, copy=str(copy.path))
+    appliance_state.put(connection, appliance_state.VERSION, version.current())
+    log.info(
+        "brought the database up to date",
+        migrations=names,
+        from_version=copy.version,
+        to_version=version.current(),
+        copy=str(copy.path),
+    )
     return names
 
 
@@ -100,5 +115,5 @@ def _refuse_former_processes(run_dir: Path) -> None:
     if names:
         raise OperatorError(
             f"A process of a former version still runs: {', '.join(names)}.",
-            "Stop it (or restart the services), then try again: the database is brought up to date without it.",
+            f"{commands.restart()}. The update begins when that process has ended.",
         )

@@ -114,10 +114,12 @@ class Profile:
     access_expires_at: str | None = None
     refresh_expires_at: str | None = None
     reason: str | None = None
+    account_name: str | None = None
+    """As the network names the account; None: not known. The label follows it until the owner changes the label."""
 
     COLUMNS: ClassVar[str] = (
         "id, provider, account_id, name, status, username, scopes, facts, options, access_token, refresh_token, "
-        "access_expires_at, refresh_expires_at, reason"
+        "access_expires_at, refresh_expires_at, reason, account_name"
     )
 
     @classmethod
@@ -137,6 +139,7 @@ class Profile:
             row["access_expires_at"],
             row["refresh_expires_at"],
             row["reason"],
+            row["account_name"],
         )
 
 

@@ -1,12 +1,18 @@
-"""Messages to the owner, and how far each service has been sent them: `notification`, `notification_service`.
+"""Messages to the owner, the addresses that the owner added, and how far each service has been sent the messages:
+`notification`, `notify_address`, `notification_service`.
 
-A service is known by a digest of its address, which stands in no row.
+A service of the configuration is known by a digest of its address. A service that the owner added has the id of its
+row, in which the address is sealed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
+from itertools import count
 
-from socialpub.db.transaction import Reader, Tx, placeholders
+from socialpub.db.transaction import Reader, Row, Tx, placeholders
+
+ADDRESS_PLACE = "notify_address", "url"
+"""Table and column of a sealed address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +29,7 @@ class ServiceState:
 
     id: str
     name: str
-    """Its place in the list and what its address begins with."""
+    """Scheme and host of its address."""
     sent_through: int
     """Messages up to this one have been sent to it."""
     sent_at: str | None
@@ -71,6 +77,16 @@ def forget_before(tx: Tx, at: str) -> None:
     tx.execute("DELETE FROM notification WHERE at < ?", (at,))
 
 
+def forget_sending(tx: Tx) -> None:
+    """Forget every message, and how it went to send them."""
+    tx.execute(
+        """UPDATE notification_service SET sent_through = ?, failing_since = NULL, tries = 0, next_at = NULL,
+            failure = NULL""",
+        (_newest(tx),),
+    )
+    tx.execute("DELETE FROM notification")
+
+
 def services(store: Reader | Tx) -> list[ServiceState]:
     rows = store.all(
         """SELECT id, name, sent_through, sent_at, failing_since, tries, next_at, failure, sent, failed,
@@ -101,9 +117,32 @@ def note_sent(tx: Tx, service: str, through: int, count: int) -> None:
     )
 
 
-def note_reached(tx: Tx, service: str) -> None:
-    """It took a message that was a test: what waits is tried at once."""
-    tx.execute("UPDATE notification_service SET next_at = NULL WHERE id = ?", (service,))
+def note_reached(tx: Tx, service: str, name: str) -> None:
+    """Record that the service took a test message. What waits for it is tried at once. A service that no process has
+    used yet is known from now on."""
+    taken = {one.name for one in services(tx) if one.id != service}
+    tx.execute(
+        """INSERT INTO notification_service (id, name, sent_through, sent_at) VALUES (?, ?, ?, ?)
+            ON CONFLICT (id) DO UPDATE SET sent_at = excluded.sent_at, failing_since = NULL, tries = 0, next_at = NULL,
+                failure = NULL""",
+        (service, _numbered(name, taken), _newest(tx), tx.stamp),
+    )
+
+
+def note_test_failed(tx: Tx, service: str, name: str, failure: str) -> None:
+    """Record that the service refused a test message. What waits for it keeps its time."""
+    taken = {one.name for one in services(tx) if one.id != service}
+    tx.execute(
+        """INSERT INTO notification_service (id, name, sent_through, failing_since, failure) VALUES (?, ?, ?, ?, ?)
+            ON CONFLICT (id) DO UPDATE SET failing_since = ifnull(failing_since, excluded.failing_since),
+                failure = excluded.failure""",
+        (service, _numbered(name, taken), _newest(tx), tx.stamp, failure),
+    )
+
+
+def _numbered(name: str, taken: Set[str]) -> str:
+    """Return the name, with a number if another service has it."""
+    return next(one for number in count(1) if (one := name if number == 1 else f"{name} ({number})") not in taken)
 
 
 def note_failed(tx: Tx, service: str, failure: str, next_at: str) -> None:
@@ -112,3 +151,37 @@ def note_failed(tx: Tx, service: str, failure: str, next_at: str) -> None:
             failure = ?, failed = failed + 1 WHERE id = ?""",
         (tx.stamp, next_at, failure, service),
     )
+
+
+# --- addresses that the owner added ----------------------------------------------------------------------------------
+
+
+def addresses(store: Reader | Tx) -> list[Row]:
+    """Return id, name and sealed url of each, oldest first."""
+    return store.all("SELECT id, name, url FROM notify_address ORDER BY added_at, id")
+
+
+def insert_address(tx: Tx, address_id: str, name: str, sealed: bytes) -> None:
+    tx.insert("notify_address", id=address_id, name=name, url=sealed, added_at=tx.stamp)
+
+
+def delete_address(tx: Tx, address_id: str) -> str | None:
+    """Remove the address and what is known of its service. Return its name, or None when there is none."""
+    row = tx.one("DELETE FROM notify_address WHERE id = ? RETURNING name", (address_id,))
+    tx.execute("DELETE FROM notification_service WHERE id = ?", (address_id,))
+    return None if row is None else str(row["name"])
+
+
+def seal_anew(tx: Tx, anew: Callable[[bytes, str, str, str], bytes]) -> None:
+    """Exchange every sealed address for `anew(sealed, table, id, column)`."""
+    table, column = ADDRESS_PLACE
+    for row in addresses(tx):
+        tx.update(table, row["id"], url=anew(row["url"], table, row["id"], column))
+
+
+def lose_addresses(tx: Tx) -> list[str]:
+    """Remove every address, because its `secret.key` is lost. Return their names. A database of a version before 0021
+    has none."""
+    if tx.one("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'notify_address'") is None:
+        return []
+    return [name for row in addresses(tx) if (name := delete_address(tx, row["id"])) is not None]

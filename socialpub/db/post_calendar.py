@@ -24,6 +24,9 @@ class CalendarDelivery:
     profile_name: str
     outcome: str
     """`State.outcome`: pending, published, failed, unknown, canceled."""
+    mode: str | None = None
+    """Its option `mode`."""
+    provider_post_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,7 @@ class CalendarPost:
     """`image` or `video`."""
     storage_key: str | None
     """Under which the bytes of the first lie, as long as they are here."""
+    updated_at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +71,19 @@ _PENDING = """
     SELECT id, ifnull(scheduled_at, created_at) AS at FROM (SELECT id, scheduled_at, created_at FROM post
         WHERE status = 'pending' ORDER BY created_at DESC, id DESC LIMIT :most)"""
 
+_NAMED = "SELECT id, ifnull(scheduled_at, created_at) AS at FROM post WHERE id IN (SELECT value FROM json_each(:ids))"
+
 _SHOWN = f"""
     SELECT p.id, p.status, c.at, substr(p.body, 1, {LONGEST_TEXT}) AS text,
         (SELECT count(*) FROM media WHERE post_id = p.id) AS media,
-        a.id AS artifact_id, a.kind, CASE WHEN a.removed_at IS NULL THEN a.storage_key END AS storage_key
+        a.id AS artifact_id, a.kind, CASE WHEN a.removed_at IS NULL THEN a.storage_key END AS storage_key, p.updated_at
     FROM ({{}} ORDER BY at, id LIMIT :most) c CROSS JOIN post p ON p.id = c.id
         LEFT JOIN media m ON m.post_id = p.id AND m.position = 0 LEFT JOIN artifact a ON a.id = m.artifact_id
     ORDER BY c.at, p.id"""
 
 _DELIVERIES = """
-    SELECT post_id, provider, profile_name, state FROM delivery
-    WHERE post_id IN (SELECT value FROM json_each(?)) ORDER BY post_id, position"""
+    SELECT post_id, provider, profile_name, state, json_extract(options, '$.mode') AS mode, provider_post_id
+    FROM delivery WHERE post_id IN (SELECT value FROM json_each(?)) ORDER BY post_id, position"""
 
 
 def read(
@@ -108,6 +114,12 @@ def pending(reader: Reader, most: int) -> tuple[CalendarPost, ...]:
     return _posts(reader, _PENDING, {"most": most})
 
 
+def named(reader: Reader, post_ids: Sequence[str]) -> dict[str, CalendarPost]:
+    """The posts with these ids, by id."""
+    params: dict[str, Value] = {"ids": json.dumps(post_ids), "most": len(post_ids)}
+    return {post.id: post for post in _posts(reader, _NAMED, params)}
+
+
 def _posts(reader: Reader, found: str, params: Mapping[str, Value]) -> tuple[CalendarPost, ...]:
     rows = reader.all(_SHOWN.format(found), params)
     deliveries = _deliveries(reader, [row["id"] for row in rows])
@@ -122,6 +134,7 @@ def _posts(reader: Reader, found: str, params: Mapping[str, Value]) -> tuple[Cal
             row["artifact_id"],
             row["kind"],
             row["storage_key"],
+            row["updated_at"],
         )
         for row in rows
     )
@@ -131,7 +144,14 @@ def _deliveries(reader: Reader, post_ids: Sequence[str]) -> dict[str, tuple[Cale
     rows = reader.all(_DELIVERIES, (json.dumps(post_ids),))
     return {
         post_id: tuple(
-            CalendarDelivery(row["provider"], row["profile_name"], State(row["state"]).outcome) for row in of_post
+            CalendarDelivery(
+                row["provider"],
+                row["profile_name"],
+                State(row["state"]).outcome,
+                row["mode"],
+                row["provider_post_id"],
+            )
+            for row in of_post
         )
         for post_id, of_post in groupby(rows, key=itemgetter("post_id"))
     }

@@ -92,6 +92,15 @@ def count(reader: Reader) -> int:
     return int(reader.value("SELECT count(*) FROM post"))
 
 
+def count_since(reader: Reader, at: str) -> tuple[int, int]:
+    """Return how many posts were created after this instant, and how many of them are not over."""
+    total, still_open = reader.all(
+        "SELECT count(*), ifnull(sum(status IN (?, ?)), 0) FROM post WHERE created_at > ?",
+        (PostStatus.PENDING, PostStatus.SCHEDULED, at),
+    )[0]
+    return int(total), int(still_open)
+
+
 def oldest_created_at(reader: Reader) -> str | None:
     at: str | None = reader.value("SELECT min(created_at) FROM post")
     return at

@@ -1,6 +1,6 @@
 """Rows of the table `profile`, but for what the API shows (`json_views.py`)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from socialpub.db.models import Profile, ProfileStatus
 from socialpub.db.transaction import Reader, Row, Tx, Value
@@ -77,11 +77,12 @@ def list_all(reader: Reader) -> list[Row]:
 
 def of_owner(reader: Reader, profile_id: str) -> Row | None:
     """One profile as its owner sees it: what `list_all` has of it, and scopes, access_expires_at, refresh_expires_at,
-    renewed_at, disconnected_at, account_id."""
+    renewed_at, disconnected_at, account_id, facts (JSON), account_read_at."""
     return reader.one(
         """SELECT id, name, provider, status, username, picture_url, expires_at, posts_count, created_at, updated_at,
                 options, reason, refresh_token IS NOT NULL AS renewable, scopes, access_expires_at, refresh_expires_at,
-                coalesce(renewed_at, created_at) AS renewed_at, disconnected_at, account_id
+                coalesce(renewed_at, created_at) AS renewed_at, disconnected_at, account_id,
+                facts, account_read_at
             FROM profile WHERE id = ?""",
         (profile_id,),
     )
@@ -105,6 +106,20 @@ def renewable(reader: Reader) -> list[Row]:
             FROM profile WHERE status = ? AND refresh_token IS NOT NULL ORDER BY 3, id""",
         (ProfileStatus.ACTIVE,),
     )
+
+
+def account_data_due(reader: Reader, before: str) -> list[Row]:
+    """Active profiles whose account data was not fetched since, the longest ago first: id, provider."""
+    return reader.all(
+        """SELECT id, provider FROM profile WHERE status = ? AND ifnull(account_read_at, '') <= ?
+            ORDER BY ifnull(account_read_at, ''), id""",
+        (ProfileStatus.ACTIVE, before),
+    )
+
+
+def expect_account_data(tx: Tx, profile_id: str) -> None:
+    """What is known of the account may be wrong: it is fetched again soon."""
+    tx.update("profile", profile_id, account_read_at=None)
 
 
 def pictured(reader: Reader) -> list[Row]:
@@ -136,3 +151,21 @@ def count_ending_by_provider(reader: Reader, before: str) -> list[tuple[str, int
 def count_by_provider_and_status(reader: Reader) -> list[tuple[str, str, int]]:
     rows = reader.all("SELECT provider, status, count(*) FROM profile GROUP BY provider, status ORDER BY 1, 2")
     return [(row[0], row[1], row[2]) for row in rows]
+
+
+# --- what the network calls the values that an account can choose ----------------------------------------------------
+
+
+def choice_labels(reader: Reader, profile_id: str, key: str) -> dict[str, str]:
+    """Return the label of each known value of this option."""
+    rows = reader.all("SELECT value, label FROM choice_label WHERE profile_id = ? AND key = ?", (profile_id, key))
+    return {row["value"]: row["label"] for row in rows}
+
+
+def put_choice_labels(tx: Tx, profile_id: str, key: str, labels: Mapping[str, str]) -> None:
+    """Note these labels. A value that is no longer offered keeps its last label: older posts name it."""
+    tx.many(
+        """INSERT INTO choice_label (profile_id, key, value, label) VALUES (?, ?, ?, ?)
+            ON CONFLICT (profile_id, key, value) DO UPDATE SET label = excluded.label""",
+        [(profile_id, key, value, label) for value, label in labels.items()],
+    )

@@ -2,14 +2,17 @@
 
 import sqlite3
 
+from socialpub.core import commands
 from socialpub.core.crypto import Secrets
 from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state
 from socialpub.db.transaction import Reader, Tx
 
-IF_LOST = (
-    "Only if that is lost for good: move this one away and run `socialpub init --new-secret`, which says what it costs."
-)
+
+def if_lost() -> str:
+    """Return what to do if the key of a database is lost for good."""
+    new = commands.line("init", "--new-secret")
+    return f"If that key is lost for good, move this one away and run `{new}`. It says what is lost with the key."
 
 
 def check(connection: sqlite3.Connection, secrets: Secrets) -> None:
@@ -23,7 +26,7 @@ def check(connection: sqlite3.Connection, secrets: Secrets) -> None:
     if known not in (None, secrets.check_value):
         raise OperatorError(
             "The database belongs to another secret.key.",
-            f"Put back the one that belongs to it. {IF_LOST}",
+            f"Put back the one that belongs to it. {if_lost()}",
         )
 
 

@@ -49,6 +49,15 @@ def put(tx: Tx, causes: Iterable[ToldCause]) -> None:
         )
 
 
+def are_kept(tx: Tx) -> bool:
+    """Return whether this database knows notifications: one of a version before 0017 does not."""
+    return tx.one("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'told_cause'") is not None
+
+
+def forget_all(tx: Tx) -> None:
+    tx.execute("DELETE FROM told_cause")
+
+
 def forget(tx: Tx, keys: Iterable[str]) -> None:
     for key in keys:
         tx.execute("DELETE FROM told_cause WHERE key = ?", (key,))

@@ -38,6 +38,8 @@ class TrailAction(StrEnum):
     PROFILE_DISCONNECTED = "profile.disconnected"
     PROFILE_OPTIONS_SET = "profile.options_set"
     PROFILE_REFRESHED = "profile.refreshed"
+    PROFILE_BOARD_CREATED = "profile.board_created"
+    PROFILE_SECTION_CREATED = "profile.section_created"
     PUBLISHING_PAUSED = "publishing.paused"
     PUBLISHING_RESUMED = "publishing.resumed"
     PUBLISHING_TRIED = "publishing.tried"
@@ -46,8 +48,12 @@ class TrailAction(StrEnum):
     COPY_FAILED = "copy.failed"
     SECRET_ROTATED = "secret.rotated"  # noqa: S105
     SECRET_RENEWED = "secret.renewed"  # noqa: S105  an action, no secret
+    NOTIFY_ADDED = "notify.added"
+    NOTIFY_REMOVED = "notify.removed"
     PASSWORD_SET = "password.set"  # noqa: S105
     SIGNED_IN = "session.signed_in"
+    SIGN_IN_FAILED = "session.sign_in_failed"
+    SIGN_INS_REFUSED = "session.sign_ins_refused"
     SIGNED_OUT = "session.signed_out"
     SESSION_ENDED = "session.ended"
     POST_CREATED = "post.created"
@@ -58,7 +64,7 @@ class TrailAction(StrEnum):
 
     @property
     def kind(self) -> str:
-        """`key`, `profile`, `publishing`, `copy`, `secret`, `password`, `session`, `post`."""
+        """`key`, `profile`, `publishing`, `copy`, `secret`, `notify`, `password`, `session`, `post`."""
         return self.value.partition(".")[0]
 
 
@@ -108,6 +114,28 @@ def record(
         subject_label=label,
         detail=json.dumps(facts, ensure_ascii=False),
     )
+
+
+def record_once(
+    tx: Tx, action: TrailAction, subject_id: str, label: str, since: str, max_entries: int, *, by: str, **detail: Any
+) -> None:
+    """Note what strangers can repeat without limit: once for each subject since then, and `max_entries` times in all.
+    The subjects beyond them have one entry together, without a subject."""
+    if is_recorded(tx, action, subject_id, since):
+        return
+    entries = tx.all(f"{_SINCE} AND subject_id <> '' LIMIT ?", (action, since, max_entries))
+    if len(entries) < max_entries:
+        record(tx, action, subject_id, label, by=by, **detail)
+    elif not is_recorded(tx, action, "", since):
+        record(tx, action, "", by=by)
+
+
+def is_recorded(store: Reader | Tx, action: TrailAction, subject_id: str, since: str) -> bool:
+    """Return whether this was done with the subject after that instant."""
+    return store.one(f"{_SINCE} AND subject_id = ? LIMIT 1", (action, since, subject_id)) is not None
+
+
+_SINCE = "SELECT 1 FROM trail WHERE action = ? AND at > ?"
 
 
 def oldest(reader: Reader) -> str | None:

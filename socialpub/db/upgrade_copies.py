@@ -3,9 +3,11 @@ restore.
 
 A copy holds every row as of one instant and no media, which no migration touches. It is on the disk and sound before
 anything is migrated, or nothing is. Of each shape the newest is kept: an upgrade that fails again and again takes away
-no other. What lies under a finished name is whole.
+no other. What lies under a finished name is whole. The name contains the last migration, the instant, and from which
+version to which the database went.
 """
 
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -17,10 +19,15 @@ from socialpub.core import durable_files, logging, sizes
 from socialpub.core.clock import stamp
 from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state
+from socialpub.db.transaction import Reader
 
 KEPT = 3
 FOLDER, END, UNFINISHED = "upgrades", ".db", "unfinished"
 STEP_PAGES = 4096
+FIRST_VERSION = "1.0.0"
+"""Every version that wrote none into the database called itself so."""
+_TO = "-to-"
+_VERSION = re.compile(r"[0-9a-z][0-9a-z.+]{0,99}")
 LARGE_BYTES = 64 << 20
 """Copying more than this takes seconds, and the log says how far it is."""
 
@@ -34,6 +41,8 @@ class UpgradeCopy:
     """The last migration that it has."""
     instant: str
     size_bytes: int
+    version: str | None
+    """The version that worked with this database. Names of version 1.0.0 contain none: None."""
 
 
 def folder_of(database: Path) -> Path:
@@ -44,9 +53,11 @@ def list_all(database: Path) -> list[UpgradeCopy]:
     """Those that lie there, the newest first."""
     found = []
     for path in folder_of(database).glob(f"*{END}"):
-        schema, _, instant = path.name.removesuffix(END).partition("@")
+        schema, _, rest = path.name.removesuffix(END).partition("@")
+        instant, _, versions = rest.partition("@")
         if instant:
-            found.append(UpgradeCopy(path, schema, instant, path.stat().st_size))
+            former = versions.partition(_TO)[0] or None
+            found.append(UpgradeCopy(path, schema, instant, path.stat().st_size, former))
     return sorted(found, key=lambda copy: copy.instant, reverse=True)
 
 
@@ -65,16 +76,33 @@ def free_bytes(database: Path) -> int:
     return shutil.disk_usage(database.parent).free
 
 
+def version_of(store: Reader) -> str:
+    """Return the version that last worked with this database. It is safe as a part of a file name."""
+    written = appliance_state.get(store, appliance_state.VERSION)
+    if written is None:
+        return FIRST_VERSION
+    return written if _VERSION.fullmatch(written) else "unknown"
+
+
 def make(
-    connection: sqlite3.Connection, database: Path, schema: str, now: datetime, spare: Path | None = None
+    connection: sqlite3.Connection,
+    database: Path,
+    schema: str,
+    now: datetime,
+    following: str,
+    spare: Path | None = None,
 ) -> UpgradeCopy:
-    """Copy the database, which is at `schema`, and forget older copies but `spare`. Inside `migrate.exclusive`.
+    """Copy the database, which is at `schema` and goes to the version `following`. Forget older copies but `spare`.
+
+    Inside `migrate.exclusive`.
 
     Raises OperatorError, and then nothing was changed.
     """
     _check_room(connection, database)
     folder = folder_of(database)
-    target = folder / f"{schema}@{stamp(now).replace(':', '').replace('-', '')}{END}"
+    version = version_of(Reader(connection))
+    instant = stamp(now).replace(":", "").replace("-", "")
+    target = folder / f"{schema}@{instant}@{version}{_TO}{following}{END}"
     unfinished = folder / UNFINISHED
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -94,7 +122,7 @@ def make(
         ) from error
     _forget_older(database, schema, {target, spare})
     log.info("copied the database before the upgrade", copy=str(target), size_bytes=target.stat().st_size)
-    return UpgradeCopy(target, schema, stamp(now), target.stat().st_size)
+    return UpgradeCopy(target, schema, stamp(now), target.stat().st_size, version)
 
 
 def _check_room(connection: sqlite3.Connection, database: Path) -> None:
@@ -103,7 +131,7 @@ def _check_room(connection: sqlite3.Connection, database: Path) -> None:
         raise OperatorError(
             f"To bring the database up to date, {sizes.write(needed)} of room are needed for {database.parent}, half "
             f"of it for a copy from before. {sizes.write(free)} are free, {sizes.write(needed - free)} too few.",
-            f"Nothing was changed. Make room (copies of earlier upgrades in {folder_of(database)} can be removed), "
+            f"Nothing was changed. Make room (backups of earlier upgrades in {folder_of(database)} can be removed), "
             "and start again; until then the former version still works.",
         )
 

@@ -164,14 +164,18 @@ _TROUBLE = {
 
 
 def _as_unavailable(error: sqlite3.Error) -> Exception:
+    """Return the caller's error. Its cause has the code of SQLite's."""
     text = str(error)
     if "full" in text:
-        return Unavailable("The disk is full. Make room and send the request again.", retry_after_seconds=60)
-    if "locked" in text or "busy" in text:
-        return Unavailable("Another process keeps the database locked. Try again in a moment.")
-    if "disk I/O" in text or "readonly" in text or "unable to open" in text:
-        return Unavailable("The database cannot be written. Check the disk.", retry_after_seconds=60)
-    return error
+        unavailable = Unavailable("The disk is full. Make room and send the request again.", retry_after_seconds=60)
+    elif "locked" in text or "busy" in text:
+        unavailable = Unavailable("Another process keeps the database locked. Try again in a moment.")
+    elif "disk I/O" in text or "readonly" in text or "unable to open" in text:
+        unavailable = Unavailable("The database cannot be written. Check the disk.", retry_after_seconds=60)
+    else:
+        return error
+    unavailable.__cause__ = error
+    return unavailable
 
 
 def _attempt(after: Callable[..., object], args: tuple[Any, ...]) -> None:

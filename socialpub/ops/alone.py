@@ -8,8 +8,6 @@ from socialpub.core.settings.loader import Settings
 from socialpub.db import migrate
 from socialpub.db.locks import FileLock, living
 
-STOP = "Stop it first (sudo systemctl stop socialpub-web.socket socialpub-web socialpub-worker, or end socialpub serve)"
-
 
 @contextmanager
 def held(settings: Settings, why: str, remedy: str) -> Iterator[None]:

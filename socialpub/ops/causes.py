@@ -93,8 +93,8 @@ def _holds(rt: Runtime, needs: Needs, door: Door) -> Iterator[Cause]:
             CauseKind.NETWORK,
             f"network:{hold.provider}/{hold.scope}:",
             f"{label} has refused this app since {hold.since} ({hold.what}): {hold.reason}",
-            f"Resolve this with {label}. socialpub tries again at {hold.probe_at}; "
-            f"to try at once: {remedies.try_held(door)}",
+            f"Resolve this with {label}. socialpub tries again at {hold.probe_at}. "
+            f"To try at once, {remedies.try_held(door)}.",
             "/system",
             calls=hold.scope != holds.QUESTIONS,
         )
@@ -109,7 +109,7 @@ def _account(rt: Runtime, profile: ProfileInNeed, door: Door) -> Cause:
         ends = profile.expires_at or ""
         can = "could" if parse(ends) <= rt.now() else "can"
         state, sentence = "lapses", f"{name} {can} publish only until {ends}."
-    remedy = remedies.reconnect(profile.provider, door)
+    remedy = remedies.sentence(remedies.reconnect(profile.provider, door))
     return Cause(CauseKind.ACCOUNT, f"account:{profile.id}:{state}", sentence, remedy, f"/profiles/{profile.id}")
 
 

@@ -6,13 +6,18 @@ and about the app that a network knows.
 
 import json
 
+from socialpub.core import commands
 from socialpub.core.settings import fingerprints
 from socialpub.runtime import Runtime
 
-RESTART = "Restart socialpub: it reads the configuration when it starts."
 SEEN_FROM_HERE = (
     "If nothing was changed, this command was run with other SOCIALPUB_ variables or credentials than that process."
 )
+
+
+def restart() -> str:
+    """Return what makes the processes read the configuration again."""
+    return f"socialpub reads the configuration when it starts. {commands.restart()}."
 
 
 def write_down(rt: Runtime) -> None:

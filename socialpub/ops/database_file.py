@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from socialpub.core import sizes
+from socialpub.core import commands, sizes
 from socialpub.core.errors import OperatorError
 from socialpub.db import free_pages
 from socialpub.db.locks import living
@@ -13,10 +13,6 @@ from socialpub.runtime import Runtime
 
 MOST_STEPS = 20
 """In one round."""
-STOP = (
-    "Stop it first (systemctl stop socialpub-web.socket socialpub-web socialpub-worker, or end `socialpub serve`), and "
-    "start it again afterwards."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +39,10 @@ def compact(rt: Runtime) -> CompactedFile:
     """Write the file anew. Raises OperatorError while another process works here, and when there is no room."""
     others = [name for name in living(rt.process.folder) if name != rt.process.name]
     if others:
-        raise OperatorError(f"socialpub is running ({', '.join(others)}), and could not write for so long.", STOP)
+        raise OperatorError(
+            f"Stop socialpub first (running: {', '.join(others)}). Compacting blocks all writes.",
+            f"{commands.while_stopped('admin', 'compact')}.",
+        )
     before = free_pages.read(rt.reader).size_bytes
     # The new one is made beside the old, and then comes through the journal.
     needed, free = 2 * before, rt.files.free_bytes() - int(rt.settings.health.disk_floor_bytes)
@@ -64,5 +63,5 @@ def check(rt: Runtime) -> Iterator[Finding]:
         yield note(
             "database",
             f"{sizes.write(pages.free_bytes)} of the database's {sizes.write(pages.size_bytes)} are free inside of it.",
-            "To give them back to the disk, stop socialpub and run: socialpub admin compact",
+            f"{commands.while_stopped('admin', 'compact')}. This returns the space to the disk.",
         )

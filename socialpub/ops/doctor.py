@@ -6,12 +6,12 @@ be made says so instead of passing.
 
 from collections import defaultdict
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import UTC, datetime
 
 from socialpub.accounts import profiles
 from socialpub.accounts.api_keys import UnrevokedKey
 from socialpub.accounts.remedies import Door
+from socialpub.core import commands
 from socialpub.core.cause_kinds import CauseKind
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Unavailable
@@ -22,9 +22,11 @@ from socialpub.ops import (
     causes,
     configuration_in_use,
     database_file,
+    file_faults,
     health,
     housekeeping_report,
     machine_checks,
+    network_checks,
     offline_checks,
     overview,
     resume_sentences,
@@ -36,25 +38,19 @@ from socialpub.ops import (
 from socialpub.ops.copies import last_copy
 from socialpub.ops.finding import Finding, Level, note, ok, problem
 from socialpub.ops.notify import findings
-from socialpub.providers.errors import NotSent, ProviderError
-from socialpub.providers.responses import HttpResponse
 from socialpub.runtime import Runtime
 
-MOST_SKEW = timedelta(minutes=2)
-"""Clocks may differ by so much; signed addresses and what is read back allow for it."""
 EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)
 """A clock that shows an earlier time was never set."""
-CALL_SECONDS = 10.0
 MOST_KEYS = 10
 """A finding names no more keys than this."""
-SET_CLOCK = "Set the clock, and keep it set with NTP (timedatectl set-ntp true)."
 
 SUBJECTS = {
     CauseKind.ACCOUNT: "profile",
     CauseKind.NETWORK: "network",
     CauseKind.WORKER: "worker",
     CauseKind.DISK: "disk",
-    CauseKind.COPY: "copy",
+    CauseKind.COPY: "backup",
     CauseKind.CLOCK: "clock",
     CauseKind.PAUSED: "paused",
 }
@@ -71,9 +67,11 @@ def check_offline(settings: Settings) -> tuple[list[Finding], bool]:
     unopened = any(finding.level == "note" and finding.subject == "database" for finding in found)
     if blocked or unopened:
         until = "until that is fixed" if blocked else "before the first start"
-        then = "Mend what stands above, then run `socialpub doctor` again." if blocked else web_address.START
+        again = f"Fix the problems above, then run `{commands.line('doctor')}` again."
+        then = again if blocked else f"{commands.start()}."
         if (differ := web_address.ports_differ(settings)) is not None:
             found.append(differ)
+        found += network_checks.before_opening(settings)
         found.append(note("the rest", f"Worker, profiles and networks cannot be checked {until}.", then))
     return found, not (blocked or unopened)
 
@@ -105,15 +103,16 @@ def check(rt: Runtime, door: Door = Door.SHELL) -> Iterator[Finding]:
     yield from _check_configuration_in_use(rt)
     yield from known[CauseKind.NETWORK]
     yield from _check_profiles(rt, connected, known[CauseKind.ACCOUNT], {one.id for one in needs.profiles})
-    yield from _check_networks(rt, {row["provider"] for row in connected})
+    yield from network_checks.check(rt, connected)
 
 
 def _check_database(rt: Runtime) -> Finding:
     try:
         rt.write(_write_nothing)
     except Unavailable as error:
-        remedy = f"Find out what locks it (fuser {rt.db.path}), and check the disk."
-        return problem("database", f"Nothing can be written to {rt.db.path}. {error.detail}", remedy)
+        fault = file_faults.find(error, rt.settings)
+        message = fault.message if fault else f"Nothing can be written to {rt.db.path}. {error.detail}"
+        return problem("database", message, fault.remedy if fault else file_faults.look(rt.settings))
     count = post_rows.count(rt.reader)
     return ok("database", f"{rt.db.path} is sound and can be written ({count} post{'' if count == 1 else 's'}).")
 
@@ -135,9 +134,9 @@ def _check_clock(rt: Runtime, known: list[Finding]) -> Iterator[Finding]:
         (at for at in (post_rows.newest_created_at(rt.reader), heartbeat_at) if at is not None), default=None
     )
     if now < EARLIEST:
-        yield problem("clock", f"{shows[0].upper()}{shows[1:]}.", SET_CLOCK)
-    elif written_at is not None and parse(written_at) > now + MOST_SKEW:
-        yield problem("clock", f"Something was written at {written_at}, but {shows}.", SET_CLOCK)
+        yield problem("clock", f"{shows[0].upper()}{shows[1:]}.", network_checks.SET_CLOCK)
+    elif written_at is not None and parse(written_at) > now + network_checks.MAX_SKEW:
+        yield problem("clock", f"Something was written at {written_at}, but {shows}.", network_checks.SET_CLOCK)
     else:
         yield ok("clock", f"{shows[0].upper()}{shows[1:]}.")
     yield from known
@@ -163,7 +162,7 @@ def _check_copy(rt: Runtime, known: list[Finding]) -> Iterator[Finding]:
     if not known:
         copy = last_copy.read(rt.reader)
         where = f" {copy.scheduled.sentence}" if copy.scheduled else ""
-        yield ok("copy", f"The last copy is of {copy.made_at}.{where}")
+        yield ok("backup", f"The last backup is of {copy.made_at}.{where}")
 
 
 def _check_configuration_in_use(rt: Runtime) -> Iterator[Finding]:
@@ -175,7 +174,7 @@ def _check_configuration_in_use(rt: Runtime) -> Iterator[Finding]:
         yield problem(
             "configuration",
             f"The {names} {run} with other values of {', '.join(keys)} than {rt.settings.config_file} has now.",
-            f"{configuration_in_use.RESTART} {configuration_in_use.SEEN_FROM_HERE}",
+            f"{configuration_in_use.restart()} {configuration_in_use.SEEN_FROM_HERE}",
         )
 
 
@@ -184,47 +183,3 @@ def _check_profiles(rt: Runtime, connected: list[Row], known: list[Finding], nee
     for row in connected:
         if row["id"] not in needed:
             yield ok("profile", f"{row['name']} ({rt.providers[row['provider']].label}) is active.")
-
-
-def _check_networks(rt: Runtime, used: set[str]) -> Iterator[Finding]:
-    for name, provider in rt.providers.items():
-        section = getattr(rt.settings.providers, name)
-        missing = section.missing_keys()
-        if missing and name in used and section.half_given() is None:
-            keys, are = " and ".join(missing), "is" if len(missing) == 1 else "are"
-            message = f"{provider.label} has profiles, but {keys} of its app {are} empty: no token can be renewed."
-            yield problem("credentials", message, f"Set {keys} in [providers.{name}]; the app's page shows it.")
-        elif missing:
-            continue
-        yield from _check_connection(rt, provider.label, section.api_url, name in used)
-
-
-def _check_connection(rt: Runtime, label: str, api_url: str, used: bool) -> Iterator[Finding]:
-    """Whether the network can be reached at all; what it answers without a token does not matter."""
-    try:
-        answer = rt.http.call("GET", api_url, deadline_seconds=CALL_SECONDS)
-    except NotSent as error:
-        finding = problem if used else note
-        yield finding("network", f"{label}: {error.message}", _unreachable(api_url))
-    except ProviderError as error:
-        yield note("network", f"{label} gave no usable answer: {error.message}", "Try again in a while.")
-    else:
-        yield ok("network", f"{label} answers.")
-        yield from _compare_clocks(rt, label, answer)
-
-
-def _unreachable(api_url: str) -> str:
-    """What to do about an api_url at which nothing answers."""
-    if web_address.is_of_this_machine(api_url):
-        return f"Nothing answers at {api_url}. If that is the sandbox, start it: socialpub sandbox"
-    return "Check this machine's network and DNS, and api_url."
-
-
-def _compare_clocks(rt: Runtime, label: str, answer: HttpResponse) -> Iterator[Finding]:
-    try:
-        theirs = parsedate_to_datetime(answer.headers.get("date", ""))
-    except ValueError:
-        return
-    if theirs.tzinfo is not None and abs(theirs - rt.now()) > MOST_SKEW:
-        message = f"The clock of {label} shows {stamp(theirs)}, and this machine's clock {stamp(rt.now())}."
-        yield problem("clock", message, SET_CLOCK)

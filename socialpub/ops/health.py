@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from socialpub.core import durations
+from socialpub.core import commands, durations
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Unavailable
 from socialpub.db import appliance_state, clock_jumps
@@ -33,12 +33,6 @@ HOUSEKEEPING_LATE_SECONDS = 3600.0
 WRITE_SECONDS = 4.0
 LOOK_SECONDS = 5.0
 """A look that takes longer has found out enough: those who ask for readiness wait no longer than this."""
-
-START_WORKER = (
-    "Start it: sudo systemctl start socialpub-worker, or where it is no service of the machine `socialpub serve` "
-    "(`socialpub worker` runs it alone)."
-)
-RESTART_WORKER = "Check the worker's log, and restart it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +101,9 @@ def error_name(error: sqlite3.Error | OSError) -> str:
 
 
 def _no_database(message: str) -> Finding:
-    return problem("database", message, "Ask `socialpub doctor` what is wrong with it.", FindingCode.DATABASE)
+    return problem(
+        "database", message, f"Run `{commands.line('doctor')}`. It reports what is wrong.", FindingCode.DATABASE
+    )
 
 
 def storage_problems(rt: Runtime) -> Iterator[Finding]:
@@ -148,17 +144,25 @@ def worker_problems(reader: Reader, now: datetime) -> Iterator[Finding]:
         yield late
 
 
+def _start_worker() -> str:
+    return f"{commands.start('socialpub-worker')}."
+
+
+def _restart_worker() -> str:
+    return f"Read {commands.log('socialpub-worker')}. {commands.restart('socialpub-worker')}."
+
+
 def silence(reader: Reader, now: datetime) -> Finding | None:
     """That the worker does not report; None when it does."""
     age = heartbeat_age(reader, now)
     if age is None:
-        return problem("worker", "The worker has never run.", START_WORKER, FindingCode.WORKER_NEVER_RAN)
+        return problem("worker", "The worker has never run.", _start_worker(), FindingCode.WORKER_NEVER_RAN)
     if age < -HEARTBEAT_LATE_SECONDS:
         message = "The worker's last report is dated in the future: the clock was set back, and none has come since."
-        return problem("worker", message, f"Check its log. {START_WORKER}", FindingCode.WORKER_LATE)
+        return problem("worker", message, _restart_worker(), FindingCode.WORKER_LATE)
     if age > HEARTBEAT_LATE_SECONDS:
         message = f"The worker has not reported for {durations.in_words(age)}."
-        return problem("worker", message, f"Check its log. {START_WORKER}", FindingCode.WORKER_LATE)
+        return problem("worker", message, _restart_worker(), FindingCode.WORKER_LATE)
     return None
 
 
@@ -170,7 +174,7 @@ def lateness(reader: Reader, now: datetime) -> Finding | None:
     were = "1 delivery is" if late.count == 1 else f"{late.count} deliveries are"
     which = f"{'' if late.count == 1 else 'the oldest, '}to {registry.LABELS[late.provider]}"
     message = f"{were} overdue by more than two minutes: {which}, by {durations.in_words(late.seconds)}."
-    return problem("worker", message, RESTART_WORKER, FindingCode.OVERDUE)
+    return problem("worker", message, _restart_worker(), FindingCode.OVERDUE)
 
 
 def complaints(reader: Reader) -> Iterator[Finding]:
@@ -183,7 +187,7 @@ def complaints(reader: Reader) -> Iterator[Finding]:
             f"The worker's housekeeping has not come round for {durations.in_words(report.housekeeping_seconds)}: "
             "it renews no unused tokens, and it cleans nothing up."
         )
-        yield problem("worker", message, RESTART_WORKER, FindingCode.HOUSEKEEPING_LATE)
+        yield problem("worker", message, _restart_worker(), FindingCode.HOUSEKEEPING_LATE)
     if report.decoder_failure is not None:
         yield _decoder(f"The worker cannot have media decoded: {report.decoder_failure}")
 

@@ -6,7 +6,7 @@ import ctypes
 import subprocess
 from collections.abc import Iterator
 
-from socialpub.core import sizes
+from socialpub.core import commands, sizes
 from socialpub.ops import socket_addresses, storage_use, worker_report
 from socialpub.ops.finding import Finding, note, ok, problem
 from socialpub.runtime import Runtime
@@ -36,7 +36,9 @@ def check(rt: Runtime) -> Iterator[Finding]:
 def _check_time_sync() -> Iterator[Finding]:
     if clock_is_kept() is False:
         message = "Nothing keeps this machine's clock set: it drifts, and signed addresses and posts' times with it."
-        yield note("time sync", message, "Switch NTP on: sudo timedatectl set-ntp true (in a virtual machine: chrony).")
+        yield note(
+            "time sync", message, "Switch NTP on: `sudo timedatectl set-ntp true` (in a virtual machine: chrony)."
+        )
 
 
 def clock_is_kept() -> bool | None:
@@ -54,7 +56,11 @@ def _check_journal(rt: Runtime) -> Iterator[Finding]:
     size = storage_use.size_of(journal)
     if size > MOST_WAL_BYTES:
         message = f"{journal} has grown to {sizes.write(size)}: something has been reading for long, or does not end."
-        yield note("database", message, f"See what holds it open (fuser -v {journal}), and restart socialpub.")
+        yield note(
+            "database",
+            message,
+            f"See what holds it open: `{commands.system_line('fuser', '-v', str(journal))}`. {commands.restart()}.",
+        )
 
 
 def _check_worker_files(rt: Runtime) -> Iterator[Finding]:
@@ -64,7 +70,7 @@ def _check_worker_files(rt: Runtime) -> Iterator[Finding]:
     used, most = report.figures.open_files, report.figures.most_files
     if used >= MOST_FILES_USED * most:
         message = f"The worker has {used} files open, and may have {most}: soon it can call no network."
-        yield problem("worker", message, "Raise LimitNOFILE in its unit (or ulimit -n), and restart it.")
+        yield problem("worker", message, f"{commands.raise_file_limit()}. {commands.restart('socialpub-worker')}.")
 
 
 def _check_decoders(rt: Runtime) -> Iterator[Finding]:
@@ -100,23 +106,23 @@ def _check_socket(rt: Runtime) -> Iterator[Finding]:
     if held.get("ActiveState") == "active":
         differs = socket_addresses.difference(rt.settings, held.get("Listen", ""))
         if differs is not None:
-            yield problem("listen", differs, "Have systemd told: sudo socialpub install-service")
+            yield problem("listen", differs, f"{commands.move_socket()}.")
 
 
 def _judge(service: str, state: dict[str, str]) -> Iterator[Finding]:
-    look = f"Look at its log (journalctl -u {service} -n 50)"
+    look = f"Read {commands.log(service)}"
     active = state.get("ActiveState", "")
     if active not in ("active", "activating", "reloading"):
         message = f"{service} is {active}{_why(state)}."
-        yield problem("service", message, f"{look}, then: sudo systemctl restart {service}")
+        yield problem("service", message, f"{look}. {commands.restart(service)}.")
     elif _number(state, "NRestarts") >= MANY_RESTARTS:
         message = f"{service} was started again {state['NRestarts']} times since it was last started by hand."
-        yield note("service", message, f"{look}: it says why it ended.")
+        yield note("service", message, f"{look}. It says why the service ended.")
     else:
         yield ok("service", f"{service} is {active}.")
     if state.get("UnitFileState") == "disabled":
         message = f"{service} does not start with the machine."
-        yield note("service", message, f"sudo systemctl enable {service}")
+        yield note("service", message, f"Run `sudo systemctl enable {service}`.")
     if state.get("WatchdogUSec") in ("0", "infinity"):
         message = f"{service} has no watchdog: one that hangs is not started again."
         yield note("service", message, "Install the units of this version: they set WatchdogSec.")

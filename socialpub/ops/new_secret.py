@@ -7,12 +7,13 @@ again.
 import os
 import sqlite3
 from contextlib import closing
+from dataclasses import dataclass, field
 
-from socialpub.core import actor, crypto, durable_files
+from socialpub.core import actor, commands, crypto, durable_files
 from socialpub.core.clock import Clock
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
-from socialpub.db import migrate, profile_rows, secret_binding, secret_rotation, trail
+from socialpub.db import migrate, notifications, profile_rows, secret_binding, secret_rotation, trail
 from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Tx
 from socialpub.ops import alone
@@ -20,8 +21,18 @@ from socialpub.ops import alone
 REASON = "Its tokens were sealed with a secret.key that is lost."
 
 
-def make(settings: Settings, clock: Clock) -> list[tuple[str, str]]:
-    """Write a new key, and have every connected profile ask for its owner; their names and networks.
+@dataclass(frozen=True, slots=True)
+class LostWithKey:
+    """What the old key had sealed."""
+
+    accounts: list[tuple[str, str]] = field(default_factory=list)
+    """Name and network of each connected profile."""
+    addresses: list[str] = field(default_factory=list)
+    """The names of the notification addresses that were added in the dashboard."""
+
+
+def make(settings: Settings, clock: Clock) -> LostWithKey:
+    """Write a new key, and have every connected profile ask for its owner. Return what is lost.
 
     Raises OperatorError when there is a key, or while socialpub runs.
     """
@@ -31,13 +42,12 @@ def make(settings: Settings, clock: Clock) -> list[tuple[str, str]]:
             f"{key_file} exists, and nothing is overwritten.",
             "If it is not the one that belongs to this database, and that one is lost for good, move it away first.",
         )
-    lost = []
+    lost = LostWithKey()
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         if settings.database_file.exists():
-            with alone.held(
-                settings, "still has the old key in its memory", f"{alone.STOP}, if the key is lost for good."
-            ):
+            remedy = f"If the key is lost for good: {commands.while_stopped('init', '--new-secret')}."
+            with alone.held(settings, "still has the old key in its memory", remedy):
                 lost = _part_from_old_key(settings, clock)
         with durable_files.create(key_file) as file:
             file.write(crypto.new_key())
@@ -49,7 +59,7 @@ def make(settings: Settings, clock: Clock) -> list[tuple[str, str]]:
     return lost
 
 
-def _part_from_old_key(settings: Settings, clock: Clock) -> list[tuple[str, str]]:
+def _part_from_old_key(settings: Settings, clock: Clock) -> LostWithKey:
     with closing(sqlite3.connect(settings.database_file)) as connection, connection:
         connection.row_factory = sqlite3.Row
         if unknown := migrate.unknown(migrate.applied(connection)):
@@ -62,4 +72,4 @@ def _part_from_old_key(settings: Settings, clock: Clock) -> list[tuple[str, str]
         secret_binding.forget(tx)
         if trail.is_kept(tx):
             trail.record(tx, TrailAction.SECRET_RENEWED)
-        return profile_rows.lose_tokens(tx, REASON)
+        return LostWithKey(profile_rows.lose_tokens(tx, REASON), notifications.lose_addresses(tx))

@@ -3,6 +3,7 @@
 They create nothing, not even a database: whoever learns that something is missing may want to restore a copy there.
 """
 
+import platform
 import sqlite3
 import tomllib
 from collections.abc import Iterator
@@ -11,41 +12,55 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from socialpub.core import crypto
+from socialpub.core import commands, crypto, version
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
-from socialpub.db import appliance_state, damage, migrate
-from socialpub.db.secret_binding import IF_LOST
+from socialpub.db import appliance_state, migrate, upgrade_copies
+from socialpub.db.secret_binding import if_lost
 from socialpub.db.secret_rotation import next_key_file
 from socialpub.db.transaction import Reader
 from socialpub.media import inspect
-from socialpub.ops import file_owners, upgrade_checks, web_address
-from socialpub.ops.finding import Finding, note, ok, problem
+from socialpub.ops import file_faults, file_owners, upgrade_checks, web_address
+from socialpub.ops.finding import Finding, Level, note, ok, problem
 
 
 def check(settings: Settings) -> Iterator[Finding]:
     """Every finding. After a problem with `data_dir`, `secret.key` or `database` nothing can be opened."""
+    yield ok("version", f"This is socialpub {version.current()}, with Python {platform.python_version()}.")
     yield from _check_configuration(settings)
     yield from _check_credentials(settings)
-    yield from _check_permissions(settings)
-    yield from _check_secret(settings)
+    folder = _check_data_dir(settings)
+    yield folder
+    # A folder that this user must not enter shows nothing of what is inside.
+    is_closed = folder.level is Level.PROBLEM and file_owners.is_closed(settings.data_dir)
+    if not is_closed:
+        yield from _check_secret(settings)
     yield _check_libmagic()
     yield _check_base_url(settings)
-    yield from _check_database(settings)
+    if not is_closed:
+        yield from (finding for finding in _check_database(settings) if finding.message != folder.message)
 
 
 def _check_configuration(settings: Settings) -> Iterator[Finding]:
     file = settings.config_file
     yield ok("configuration", f"{file or 'The configuration'} has no mistakes.")
     for sentence in settings.notes():
-        yield note("configuration", sentence, "If that is not meant, change it and restart socialpub.")
+        yield note("configuration", sentence, f"If this is not intended, change it. {commands.restart()}.")
     if file is not None and file.stat().st_mode & 0o007 and _holds_a_secret(tomllib.loads(file.read_text("utf-8-sig"))):
-        yield problem("permissions", f"{file} holds a secret, and every user can read it.", f"chmod 600 {file}")
+        yield problem(
+            "permissions",
+            f"{file} holds a secret, and every user can read it.",
+            _run("chmod", "o-rwx", str(file)),
+        )
 
 
 def _holds_a_secret(values: dict[str, Any]) -> bool:
     sections = [*values.get("providers", {}).values(), values.get("metrics", {}), values.get("notify", {})]
     return any(section.get(key) for section in sections for key in ("client_secret", "token", "urls"))
+
+
+def _run(*words: str) -> str:
+    return f"Run `{commands.system_line(*words)}`."
 
 
 def _check_credentials(settings: Settings) -> Iterator[Finding]:
@@ -60,21 +75,32 @@ def _check_credentials(settings: Settings) -> Iterator[Finding]:
         yield problem(
             "credentials",
             "No network is configured: no account can be connected.",
-            f"Register an app with one of {', '.join(networks)} and fill in its section of the configuration "
-            "(socialpub config --example shows them). To try it without: socialpub sandbox",
+            f"Register an app with one of {', '.join(networks)} and fill in its section of the configuration. "
+            f"`{commands.line('config', '--example')}` shows every section. To try it without an app, run "
+            f"`{commands.line('sandbox')}`.",
         )
 
 
-def _check_permissions(settings: Settings) -> Iterator[Finding]:
+def _check_data_dir(settings: Settings) -> Finding:
     data_dir = settings.data_dir
-    if not data_dir.is_dir():
-        remedy = f"Run `mkdir -m 700 {data_dir}` and put secret.key there, or restore a copy: socialpub restore FILE"
-        yield problem("data_dir", f"{data_dir} does not exist.", remedy)
-        return
-    found = list(file_owners.check(settings))
-    if not found and data_dir.stat().st_mode & 0o077:
-        found = [note("permissions", f"Other users have access to {data_dir}.", f"chmod 700 {data_dir}")]
-    yield from found or [ok("data_dir", f"{data_dir} can be written by its owner alone.")]
+    try:
+        mode = data_dir.stat().st_mode
+        fault = file_faults.read_only(data_dir) or file_owners.find(settings)
+    except FileNotFoundError:
+        remedy = (
+            f"Run `{commands.make_folder(data_dir)}` and put secret.key there. Then restore a backup: "
+            f"`{commands.line('restore', 'FILE')}`"
+        )
+        return problem("data_dir", f"{data_dir} does not exist.", remedy)
+    except OSError as error:
+        again = commands.this_line_as("root", settings.config_file)
+        return problem("data_dir", f"{data_dir} cannot be reached: {error.strerror}.", f"Run `{again}`.")
+    if fault is not None:
+        return problem("data_dir", fault.message, fault.remedy)
+    if mode & 0o077:
+        message = f"Other users have access to {data_dir}."
+        return note("permissions", message, _run("chmod", "700", str(data_dir)))
+    return ok("data_dir", f"{data_dir} can be written by its owner alone.")
 
 
 def _check_secret(settings: Settings) -> Iterator[Finding]:
@@ -85,7 +111,7 @@ def _check_secret(settings: Settings) -> Iterator[Finding]:
         yield problem("secret.key", error.message, error.hint or "Put the original secret.key there.")
         return
     if path.stat().st_mode & 0o077:
-        yield problem("permissions", f"Other users can read {path}.", f"chmod 600 {path}")
+        yield problem("permissions", f"Other users can read {path}.", _run("chmod", "600", str(path)))
     else:
         yield ok("secret.key", f"{path} exists, and nobody else can read it.")
 
@@ -118,9 +144,7 @@ def _check_base_url(settings: Settings) -> Finding:
 def _check_database(settings: Settings) -> Iterator[Finding]:
     path = settings.database_file
     if not path.exists():
-        yield note(
-            "database", f"{path} does not exist yet.", "The first `socialpub serve` or `admin` command creates it."
-        )
+        yield note("database", f"{path} does not exist yet.", "The appliance creates it at its first start.")
         return
     timeout = settings.database.busy_timeout.total_seconds()
     try:
@@ -129,16 +153,17 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
             result = database.execute("PRAGMA quick_check(1)").fetchone()[0]
             applied = migrate.applied(database)
             belongs_to = appliance_state.get(Reader(database), appliance_state.SECRET_KEY)
-            missing = migrate.missing(applied)
+            missing, made_by = migrate.missing(applied), upgrade_copies.version_of(Reader(database))
             upgrade = list(upgrade_checks.before(settings, database, missing)) if missing else []
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        yield _unreadable(path, error)
+        yield from _unreadable(settings, error)
         return
     if result != "ok":
-        yield _damaged(path, result)
+        fault = file_faults.damaged(result, settings)
+        yield problem("database", fault.message, fault.remedy)
     elif unknown := migrate.unknown(applied):
-        message = migrate.is_newer(str(path), unknown)
-        yield problem("database", message, "Install the newer version again, or restore a copy that this one made.")
+        message = migrate.is_newer(str(path), unknown, made_by)
+        yield problem("database", message, "Install the newer version again, or restore a backup that this one made.")
     elif belongs_to is not None and not _is_key(settings.secret_key_file, belongs_to):
         following = next_key_file(settings.secret_key_file)
         if following.exists() and _is_key(following, belongs_to):
@@ -147,7 +172,7 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
             return
         message = f"{path} belongs to another secret.key than the one beside it."
         yield problem(
-            "secret.key", message, f"Put the original back: no stored token can be read without it. {IF_LOST}"
+            "secret.key", message, f"Put the original back: no stored token can be read without it. {if_lost()}"
         )
     else:
         yield from upgrade
@@ -161,12 +186,9 @@ def _is_key(key_file: Path, check_value: str) -> bool:
         return True  # it cannot be read, which is a finding of its own
 
 
-def _unreadable(path: Path, error: Exception) -> Finding:
-    if "locked" in str(error) or "busy" in str(error):
-        message = f"Another program keeps {path} locked."
-        return problem("database", message, f"Find out which one (fuser {path}), and stop it.")
-    return _damaged(path, damage.of(error) or str(error))
-
-
-def _damaged(path: Path, how: str) -> Finding:
-    return problem("database", f"{path} is damaged: {how}.", damage.REMEDY)
+def _unreadable(settings: Settings, error: Exception) -> Iterator[Finding]:
+    path = settings.database_file
+    if (fault := file_faults.find(error, settings)) is not None:
+        yield problem("database", fault.message, fault.remedy)
+    else:
+        yield problem("database", f"{path} cannot be read: {error}.", file_faults.look(settings))

@@ -1,4 +1,4 @@
-"""What the owner sees first: what needs them, then what goes out next and what went out.
+"""What the owner sees first: what needs them, then what is published next and what was published.
 
 Everything here is read from rows and the disk in a few milliseconds, however many posts there are: fit for the event
 loop. No network is asked.
@@ -6,21 +6,23 @@ loop. No network is asked.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from socialpub.accounts import idle_tokens, profiles, restored_keys
 from socialpub.accounts.api_keys import UnrevokedKey
 from socialpub.accounts.remedies import Door
-from socialpub.core.clock import stamp
+from socialpub.core.clock import after, stamp
 from socialpub.db import appliance_state, failed_deliveries, log_lists, post_calendar
 from socialpub.db.failed_deliveries import FailedDeliveries
 from socialpub.db.log_lists import LogEntry
 from socialpub.db.post_calendar import CalendarPost
+from socialpub.db.transaction import Reader
 from socialpub.ops import health
 from socialpub.ops.copies import last_copy
 from socialpub.ops.copies.last_copy import LastCopy
 from socialpub.ops.finding import Finding
-from socialpub.publishing import audiences, holds
+from socialpub.providers.registry import DRAFT_MODES
+from socialpub.publishing import audiences, holds, post_details
 from socialpub.runtime import Runtime
 
 FAILED_SINCE = timedelta(days=7)
@@ -28,6 +30,11 @@ NEAR_FLOOR = 2.0
 """Less room than so many times what is kept free, and the next videos may not find any."""
 MOST = 10
 MOST_FAILED = 5
+MAX_UPCOMING = 60
+"""A series is shown as one entry, so more are read than are shown."""
+MAX_PUBLISHED = 100
+"""One post may have been published to a hundred profiles."""
+DRAFTS_SINCE = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +124,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What goes out, and what went out."""
+    """What is published next, and what was published."""
 
     pending: tuple[CalendarPost, ...]
     """The last ones on their way, oldest first."""
@@ -125,8 +132,10 @@ class Flow:
     upcoming: tuple[CalendarPost, ...]
     """The next ones that wait for their time."""
     scheduled_count: int
-    ended: list[LogEntry]
-    """The last deliveries that came to an end, newest first."""
+    published: list[LogEntry]
+    """The last deliveries that were published, newest first."""
+    in_app: list[LogEntry]
+    """The drafts of the last 7 days that the owner finishes in the network's app, newest first."""
 
 
 def needs(rt: Runtime, door: Door = Door.DASHBOARD) -> Needs:
@@ -138,7 +147,7 @@ def needs(rt: Runtime, door: Door = Door.DASHBOARD) -> Needs:
         restored_from=appliance_state.restored_from(reader),
         restored_keys=restored_keys.undecided(reader, stamp(now)),
         profiles=list(_profiles(rt, door)),
-        failed=failed_deliveries.lately(reader, stamp(now - FAILED_SINCE), MOST_FAILED),
+        failed=failed_deliveries.lately(reader, _failed_since(reader, now), MOST_FAILED),
         holds=[
             HeldNetwork(
                 row["provider"],
@@ -160,18 +169,33 @@ def needs(rt: Runtime, door: Door = Door.DASHBOARD) -> Needs:
 
 
 def flow(rt: Runtime) -> Flow:
-    """What goes out next and what went out."""
+    """What is published next and what was published."""
     reader = rt.reader
     counts = dict(audiences.count_posts(reader))
     # What is due and still waits, as while publishing is paused, comes first.
     since = stamp(rt.now() - rt.settings.publishing.max_lateness)
+    drafts_since = stamp(rt.now() - DRAFTS_SINCE)
+    published = log_lists.published(reader, MAX_PUBLISHED)
+    of_draft_networks = log_lists.published(reader, MAX_PUBLISHED, DRAFT_MODES, drafts_since)
     return Flow(
         pending=post_calendar.pending(reader, MOST),
         pending_count=counts.get("pending", 0),
-        upcoming=post_calendar.upcoming(reader, since, MOST),
+        upcoming=post_calendar.upcoming(reader, since, MAX_UPCOMING),
         scheduled_count=counts.get("scheduled", 0),
-        ended=log_lists.ended(reader, MOST),
+        published=[entry for entry in published if not _is_in_app(entry)],
+        in_app=[entry for entry in of_draft_networks if _is_in_app(entry)],
     )
+
+
+def _is_in_app(entry: LogEntry) -> bool:
+    outcome = post_details.owner_outcome(entry.provider, entry.type, entry.mode, entry.provider_post_id)
+    return outcome == post_details.IN_APP
+
+
+def _failed_since(reader: Reader, now: datetime) -> str:
+    """A restored installation does not report what its original failed to publish."""
+    original_until = appliance_state.get(reader, appliance_state.ORIGINAL_UNTIL)
+    return max(stamp(now - FAILED_SINCE), after(original_until, 0.001) if original_until else "")
 
 
 def _profiles(rt: Runtime, door: Door) -> Iterator[ProfileInNeed]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from socialpub.accounts import remedies
 from socialpub.accounts.api_keys import UnrevokedKey
 from socialpub.accounts.remedies import Door
-from socialpub.core import durations
+from socialpub.core import commands, durations
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
 from socialpub.db.transaction import Reader
@@ -14,7 +14,7 @@ from socialpub.publishing.resume import Resumed
 CONTINUES = "Publishing continues: what is due is sent, oldest first."
 STILL_SCHEDULED = (
     "Still scheduled, and sent at its time unless the account shows it by then. The original may have changed or "
-    "canceled some of it since the copy: cancel here what should not go out."
+    "canceled some of it since the backup: cancel here what should not go out."
 )
 
 
@@ -25,10 +25,10 @@ def paused(reader: Reader, door: Door) -> tuple[str, str] | None:
         return None
     if restored_from is not None:
         return (
-            f"This installation was restored from a copy of {restored_from} and is still paused: nothing is published.",
-            f"Once the original is stopped for good: {remedies.resume(door)}",
+            f"This installation was restored from a backup of {restored_from} and is still paused.",
+            f"Stop the original for good. Then {remedies.resume(door)}.",
         )
-    return f"Publishing has been paused since {paused_at}.", f"To continue: {remedies.resume(door)}"
+    return f"Publishing has been paused since {paused_at}.", f"To continue, {remedies.resume(door)}."
 
 
 def results(resumed: Resumed) -> Iterator[str]:
@@ -69,6 +69,7 @@ def decide_keys(door: Door) -> str:
     if door is Door.DASHBOARD:
         return "Press “Keep keys” on the overview, or revoke the keys under Keys."
     return (
-        "Revoke them: socialpub admin resume --revoke-keys. Keep them: socialpub admin resume --keep-keys. "
-        "Either command also ends a pause. Revoke a single key: socialpub admin revoke-key ID"
+        f"To revoke them, run `{commands.line('admin', 'resume', '--revoke-keys')}`. "
+        f"To keep them, run `{commands.line('admin', 'resume', '--keep-keys')}`. "
+        f"Either command also ends a pause. To revoke a single key, run `{commands.line('admin', 'revoke-key', 'ID')}`."
     )

@@ -12,12 +12,21 @@ from datetime import timedelta
 from pathlib import Path
 
 from socialpub.accounts import consents
-from socialpub.core import actor, crypto, durable_files
+from socialpub.core import actor, commands, crypto, durable_files
 from socialpub.core.clock import Clock, stamp
 from socialpub.core.crypto import Secrets
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
-from socialpub.db import appliance_state, delivery_rows, migrate, profile_rows, secret_binding, secret_rotation, trail
+from socialpub.db import (
+    appliance_state,
+    delivery_rows,
+    migrate,
+    notifications,
+    profile_rows,
+    secret_binding,
+    secret_rotation,
+    trail,
+)
 from socialpub.db.secret_rotation import next_key_file
 from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Tx
@@ -42,13 +51,12 @@ def rotate(settings: Settings, clock: Clock, *, keep_urls: bool = True) -> Rotat
     if not settings.database_file.exists():
         raise OperatorError(
             f"{settings.database_file} does not exist yet: nothing is sealed with {key_file}.",
-            "Remove that file and run `socialpub init --new-secret`, if you want another one.",
+            f"Remove that file and run `{commands.line('init', '--new-secret')}`, if you want another one.",
         )
     try:
         secret_rotation.finish(key_file, settings.database_file, settings.run_dir)
-        with alone.held(
-            settings, "has the present key in its memory", f"{alone.STOP}; run this again, and start it again."
-        ):
+        words = ("admin", "rotate-secret", *([] if keep_urls else ["--end-addresses"]))
+        with alone.held(settings, "has the present key in its memory", f"{commands.while_stopped(*words)}."):
             old = crypto.load(key_file)
             _refuse_given(key_file)
             with closing(sqlite3.connect(settings.database_file, isolation_level=None)) as connection:
@@ -123,6 +131,7 @@ def _seal_anew(
         profile_rows.seal_anew(tx, anew)
         consents.seal_anew(tx, anew)
         delivery_rows.seal_anew(tx, anew)
+        notifications.seal_anew(tx, anew)
         if keep_urls:
             secret_rotation.keep_urls(tx, old, new, int((tx.now + _longest_url(settings)).timestamp()))
         else:

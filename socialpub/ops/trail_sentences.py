@@ -4,10 +4,14 @@ A sentence begins with what was done and names what it was done to; who did it s
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from socialpub.core import actor
 from socialpub.db.trail import TrailAction, TrailEntry
 from socialpub.providers.registry import LABELS
+
+_STAMPS = ("scheduled_at", "expires_at", "copied_at")
+"""Details that are instants."""
 
 
 def who(name: str) -> str:
@@ -19,6 +23,7 @@ def who(name: str) -> str:
         actor.COMMAND: "owner, at the terminal",
         actor.DASHBOARD: "owner, in the dashboard",
         actor.SYSTEM: "socialpub itself",
+        actor.VISITOR: "a browser that is not signed in",
     }.get(name, name)
 
 
@@ -26,6 +31,17 @@ def what(entry: TrailEntry) -> str:
     """What was done, as a sentence. An action of a newer version is shown by its name."""
     write = _SENTENCES.get(entry.action)
     return f"{entry.action}." if write is None else f"{write(entry)}."
+
+
+def what_to_this(entry: TrailEntry) -> str:
+    """The same on the page of the post that it was done to, which needs no name there."""
+    return what(replace(entry, label=None, subject_id=None))
+
+
+def with_times(entry: TrailEntry, write: Callable[[str], str]) -> TrailEntry:
+    """Return the entry with `write(stamp)` in place of every stamp in its details."""
+    shown = {name: write(entry.detail[name]) for name in _STAMPS if isinstance(entry.detail.get(name), str)}
+    return replace(entry, detail={**entry.detail, **shown})
 
 
 def _account(entry: TrailEntry) -> str:
@@ -43,11 +59,16 @@ def _options_set(entry: TrailEntry) -> str:
     return f"Set default options of {_account(entry)}: {', '.join(entry.detail.get('options', ()))}"
 
 
+def _board_created(entry: TrailEntry) -> str:
+    kind = "secret board" if entry.detail.get("privacy") == "secret" else "board"
+    return f"Created the {kind} “{entry.detail.get('board')}” of {_account(entry)}"
+
+
 def _resumed(entry: TrailEntry) -> str:
     if "copied_at" not in entry.detail:
         return "Resumed publishing"
     word = ", saying that the original sent nothing" if entry.detail.get("nothing_was_sent") else ""
-    return f"Resumed publishing after the restore of a copy of {entry.detail['copied_at']}{word}"
+    return f"Resumed publishing after the restore of a backup of {entry.detail['copied_at']}{word}"
 
 
 def _tried(entry: TrailEntry) -> str:
@@ -57,15 +78,22 @@ def _tried(entry: TrailEntry) -> str:
 
 def _copy_made(entry: TrailEntry) -> str:
     secret = " with secret.key in it" if entry.detail.get("holds_secret") else ""
-    return f"Made a copy{secret}: {entry.detail.get('posts')} posts and {entry.detail.get('media_files')} media files"
+    return f"Made a backup{secret}: {entry.detail.get('posts')} posts and {entry.detail.get('media_files')} media files"
 
 
 def _with_browser(entry: TrailEntry, done: str) -> str:
-    return f"{done} ({entry.label})" if entry.label else done
+    place = f" from {entry.detail['address']}" if entry.detail.get("address") else ""
+    return f"{done}{place} ({entry.label})" if entry.label else f"{done}{place}"
+
+
+def _failed(entry: TrailEntry, done: str) -> str:
+    return _with_browser(entry, done) if entry.subject_id else f"{done} from more addresses, which are not listed"
 
 
 def _post(entry: TrailEntry, done: str) -> str:
-    return f"{done} the post “{entry.label}”" if entry.label else f"{done} the post {entry.subject_id}"
+    if entry.label:
+        return f"{done} the post “{entry.label}”"
+    return f"{done} the post {entry.subject_id}" if entry.subject_id else f"{done} this post"
 
 
 def _post_created(entry: TrailEntry) -> str:
@@ -84,16 +112,25 @@ _SENTENCES: dict[str, Callable[[TrailEntry], str]] = {
     TrailAction.PROFILE_DISCONNECTED: lambda entry: f"Disconnected {_account(entry)}",
     TrailAction.PROFILE_OPTIONS_SET: _options_set,
     TrailAction.PROFILE_REFRESHED: lambda entry: f"Renewed the tokens of {_account(entry)}",
+    TrailAction.PROFILE_BOARD_CREATED: _board_created,
+    TrailAction.PROFILE_SECTION_CREATED: lambda entry: (
+        f"Created the section “{entry.detail.get('section')}” of the board “{entry.detail.get('board')}” of "
+        f"{_account(entry)}"
+    ),
     TrailAction.PUBLISHING_PAUSED: lambda _: "Paused publishing",
     TrailAction.PUBLISHING_RESUMED: _resumed,
     TrailAction.PUBLISHING_TRIED: _tried,
-    TrailAction.PUBLISHING_RESTORED: lambda entry: f"Restored a copy of {entry.detail.get('copied_at')}, paused",
+    TrailAction.PUBLISHING_RESTORED: lambda entry: f"Restored a backup of {entry.detail.get('copied_at')}, paused",
     TrailAction.COPY_MADE: _copy_made,
-    TrailAction.COPY_FAILED: lambda entry: f"Could not make a copy: {str(entry.detail.get('reason')).rstrip('.')}",
+    TrailAction.COPY_FAILED: lambda entry: f"Could not make a backup: {str(entry.detail.get('reason')).rstrip('.')}",
     TrailAction.SECRET_ROTATED: lambda _: "Made a new secret.key, and sealed everything anew",
     TrailAction.SECRET_RENEWED: lambda _: "Made a new secret.key in place of a lost one",
+    TrailAction.NOTIFY_ADDED: lambda entry: f"Added the notification address {entry.label}",
+    TrailAction.NOTIFY_REMOVED: lambda entry: f"Removed the notification address {entry.label}",
     TrailAction.PASSWORD_SET: lambda _: "Set the dashboard's password",
     TrailAction.SIGNED_IN: lambda entry: _with_browser(entry, "Signed in"),
+    TrailAction.SIGN_IN_FAILED: lambda entry: _failed(entry, "Wrong password"),
+    TrailAction.SIGN_INS_REFUSED: lambda entry: _failed(entry, "Refused to sign in after ten wrong passwords"),
     TrailAction.SIGNED_OUT: lambda entry: _with_browser(entry, "Signed out"),
     TrailAction.SESSION_ENDED: lambda entry: _with_browser(entry, "Ended a session"),
     TrailAction.POST_CREATED: _post_created,

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from ipaddress import ip_address
 
+from socialpub.core import commands
 from socialpub.core.clock import parse
 from socialpub.db import appliance_state
 from socialpub.db.transaction import Reader, Tx
@@ -39,7 +40,7 @@ class UntrustedProxy:
 def remedy(peer: str, trusted: Sequence[str]) -> str:
     """How the owner makes this peer trusted."""
     wanted = ", ".join(f'"{one}"' for one in (*trusted, peer))
-    return f"If {peer} is your reverse proxy, set [proxies] trusted = [{wanted}] and restart socialpub."
+    return f"If {peer} is your reverse proxy, set [proxies] trusted = [{wanted}]. {commands.restart()}."
 
 
 def put(rt: Runtime, tx: Tx, proxies: Sequence[UntrustedProxy]) -> None:

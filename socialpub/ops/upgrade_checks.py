@@ -3,10 +3,12 @@
 import sqlite3
 from collections.abc import Iterator
 
-from socialpub.core import sizes
+from socialpub.core import commands, sizes
 from socialpub.core.settings.loader import Settings
 from socialpub.db import upgrade_copies
 from socialpub.db.locks import living
+from socialpub.db.transaction import Reader
+from socialpub.ops import former_version
 from socialpub.ops.finding import Finding, note, ok, problem
 
 
@@ -19,24 +21,24 @@ def before(settings: Settings, database: sqlite3.Connection, missing: list[str])
     running = living(settings.run_dir / "owners")
     yield note(
         "database",
-        f"{path} was made by an older socialpub; the next start updates it ({names}). Before that it copies it to "
-        f"{folder}: {sizes.write(size)}. With that, {sizes.write(needed)} of room are needed at most, and "
-        f"{sizes.write(free)} are free.",
-        "Nothing is to be done. Media are not touched; to have a copy of everything besides, make one with the former "
-        "version: socialpub backup FILE",
+        f"{path} was made by an older socialpub, {upgrade_copies.version_of(Reader(database))}; the next start updates "
+        f"it ({names}). Before that it copies it to {folder}: {sizes.write(size)}. With that, {sizes.write(needed)} of "
+        f"room are needed at most, and {sizes.write(free)} are free.",
+        "No action is needed. The update does not change media. To keep a backup of everything, make one with the "
+        f"former version: `{commands.line('backup', 'FILE')}`",
     )
     if free < needed:
         yield problem(
             "disk",
             f"The upgrade lacks {sizes.write(needed - free)} of room for {settings.data_dir}; it does not begin.",
-            f"Make room. Copies of earlier upgrades in {folder} can be removed.",
+            f"Make room. Backups of earlier upgrades in {folder} can be removed.",
         )
     if running:
         yield problem(
             "worker",
             f"Processes of the former version still run: {', '.join(running)}. The upgrade does not begin before they "
             "have ended.",
-            "Restart the services: sudo systemctl restart socialpub-web socialpub-worker (or end socialpub serve).",
+            f"{commands.restart()}.",
         )
 
 
@@ -47,8 +49,17 @@ def after(settings: Settings) -> Iterator[Finding]:
         return
     newest, size = copies[0], sum(copy.size_bytes for copy in copies)
     more = f" and {len(copies) - 1} older {'ones' if len(copies) > 2 else 'one'}" if copies[1:] else ""
+    former = former_version.of_this_service()
+    if former is not None:
+        back = f"To go back to {former.version}: `{commands.line('go-back')}`"
+    else:
+        which = f"version {newest.version}" if newest.version else "the former version"
+        back = (
+            f"To go back: `{commands.line('restore', str(newest.path))}`, then remove the configuration keys that are "
+            f"newer than {which}, and install it with its own units"
+        )
     yield ok(
         "upgrade",
-        f"The database from before the last upgrade lies in {newest.path}{more}, {sizes.write(size)} in all. To go "
-        f"back: socialpub restore {newest.path}, then install the former version. What is not needed can go.",
+        f"The database from before the last upgrade is in {newest.path}{more}, {sizes.write(size)} in all. {back}. "
+        "You can remove the others.",
     )

@@ -5,6 +5,7 @@ from enum import StrEnum
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from socialpub.core import commands
 from socialpub.core.settings.loader import Settings
 from socialpub.ops.finding import Finding, note, ok, problem
 from socialpub.providers.errors import NotSent, ProviderError
@@ -12,10 +13,6 @@ from socialpub.providers.responses import json_object, text_at
 from socialpub.runtime import Runtime
 
 CALL_SECONDS = 10.0
-START = (
-    "Start it: sudo systemctl start socialpub-web.socket socialpub-web socialpub-worker, or where it is no service of "
-    "the machine `socialpub serve`."
-)
 
 
 class Answering(StrEnum):
@@ -57,12 +54,14 @@ def check(rt: Runtime) -> Finding:
     if who is Answering.OTHER:
         message = f"{settings.base_url}/healthz does not lead here: {how}."
         remedy = f"Have it (or the proxy there) lead to {settings.listen}, or correct base_url."
-        return problem("web", message, remedy if runs_here else f"{remedy} {START}")
+        return problem("web", message, remedy if runs_here else f"{remedy} {commands.start()}.")
     if not runs_here and (elsewhere := _serves_elsewhere(rt)) is not None:
         message = f"The web server listens at {elsewhere}, and not at {settings.listen}, as `listen` says."
-        return problem("web", message, "Restart it; where systemd holds its socket: sudo socialpub install-service")
+        return problem("web", message, f"{commands.move_socket()}.")
     if not runs_here:
-        return problem("web", f"The web server does not run: nothing answers at {settings.listen}.", START)
+        return problem(
+            "web", f"The web server does not run: nothing answers at {settings.listen}.", f"{commands.start()}."
+        )
     if (differ := ports_differ(settings)) is not None:
         return differ
     if is_of_this_machine(settings.base_url):

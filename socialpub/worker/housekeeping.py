@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from socialpub.accounts import (
+    account_data,
     avatars,
     browser_sessions,
     consents,
@@ -62,6 +63,7 @@ class Housekeeping:
             PeriodicTask("revocation", 10.0, revocation.start),
             PeriodicTask("renewal of idle tokens", 60.0, renew_idle_tokens),
             PeriodicTask("warnings", 3600.0, idle_tokens.warn),
+            PeriodicTask("account data", 10.0, fetch_account_data),
             PeriodicTask("backfill", 20.0, backfill.ask),
             PeriodicTask("pictures of accounts", 10.0, avatars.renew),
             PeriodicTask("holds", 60.0, lambda rt: rt.write(lambda _, tx: holds.drop_unasked(tx))),
@@ -144,3 +146,9 @@ def clean_copies(rt: Runtime) -> None:
 def renew_idle_tokens(rt: Runtime) -> str | None:
     """Renew one profile's tokens, not of a network that refuses this app; returns the profile's id, or None."""
     return idle_tokens.keep_alive(rt, holds.held(rt.reader))
+
+
+def fetch_account_data(rt: Runtime) -> str | None:
+    """Fetch the account data of one profile, not of a network that refuses this app; returns the profile's id, or
+    None."""
+    return account_data.keep_current(rt, holds.held(rt.reader))

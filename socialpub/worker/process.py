@@ -90,11 +90,11 @@ def run(rt: Runtime) -> int:
         if network in threads:
             threads[network].put(profile_id, delivery_id)
 
+    notifier.start()
     rt.wakeup.answer(hand_over)
     rt.wakeup.socket.listen()
     reconciler.start()
     housekeeping.start()
-    notifier.start()
     _Consumer(rt, rt.wakeup).run()
     rt.stopping.set()
     with contextlib.suppress(SocialpubError):  # the next one says then that this one was away

@@ -186,7 +186,9 @@ def choose_profiles(owner: Owner, *providers: str) -> None:
 
 
 def choose_options(owner: Owner) -> None:
-    owner.page.get_by_role("group", name="TikTok").get_by_label("Who can").select_option("SELF_ONLY")
+    tiktok = owner.page.get_by_role("group", name="TikTok")
+    tiktok.get_by_label("How to post").select_option("Publish it")
+    tiktok.get_by_label("Who can").select_option("SELF_ONLY")
     board = owner.page.get_by_role("group", name="Pinterest").get_by_label("Board", exact=True)
     board.select_option(index=1)
 

@@ -17,6 +17,7 @@ import httpx2
 import pytest
 
 from socialpub.cli.demo import consent_click
+from tests.e2e.conftest import MakeInstallation
 from tests.e2e.processes import free_port, until
 from tests.support.readme import blocks
 
@@ -68,26 +69,30 @@ class Shell:
 @pytest.fixture
 def ports() -> dict[str, str]:
     """By the README's own port, the one that is used here."""
-    return {"8000": str(free_port()), "8100": str(free_port())}
+    return {"8765": str(free_port()), "8100": str(free_port())}
 
 
 @pytest.fixture
 def shell(tmp_path: Path, ports: dict[str, str]) -> Iterator[Shell]:
     *written, stop = blocks(FIVE_MINUTES, "sh")
-    lines = "\n".join([*written, WAIT_FOR_THE_PICTURE, stop])
-    assert lines.count("socialpub ") >= 6
-    own = {
-        "cd my-appliance\n": f"cd my-appliance\nsed -i s/8000/{ports['8000']}/ config.toml\n",
-        "socialpub sandbox ": f"socialpub sandbox --listen 127.0.0.1:{ports['8100']} ",
-        ":8000": f":{ports['8000']}",
-    }
-    for usual, here in own.items():
-        assert usual in lines
-        lines = lines.replace(usual, here)
-    # Where a line fails nothing stays behind.
-    typed = Shell(f"trap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n{lines}\nwait", tmp_path)
+    typed = type_lines([*written, WAIT_FOR_THE_PICTURE, stop], tmp_path, ports)
     yield typed
     typed.end()
+
+
+def type_lines(written: list[str], folder: Path, ports: dict[str, str]) -> Shell:
+    """Begin to type these blocks, in order."""
+    lines = "\n".join(written)
+    own = {
+        "s/8000/8765/": f"s/8000/{ports['8765']}/",
+        "socialpub sandbox ": f"socialpub sandbox --listen 127.0.0.1:{ports['8100']} ",
+        ":8765": f":{ports['8765']}",
+    }
+    for usual, here in own.items():
+        assert usual in "\n".join(blocks(FIVE_MINUTES, "sh"))
+        lines = lines.replace(usual, here)
+    # Where a line fails nothing stays behind.
+    return Shell(f"trap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n{lines}\nwait", folder)
 
 
 def test_the_five_minutes_of_the_readme_work_as_they_stand(shell: Shell, ports: dict[str, str], tmp_path: Path) -> None:
@@ -103,4 +108,22 @@ def test_the_five_minutes_of_the_readme_work_as_they_stand(shell: Shell, ports: 
     (delivery,) = json.loads((tmp_path / "my-appliance" / "picture.json").read_text())["data"]["deliveries"]
     assert delivery["status"] == "published" and delivery["url"].startswith(sandbox), delivery
     with pytest.raises(httpx2.ConnectError):
-        httpx2.get(f"http://127.0.0.1:{ports['8000']}/healthz", trust_env=False)
+        httpx2.get(f"http://127.0.0.1:{ports['8765']}/healthz", trust_env=False)
+
+
+def test_the_five_minutes_stop_where_another_socialpub_responds(
+    tmp_path: Path, ports: dict[str, str], make_installation: MakeInstallation
+) -> None:
+    """It is ready, so a loop that asks `/readyz` alone would go on with the other appliance."""
+    other = make_installation()
+    other.start("serve")
+    ports["8765"] = other.url.rpartition(":")[2]
+    make, start, connect, *_ = blocks(FIVE_MINUTES, "sh")
+    typed = type_lines([make, start, f"if {connect.strip()}; then exit 7; fi", "kill %1"], tmp_path, ports)
+    try:
+        assert typed.wait() != 7, typed.shown
+        folder = tmp_path / "my-appliance"
+        assert f"127.0.0.1:{ports['8765']} is in use by another program" in (folder / "serve.log").read_text()
+        assert "another socialpub answers" in typed.shown
+    finally:
+        typed.end()

@@ -124,6 +124,16 @@ def test_wrong_keys_are_counted_by_the_address_that_the_proxy_saw(exposed: Expos
     assert statuses("127.0.0.3", 1) == [401], "somebody else"
 
 
+def test_the_address_without_its_last_slash_leads_to_the_dashboard(exposed: Exposed) -> None:
+    with exposed.caller() as browser:
+        browser.headers = {"accept": "text/html"}
+        answer = browser.get(exposed.url(""))
+        assert answer.is_redirect
+        assert urlsplit(answer.headers["location"]).path == "/social/"
+        page = browser.get(exposed.url(""), follow_redirects=True)
+    assert (page.status_code, "Set a password first" in page.text) == (200, True)
+
+
 def test_metrics_are_for_this_machine(exposed: Exposed) -> None:
     assert "socialpub_" in httpx2.get(f"{exposed.installation.url}/metrics", trust_env=False).text
     with exposed.caller() as web:

@@ -37,19 +37,23 @@ class Trial:
         self.home.mkdir(parents=True)
         self.env = {"PATH": "/usr/bin:/bin", "HOME": str(self.home), "LANG": "C.UTF-8"}
         self.program = folder / "venv" / "bin" / "socialpub"
+        self.package = Path()
         self.processes: list[Process] = []
 
-    def install(self, wheel: Path) -> None:
+    def install(self, package: Path) -> None:
+        """A wheel or a source distribution, which is built by the setuptools that it sees."""
+        self.package = package
         venv.create(self.folder / "venv")
         python = self.folder / "venv" / "bin" / "python"
-        done = subprocess.run(
-            [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-index", "--no-deps", wheel],
-            env=self.env, cwd=self.home, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
         (site,) = (self.folder / "venv" / "lib").glob("python*/site-packages")
         borrowed = _dependencies(self.folder / "dependencies")
         (site / "dependencies.pth").write_text(f"{borrowed}\n")
+        done = subprocess.run(
+            [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-index", "--no-deps",
+             "--no-build-isolation", package],
+            env=self.env, cwd=self.home, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
 
     def run(self, *arguments: str, stdin: str = "", cwd: Path | None = None) -> str:
         """A command; what it printed. It must end with 0."""

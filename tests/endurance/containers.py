@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -26,6 +27,7 @@ def why_impossible() -> str | None:
 
 class Podman:
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self._words = ["podman", "--root", str(folder / "storage"), "--runroot", str(folder / "run")]
         self._words += ["--cgroup-manager", "cgroupfs"]
         if not Path("/sys/fs/cgroup/cgroup.controllers").exists():
@@ -35,6 +37,16 @@ class Podman:
         return subprocess.run(
             [*self._words, *words], stdin=stdin, capture_output=True, text=True, check=False, timeout=600, cwd=ROOT
         )
+
+    def as_builder(self, *options: str) -> Path:
+        """Return a program `podman` with this storage, which builds with these options."""
+        program = self.folder / "podman"
+        build = shlex.join(["build", *options])
+        program.write_text(
+            f'#!/bin/sh\n[ "$1" = build ] && shift && set -- {build} "$@"\nexec {shlex.join(self._words)} "$@"\n'
+        )
+        program.chmod(0o755)
+        return program
 
     def run(self, *words: str, stdin: Any = None) -> str:
         done = self.try_to(*words, stdin=stdin)

@@ -22,9 +22,13 @@ mkdir -p /run/systemd/system
 echo ready
 exec sleep infinity
 """
-_SYSTEMCTL = """#!/bin/sh
+_SYSTEMCTL = r"""#!/bin/sh
 echo "$*" >> /var/systemctl.log
-case "$1" in is-active | is-enabled) grep -qx "${3#socialpub-}" /var/running ;; esac
+case "$1" in
+is-active | is-enabled) grep -qx "${3#socialpub-}" /var/running ;;
+stop) sed -i "/^${2#socialpub-}\$/d" /var/running ;;
+start) echo "${2#socialpub-}" >> /var/running ;;
+esac
 """
 
 

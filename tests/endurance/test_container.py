@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,6 +15,7 @@ import pytest
 from tests.e2e.processes import free_port, until
 from tests.endurance import base_image
 from tests.endurance.containers import ROOT, Podman, options_here, options_of_compose, why_impossible
+from tests.support.released import Clone
 
 WHY = why_impossible()
 IMAGE, BASE, WHEELS = "localhost/socialpub", "localhost/base", "/wheels"
@@ -40,12 +43,17 @@ def podman(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Podman]:
     )  # fmt: skip
     assert fetched.returncode == 0, fetched.stderr
     podman.run(
-        "build", "--format=docker", "--network=host", "--isolation=chroot", f"--volume={wheels}:{WHEELS}:ro",
-        f"--build-arg=BASE={BASE}", "--file=systemd/container/Containerfile", f"--tag={IMAGE}", ".",
+        "build", "--format=docker", *building(podman), f"--build-arg=BASE={BASE}",
+        "--file=systemd/container/Containerfile", f"--tag={IMAGE}", ".",
     )  # fmt: skip
     yield podman
     podman.try_to("rm", "--all", "--force", "--time=1")
     podman.try_to("system", "reset", "--force")
+
+
+def building(podman: Podman) -> list[str]:
+    """How an image is built here: from the wheels that were fetched."""
+    return ["--network=host", "--isolation=chroot", f"--volume={podman.folder / 'wheels'}:{WHEELS}:ro"]
 
 
 @pytest.fixture
@@ -120,4 +128,45 @@ def test_the_volume_of_another_user_is_told_with_the_remedy(podman: Podman, tmp_
     os.chown(volume, 1, 1)
     done = podman.try_to("run", "--rm", *options_here(), *options_of_compose(), f"--volume={volume}:/data", IMAGE)
     assert done.returncode == 1
-    assert "its volume) to user 10001" in done.stderr
+    assert "Give /data to user 10001" in done.stderr
+    own = "-R 10001:10001 /data"
+    line = f"podman run --rm --user root --entrypoint chown --volume FOLDER:/data socialpub {own}"
+    assert line in done.stderr, "only its reader knows which folder that is"
+
+
+def test_what_needs_a_stopped_appliance_is_typed_as_the_container_prints_it(
+    podman: Podman, start: Callable[..., str]
+) -> None:
+    start("--volume=secrets:/data")
+    inside = ("exec", "appliance")
+    before = podman.run(*inside, "cat", "/data/data/secret.key")
+    refused = podman.try_to(*inside, "socialpub", "admin", "rotate-secret")
+    assert refused.returncode == 1
+    lines = re.findall("`(podman [^`]+)`", refused.stderr)
+    assert lines[1] == "podman run --rm --volume secrets:/data socialpub admin rotate-secret"
+    for line in lines:
+        _, verb, *words = shlex.split(line)
+        podman.run(verb, *(options_here() if verb == "run" else []), *words)
+    assert podman.run(*inside, "cat", "/data/data/secret.key") != before
+    refused = podman.try_to(*inside, "socialpub", "admin", "set-password")
+    assert "podman exec -it appliance socialpub admin set-password" in refused.stderr
+
+
+def test_the_image_of_a_release_is_loaded_from_its_archive_and_knows_its_version(
+    podman: Podman, tmp_path: Path
+) -> None:
+    clone = Clone(tmp_path / "clone")
+    clone.write_date()
+    clone.git("tag", f"v{clone.release}")
+    built = clone.build(BUILDER=str(podman.as_builder(*building(podman))), BASE=BASE)
+    assert built.returncode == 0, built.stderr
+    image = f"localhost/socialpub:{clone.release}"
+    podman.run("rmi", image)
+    podman.run("load", "--input", str(clone.dist / f"socialpub-{clone.release}-image.tar"))
+    said = podman.run("run", "--rm", *options_here(), *options_of_compose(), image, "--version")
+    assert said == f"socialpub {clone.release}\n"
+    inside = podman.run(
+        "run", "--rm", *options_here(), "--entrypoint=python3", image, "-c",
+        "from importlib import resources as r; print((r.files('socialpub') / 'manual/changelog.md').read_text())",
+    )  # fmt: skip
+    assert f"## {clone.release}" in inside

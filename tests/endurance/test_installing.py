@@ -1,6 +1,7 @@
 """Installed as its owner would: by `make install`, and from a wheel in a home folder; upgraded, and removed again."""
 
 import json
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -69,7 +70,7 @@ def test_make_install_makes_a_service_that_needs_nothing_else(machine: Machine) 
     ada = ("setpriv", "--reuid=12345", "--regid=12345", "--clear-groups")
     assert "--config" in machine.run(*ada, "socialpub", "--help", hidden=HIDDEN)
     refused = machine.try_to(*ada, "socialpub", "doctor", hidden=HIDDEN)
-    assert "such as with sudo" in refused.stdout
+    assert "Run `sudo socialpub doctor`." in refused.stdout
 
 
 def test_a_second_run_upgrades_in_place_and_starts_again_what_ran(machine: Machine) -> None:
@@ -160,6 +161,41 @@ def test_a_package_unpacked_is_made_a_service_by_its_own_command(machine: Machin
     assert machine.owner("/etc/socialpub/config.toml") == "root:socialpub 640"
     assert machine.owner("/var/lib/socialpub") == "socialpub:socialpub 700"
     assert findings(machine)["secret.key"] == "ok"
+
+
+def test_a_backup_of_another_machine_is_restored_by_the_lines_that_refusals_name(machine: Machine) -> None:
+    """The new installation was started once: it has a secret.key and an empty database."""
+    needs_a_python_that_a_service_can_run()
+    make(machine, "install")
+    original = ("/opt/socialpub/.venv/bin/socialpub", "--config", "/srv/original/config.toml")
+    machine.run("mount", "-t", "tmpfs", "none", "/srv")
+    machine.run(original[0], "init", "/srv/original")
+    machine.run(*original, "admin", "create-key", "of the original")
+    machine.run(*original, "backup", "/srv/last.copy")
+    machine.run("chown", "socialpub:", "/srv/last.copy")
+    machine.run("socialpub", "admin", "list-keys")
+
+    def refused() -> str:
+        """The line that the refusal names, with the file in it."""
+        done = machine.try_to("socialpub", "restore", "/srv/last.copy")
+        assert done.returncode == 1, done.stderr
+        (line,) = re.findall("`sudo ([^`]+)`", done.stderr)
+        return line.replace(" FILE ", " /srv/original/data/secret.key ")
+
+    line = refused()
+    assert line.startswith("install --owner=socialpub --mode=600 ")
+    # As somebody does who copies it without looking at owners.
+    machine.run("rm", "/var/lib/socialpub/secret.key")
+    machine.run("cp", "/srv/original/data/secret.key", "/var/lib/socialpub/secret.key")
+    own = refused()
+    assert own == "chown socialpub: /var/lib/socialpub/secret.key"
+    machine.run(*own.split())
+    machine.run("socialpub", "restore", "/srv/last.copy")
+    assert "of the original" in machine.run("socialpub", "admin", "list-keys")
+    assert len([*(machine.root / "var/lib/socialpub").glob("socialpub.db.new-*")]) == 1
+    machine.run("rm", "-r", "/var/lib/socialpub/socialpub.db", "/var/lib/socialpub/media")
+    machine.run(*line.split())
+    machine.run("socialpub", "restore", "/srv/last.copy")
 
 
 # --- a wheel, in an environment of a tool -----------------------------------------------------------------------------

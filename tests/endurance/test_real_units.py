@@ -10,9 +10,8 @@ import pytest
 
 from tests.e2e.load import Load
 from tests.e2e.processes import until
-from tests.endurance.units import machine
+from tests.endurance.units import installation, machine
 from tests.endurance.units.installation import COMMAND, CONFIG, URL, InstalledUnits
-from tests.endurance.units.machine import Machine
 from tests.samples import media
 
 LACKING = machine.lacking()
@@ -25,17 +24,8 @@ DROP_IN = "/etc/systemd/system/{unit}.d/test.conf"
 
 @pytest.fixture(scope="module")
 def units(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InstalledUnits]:
-    with machine.own_network():
-        box = Machine(tmp_path_factory.mktemp("machine"))
-        try:
-            box.boot()
-            with closing(InstalledUnits(box)) as installed:
-                installed.start_sandbox()
-                installed.install()
-                installed.connect()
-                yield installed
-        finally:
-            box.close()
+    with installation.on_a_new_machine(tmp_path_factory.mktemp("machine")) as installed:
+        yield installed
 
 
 def test_media_of_every_kind_are_examined_fitted_and_published(units: InstalledUnits, tmp_path: Path) -> None:
@@ -119,7 +109,7 @@ def test_a_service_that_was_killed_is_started_again_and_goes_on(units: Installed
     before = units.machine.show(unit, "MainPID")
     units.machine.run("kill", "-KILL", before)
     _started_anew(units, unit, before)
-    _publish(units, f"After the end of {unit}")
+    units.publish(f"After the end of {unit}")
 
 
 @pytest.mark.parametrize("unit", ["socialpub-web", "socialpub-worker"])
@@ -132,7 +122,7 @@ def test_a_service_that_hangs_is_ended_by_the_watchdog(units: InstalledUnits, un
     journal = units.machine.journal(unit)
     assert "Watchdog timeout" in journal
     assert "Fatal Python error: Aborted" in journal and "most recent call first" in journal, "it shows where it hung"
-    _publish(units, f"After {unit} hung")
+    units.publish(f"After {unit} hung")
     _drop_in(units, unit, "")
     units.machine.run("systemctl", "restart", unit)
 
@@ -145,7 +135,7 @@ def test_a_configuration_with_a_mistake_is_tried_again_until_it_is_mended(units:
     assert "publishing.workers" in units.machine.journal("socialpub-worker")
     units.configure()
     until(lambda: units.machine.show("socialpub-worker", "ActiveState") == "active", "it works")
-    _publish(units, "Mended")
+    units.publish("Mended")
 
 
 def test_secrets_come_as_credentials(units: InstalledUnits) -> None:
@@ -180,13 +170,6 @@ def test_the_timers_copy_is_made_confined_also_on_another_disk(units: InstalledU
     units.machine.run("bash", "-c", "ls -d /srv/copies/20*")
     units.machine.run("ls", "/var/lib/socialpub/after", "/var/cache/socialpub/after")
     units.configure()
-
-
-def _publish(units: InstalledUnits, text: str) -> None:
-    with closing(units.caller()) as caller:
-        delivery = caller.delivery(caller.publish(text, units.profile))
-    assert delivery["status"] == "published", delivery
-    assert units.x.texts().count(text) == 1
 
 
 def _started_anew(units: InstalledUnits, unit: str, before: str) -> None:

@@ -167,7 +167,7 @@ class LeakStory:
     def download_copy(self, target: Path) -> None:
         self.owner.open("/system")
         self.note_forms()
-        form = self.owner.page.form_of(self.owner.page.button("Download a copy"))
+        form = self.owner.page.form_of(self.owner.page.button("Download backup"))
         told = urlencode([(name, str(value)) for name, value in self.owner.fields_of(form)]).encode()
         target.write_bytes(self.owner.ask("POST", "/system/copy", told).body)
         assert tarfile.is_tarfile(target)

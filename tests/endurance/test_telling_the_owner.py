@@ -74,6 +74,21 @@ def test_a_held_network_is_told_and_its_end_whatever_hangs_or_dies(
     assert web.stop() == 0
 
 
+def test_what_the_first_worker_fails_to_publish_at_once_is_told(
+    make_installation: MakeInstallation, phone: HttpService
+) -> None:
+    urls = f'[notify]\nurls = ["ntfy://{phone.address}/owner"]\ncauses = ["delivery"]'
+    installation = make_installation(settings=urls)
+    installation.sandbox()
+    installation.start("web")
+    caller = installation.caller()
+    post = caller.publish("Too long for X. " * 100, installation.profiles[0])
+    installation.start("worker")
+    until(lambda: caller.post(post)["status"] == "settled", "the post has failed, in the worker's first seconds")
+    until(lambda: len(phone.taken) == 1, "the owner is told")
+    assert "1 delivery failed" in titles(phone)[0]
+
+
 def test_a_worker_that_is_gone_is_told_by_the_web_server(installation: Installation, phone: HttpService) -> None:
     installation.sandbox()
     installation.start("web")

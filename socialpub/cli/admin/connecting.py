@@ -6,15 +6,16 @@ from contextlib import contextmanager
 
 import click
 
-from socialpub.accounts import connect, consents, profiles, remedies, renewal
+from socialpub.accounts import account_data, connect, consents, profiles, redirect_addresses, remedies, renewal
 from socialpub.accounts.connect import Begun
 from socialpub.accounts.profiles import Connected
+from socialpub.accounts.redirect_addresses import WrongAddress
 from socialpub.cli.admin.arguments import ID, known_provider
 from socialpub.cli.admin.profiles import print_connected
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.errors import CommandError
 from socialpub.cli.output import format_time, print_note, spinner
-from socialpub.core.errors import OperatorError
+from socialpub.core import commands
 from socialpub.ops import configuration_in_use, web_address
 from socialpub.ops.web_address import Answering
 from socialpub.providers.errors import ProviderError
@@ -44,12 +45,12 @@ def connect_profile(
     profile new tokens.
     """
     with context.open() as rt:
-        label = known_provider(rt, provider_name).label
+        known_provider(rt, provider_name)
         _check_configuration_in_use(rt, provider_name)
         if not paste:
-            _check_way_back(rt, label)
+            _check_way_back(rt, provider_name)
         begun = connect.begin(rt, provider_name, name, profile_id)
-        _explain(begun, label)
+        _explain(rt, provider_name, begun)
         with _given_up_at_the_end(rt, begun):
             finished = _paste(rt, provider_name, begun) if paste else _wait(rt, begun)
         print_connected(rt, finished)
@@ -59,23 +60,31 @@ def connect_profile(
 @click.argument("profile_id", metavar="ID", type=ID)
 @pass_command_context
 def refresh_profile(context: CommandContext, profile_id: str) -> None:
-    """Exchange the refresh token for new tokens now, whether or not the present ones still work.
+    """Exchange the refresh token for new tokens now, and fetch the account data again: handle, name, picture, and what
+    the account may post.
 
-    Rarely needed: tokens are renewed before they are used, and before they expire while nobody uses them.
+    Rarely needed: the worker renews tokens before they expire, and fetches the account data once a week.
     """
     with context.open() as rt:
         profile = profiles.get(rt.reader, profile_id)
         provider = rt.providers[profile.provider]
         try:
-            with spinner(f"Asking {provider.label} for new tokens"):
-                renewal.renew(rt, profile_id)
+            if profile.refresh_token is not None:
+                with spinner(f"Asking {provider.label} for new tokens"):
+                    renewal.renew(rt, profile_id)
+            with spinner(f"Asking {provider.label} for the account data"):
+                changes = account_data.fetch(rt, profile_id)
+            for sentence in changes or ["The account data has not changed."]:
+                print_note(sentence)
+            if profile.refresh_token is None:
+                renewal.renew(rt, profile_id)  # raises what to do about it
         except Withdrawn:
             raise CommandError(
                 f"The profile “{profile.name}” is disconnected.",
-                f"Connect the account as a new profile: {remedies.reconnect(profile.provider)}",
+                f"To connect the account as a new profile, {remedies.connect(profile.provider)}.",
             ) from None
         except renewal.Paused as paused:
-            raise CommandError(paused.message, "To continue, run: socialpub admin resume") from None
+            raise CommandError(paused.message, f"To continue, {remedies.resume()}.") from None
         except ProviderError as error:
             raise CommandError(error.message, remedies.after_failure(provider, error)) from None
         profile = profiles.get(rt.reader, profile_id)
@@ -93,13 +102,19 @@ def _check_configuration_in_use(rt: Runtime, provider_name: str) -> None:
         file = rt.settings.config_file
         raise CommandError(
             f"The web server runs with other values of {', '.join(matters)} than {file} has now.",
-            f"{configuration_in_use.RESTART} {configuration_in_use.SEEN_FROM_HERE}",
+            f"{configuration_in_use.restart()} {configuration_in_use.SEEN_FROM_HERE}",
         )
 
 
-def _check_way_back(rt: Runtime, label: str) -> None:
+def _check_way_back(rt: Runtime, provider_name: str) -> None:
     """Our web server must be where a browser will look for it, or behind a proxy that is not seen from here."""
-    base_url = rt.settings.base_url
+    base_url, label = rt.settings.base_url, rt.providers[provider_name].label
+    if not redirect_addresses.comes_back(rt.settings, provider_name):
+        address = rt.settings.redirect_url(provider_name)
+        raise CommandError(
+            f"{label} sends your browser to {address}, which is not an address of this appliance.",
+            "Connect by hand: add --paste",
+        )
     who, how = web_address.ask(rt, base_url)
     if who is Answering.OTHER:
         raise CommandError(
@@ -109,17 +124,23 @@ def _check_way_back(rt: Runtime, label: str) -> None:
     if who is Answering.NOBODY and web_address.ask(rt, web_address.local(rt.settings))[0] is not Answering.THIS:
         raise CommandError(
             f"Nothing answers at {base_url}, to which {label} would send your browser back.",
-            "Start `socialpub serve` and try again, or connect by hand: add --paste",
+            f"{commands.start()}, and try again. To connect by hand, add --paste.",
         )
 
 
-def _explain(begun: Begun, label: str) -> None:
+def _explain(rt: Runtime, provider_name: str, begun: Begun) -> None:
+    provider = rt.providers[provider_name]
+    rule = redirect_addresses.check(rt.settings, provider)
+    if rule is not None and rule.remedy is not None:
+        print_note(f"{rule.sentence} {rule.remedy}")
+        print_note()
     print_note("Open this page in a browser and give your consent:")
     print_note()
     print_note(f"  {begun.url}")
     print_note()
     print_note(f"It is valid until {begun.expires_at:%H:%M} UTC and works once.")
-    print_note(f"{label} must know this redirect address, exactly as it stands here:")
+    app = f"{rule.app_kind} app" if rule and rule.app_kind else "app"
+    print_note(f"Your {app} at {provider.label} must have exactly this redirect address:")
     print_note(f"  {begun.redirect_uri}")
 
 
@@ -155,13 +176,14 @@ def _paste(rt: Runtime, provider_name: str, begun: Begun) -> Connected:
         if not line.strip():
             continue
         try:
-            query = connect.read_answer(line)
-        except OperatorError as error:
+            query = redirect_addresses.read_answer(line, begun.redirect_uri)
+        except WrongAddress as error:
             print_note(f"{error.message} {error.hint or ''}")
             continue
         with spinner("Asking whose account this is"):
             return connect.finish(rt, provider_name, query, begun.id)
-    raise CommandError("No address was pasted. " + NOTHING_CONNECTED)
+    again = commands.line("admin", "connect-profile", provider_name, "--paste")
+    raise CommandError(f"No address was pasted. {NOTHING_CONNECTED}", f"Run it at a terminal: `{again}`")
 
 
 def _outcome(rt: Runtime, begun: Begun) -> Connected | None:

@@ -9,6 +9,7 @@ from socialpub.accounts import api_keys
 from socialpub.cli.admin.arguments import DURATION, ID
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import format_time, print_json, print_line, print_note, print_table
+from socialpub.core import commands
 
 
 @click.command()
@@ -62,7 +63,7 @@ def list_keys(context: CommandContext, as_json: bool) -> None:
         for key in found
     ]
     columns = ("ID", "Name", "Scope", "Limited to", "State", "Created", "Last used")
-    print_table(columns, rows, "There is no key yet. Make one with: socialpub admin create-key NAME")
+    print_table(columns, rows, f"There is no key yet. Make one with `{commands.line('admin', 'create-key', 'NAME')}`.")
 
 
 @click.command()

@@ -6,7 +6,9 @@ import click
 
 from socialpub.accounts import password
 from socialpub.cli.context import CommandContext, pass_command_context
+from socialpub.cli.errors import CommandError
 from socialpub.cli.output import ask_hidden, print_note
+from socialpub.core import commands
 
 
 @click.command()
@@ -19,7 +21,10 @@ def set_password(context: CommandContext) -> None:
             repeated = ask_hidden("Repeat password")
         else:
             given = repeated = sys.stdin.readline().rstrip("\r\n")
+            if not given:
+                again = commands.line("admin", "set-password")
+                raise CommandError("No password was given: there is no terminal to ask at.", f"Run `{again}`.")
         rt.write(password.put, password.hashed(given, repeated))
         print_note(f"The password is set. The dashboard is at {rt.settings.base_url}/")
         if not rt.settings.dashboard.enabled:
-            print_note("It is switched off: set dashboard.enabled to true, and start socialpub again.")
+            print_note(f"The dashboard is off. Set dashboard.enabled to true. {commands.restart()}.")

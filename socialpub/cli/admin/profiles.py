@@ -7,10 +7,10 @@ import click
 
 from socialpub.accounts import connect, credentials, idle_tokens, profile_options, profiles
 from socialpub.cli.admin.arguments import ID, known_provider
-from socialpub.cli.command_lines import typed_here
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.errors import CommandError
 from socialpub.cli.output import format_time, print_json, print_line, print_note, print_table, spinner
+from socialpub.core import commands
 from socialpub.db.transaction import Row
 from socialpub.runtime import Runtime
 
@@ -63,7 +63,7 @@ def print_connected(rt: Runtime, outcome: profiles.Connected) -> None:
 def list_profiles(context: CommandContext, as_json: bool) -> None:
     """Show the connected accounts."""
     with context.open() as rt:
-        found = [(row, _here(idle_tokens.warning(row, rt.now()))) for row in profiles.list_all(rt.reader)]
+        found = [(row, idle_tokens.warning(row, rt.now())) for row in profiles.list_all(rt.reader)]
     if as_json:
         print_json([_shape(profile, warning) for profile, warning in found])
         return
@@ -81,7 +81,7 @@ def list_profiles(context: CommandContext, as_json: bool) -> None:
         for profile, warning in found
     ]
     columns = ("ID", "Name", "Network", "Account", "Status", "Expires", "Posts", "Notes")
-    empty = "No account is connected yet. Connect one with: socialpub admin connect-profile PROVIDER"
+    empty = f"No account is connected yet. Connect one with `{commands.line('admin', 'connect-profile', 'PROVIDER')}`."
     print_table(columns, rows, empty)
 
 
@@ -140,10 +140,6 @@ _SHAPE = (
     ("updatedAt", "updated_at"),
     ("reason", "reason"),
 )
-
-
-def _here(warning: str | None) -> str | None:
-    return warning and typed_here(warning)
 
 
 def _shape(profile: Row, warning: str | None) -> dict[str, object]:

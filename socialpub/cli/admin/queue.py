@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from socialpub.accounts import restored_keys
+from socialpub.accounts import remedies, restored_keys
 from socialpub.accounts.api_keys import UnrevokedKey
 from socialpub.accounts.remedies import Door
 from socialpub.cli.context import CommandContext, pass_command_context
@@ -26,12 +26,14 @@ def pause(context: CommandContext) -> None:
         print_note(f"Publishing was paused already, since {format_time(since)}.")
     else:
         print_note("Publishing is paused. Calls in progress are finished; nothing else starts.")
-    print_note("To continue, run: socialpub admin resume")
+    print_note(f"To continue, {remedies.resume()}.")
 
 
 @click.command("resume")
 @click.option(
-    "--nothing-was-sent", is_flag=True, help="After a restore: your word that the original sent nothing since the copy."
+    "--nothing-was-sent",
+    is_flag=True,
+    help="After a restore: your word that the original sent nothing since the backup.",
 )
 @click.option("--revoke-keys", is_flag=True, help="After a restore: revoke the API keys that came with the backup.")
 @click.option("--keep-keys", is_flag=True, help="After a restore: keep these keys, and end the report about them.")
@@ -39,7 +41,7 @@ def pause(context: CommandContext) -> None:
 def resume_publishing(context: CommandContext, nothing_was_sent: bool, revoke_keys: bool, keep_keys: bool) -> None:
     """Let deliveries start again; says what is too late.
 
-    After a restore, what was due since the copy was made is looked up on the accounts first, and never sent; what is
+    After a restore, what was due since the backup was made is looked up on the accounts first, and never sent; what is
     still scheduled is listed on standard output. The API keys that came with the backup are listed on standard error
     until you keep or revoke them. Keys created after the restore are not affected.
     """

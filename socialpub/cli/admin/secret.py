@@ -5,6 +5,7 @@ import click
 from socialpub.cli import file_owner
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import format_time, print_line, print_note
+from socialpub.core import commands
 from socialpub.core.actor import COMMAND, acting
 from socialpub.ops import secret_rotation
 
@@ -27,8 +28,9 @@ def rotate_secret(context: CommandContext, end_addresses: bool) -> None:
         done = secret_rotation.rotate(settings, context.clock(), keep_urls=not end_addresses)
     print_line(str(settings.secret_key_file))
     print_note(f"The new key is in its place; keep a copy of it elsewhere. The former one is {done.former_key}:")
-    print_note("copies made before, and the database from before an upgrade, can be restored with it alone. Keep it")
-    print_note("apart from here, and destroy it with the last of those. Make a new copy now: socialpub backup FILE")
+    print_note("backups made before, and the database from before an upgrade, can be restored with it alone. Keep it")
+    print_note("apart from here, and destroy it with the last of those.")
+    print_note(f"Make a new backup now: `{commands.line('backup', 'FILE')}`")
     if end_addresses:
         print_note("Addresses handed out for uploads and media have ended; a network that was to fetch one fails.")
     else:
@@ -36,4 +38,4 @@ def rotate_secret(context: CommandContext, end_addresses: bool) -> None:
             f"Addresses handed out for uploads and media are valid until they end, {format_time(done.urls_end_at)}"
         )
         print_note("at the latest.")
-    print_note("Start socialpub again.")
+    print_note(f"{commands.start()}.")

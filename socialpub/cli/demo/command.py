@@ -17,6 +17,7 @@ from socialpub.cli.demo.video import DemoVideo
 from socialpub.cli.demo.walkthrough import Posts
 from socialpub.cli.errors import CommandError
 from socialpub.cli.output import print_line, print_styled, spinner
+from socialpub.core import commands
 
 POLL_SECONDS = 1.0
 
@@ -37,6 +38,9 @@ def demo(once: bool, folder: Path | None) -> None:
     # SIGTERM tidies up as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     processes = DemoProcesses(folder or _usual_folder())
+    # The commands that it shows follow this variable, as `use_config` says.
+    os.environ[commands.CONFIG_VARIABLE] = str(processes.config)
+    commands.settle(None)
     try:
         with ExitStack() as ending:
             video = DemoVideo(processes.folder / walkthrough.VIDEO)
@@ -82,7 +86,7 @@ def _show_addresses(processes: DemoProcesses, posts: Posts) -> None:
     print_styled(("How they were published, call by call", "bold"))
     print_styled((f"   {walkthrough.use_config(processes.config)}", "dim"))
     for kind, post in posts.items():
-        print_styled((f"   socialpub admin show-post {post['id']}   # the {kind}", "dim"))
+        print_styled((f"   {commands.line('admin', 'show-post', post['id'])}   # the {kind}", "dim"))
 
 
 def require_success(processes: DemoProcesses, posts: Posts) -> None:

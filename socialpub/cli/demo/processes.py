@@ -43,7 +43,7 @@ class DemoProcesses:
         self.url = f"http://127.0.0.1:{ports['appliance']}"
         self.sandbox_url = f"http://127.0.0.1:{ports['sandbox']}"
         self.config.write_text(
-            "# Every run of `socialpub demo` writes this file again.\n"
+            "# The demo writes this file again at every run.\n"
             f'base_url = "{self.url}"\nlisten = "127.0.0.1:{ports["appliance"]}"\ndata_dir = "data"\n\n'
             f"{_with_verification(provider_lines(self.sandbox_url))}"
         )

@@ -1,5 +1,6 @@
 """What the demo does: connect accounts, make a key, and publish as any caller would."""
 
+import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from socialpub.cli.demo.processes import DemoProcesses
 from socialpub.cli.demo.transcript import Transcript
 from socialpub.cli.demo.video import DemoVideo
 from socialpub.cli.errors import CommandError
+from socialpub.core import commands
 from socialpub.runtime import Runtime
 
 Posts = dict[str, dict[str, Any]]
@@ -33,7 +35,7 @@ def run(processes: DemoProcesses, client: ApiClient, transcript: Transcript, vid
         profiles = _connect_accounts(rt, processes, transcript)
         board_id = _choose_board(rt, profiles["pinterest"], transcript)
         transcript.step("Make an API key")
-        transcript.command("socialpub admin create-key demo")
+        transcript.command(commands.line("admin", "create-key", "demo"))
         client.use_key(rt.write(api_keys.create, "demo"), processes.folder)
 
     now = datetime.now(UTC)
@@ -65,7 +67,7 @@ def sign_in_link(processes: DemoProcesses) -> str:
 
 def use_config(config: Path) -> str:
     """The line by which commands in another terminal find the demo's appliance."""
-    return f"export SOCIALPUB_CONFIG={config}"
+    return f"export {commands.CONFIG_VARIABLE}={shlex.quote(str(config))}"
 
 
 def _connect_accounts(rt: Runtime, processes: DemoProcesses, transcript: Transcript) -> dict[str, str]:
@@ -74,7 +76,7 @@ def _connect_accounts(rt: Runtime, processes: DemoProcesses, transcript: Transcr
     transcript.command(use_config(processes.config))
     profiles = {}
     for name, provider in rt.providers.items():
-        transcript.command(f"socialpub admin connect-profile {name}")
+        transcript.command(commands.line("admin", "connect-profile", name))
         profiles[name] = _connect(rt, name)
         transcript.result(f"@{ACCOUNT} gave consent on {provider.label}: profile {profiles[name]}")
     return profiles
@@ -97,7 +99,7 @@ def _connect(rt: Runtime, provider: str) -> str:
 def _choose_board(rt: Runtime, profile_id: str, transcript: Transcript) -> str:
     """A board's id. The sandbox's accounts have boards from the beginning."""
     transcript.step("Choose a board, which every pin needs")
-    transcript.command(f"socialpub admin list-boards {profile_id}")
+    transcript.command(commands.line("admin", "list-boards", profile_id))
     listed = pinterest_boards.list_all(rt, profile_id)
     if not listed:
         raise CommandError(

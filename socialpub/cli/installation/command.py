@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from socialpub.cli.installation import configuration, removal, systemctl
+from socialpub.cli.installation import command_script, configuration, removal, systemctl
 from socialpub.cli.installation.installer import Installer
 from socialpub.cli.installation.places import USUAL, InstallationPlaces
 from socialpub.cli.installation.steps import InstallationStep
@@ -95,6 +95,7 @@ def _say_next(installer: Installer, is_first: bool) -> None:
         print_note("When the package is unpacked, this does the rest (user, owners, secret.key), and tells systemd:")
         print_note(f"    {places.program} install-service")
         return
+    typed = command_script.commands_of(places)
     timers = " ".join(
         path.name for path in sorted(places.units.glob("socialpub-*")) if path.suffix in (".socket", ".timer")
     )
@@ -102,10 +103,10 @@ def _say_next(installer: Installer, is_first: bool) -> None:
     if not is_first:
         if not systemctl.is_active(systemctl.WEB):
             print_note(f"It does not run. {start}")
-        print_note("Done. Whether all is well: sudo socialpub doctor")
+        print_note(f"Done. To check the installation: {typed.line('doctor')}")
         return
     print_note("Next:")
     print_note(f"1. Fill in base_url and your networks' apps: sudoedit {places.config}")
     print_note(f"2. {start}")
-    print_note("3. Set the dashboard's password: sudo socialpub admin set-password")
+    print_note(f"3. Set the dashboard's password: {typed.line('admin', 'set-password')}")
     print_note(f"Keep a copy of {places.data / 'secret.key'} elsewhere: without it the stored tokens cannot be read.")

@@ -1,6 +1,7 @@
 """The command `socialpub` of the machine: root does with it what the service's user may do, with its configuration."""
 
 from socialpub.cli.installation.places import InstallationPlaces
+from socialpub.core.command_forms import ServiceCommands
 
 MARK = "# Made by `socialpub install-service`."
 
@@ -14,13 +15,21 @@ program={places.program}
 if [ "$(id -u)" != 0 ]; then
     exec "$program" "$@"
 fi
-case "${{1-}}" in install-service | uninstall-service)
+case "${{1-}}" in install-service | uninstall-service | go-back)
     exec "$program" "$@" ;;
 esac
 export HOME={places.data}
 exec setpriv --reuid={places.user} --regid={places.user} --init-groups --inh-caps=-all -- \\
     "$program" --config {places.config} "$@"
 """
+
+
+def commands_of(places: InstallationPlaces) -> ServiceCommands:
+    """Return how the commands of the installed service are typed."""
+    program, config = str(places.program), str(places.config)
+    if is_foreign(places):
+        return ServiceCommands(("sudo", f"--user={places.user}", program, "--config", config), program, places.user)
+    return ServiceCommands(path=program, user=places.user)
 
 
 def is_foreign(places: InstallationPlaces) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from socialpub.cli.installation.places import InstallationPlaces
+from socialpub.core import commands
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings import init_template, toml_errors
 from socialpub.core.settings.loader import Settings
@@ -39,7 +40,8 @@ def read(places: InstallationPlaces) -> Settings:
     except ValidationError as error:
         name = ".".join(map(str, error.errors()[0]["loc"]))
         raise OperatorError(
-            f"{file}: {name} cannot be used.", "Correct it; `socialpub config --example` explains every key."
+            f"{file}: {name} cannot be used.",
+            f"Correct it. `{commands.line('config', '--example')}` explains every key.",
         ) from None
 
 

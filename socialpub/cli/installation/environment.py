@@ -15,7 +15,9 @@ from typing import Any
 from socialpub.cli.installation import interpreter, packages
 from socialpub.cli.installation.interpreter import ServiceInterpreter
 from socialpub.cli.installation.places import InstallationPlaces, is_hidden
+from socialpub.core import version
 from socialpub.core.errors import OperatorError
+from socialpub.ops import former_version
 
 _PARTIAL = ".partial"
 _PROBE = """
@@ -78,7 +80,8 @@ def check(places: InstallationPlaces, folder: Path, identity: Mapping[str, Any])
         raise OperatorError(
             f"{Path(sys.base_prefix)}, the Python that socialpub runs with here, cannot run it as a service: {why}.",
             "Install socialpub with a Python that is not in a home folder, such as the system's: "
-            "pipx install --python /usr/bin/python3 socialpub, or make PYTHON=/usr/bin/python3 clean install",
+            "pipx install --python /usr/bin/python3 ./dist/socialpub-*.whl, or in a checkout: "
+            "make PYTHON=/usr/bin/python3 clean install",
         )
 
 
@@ -94,7 +97,10 @@ def put_in_place(places: InstallationPlaces, folder: Path) -> None:
 
 
 def remove_others(places: InstallationPlaces, kept: set[str]) -> None:
-    """Remove the environments of former versions but for those named."""
+    """Remove the environments of former versions but for those named, and for the one that `go-back` uses."""
+    former = former_version.find(places.real(places.environment).resolve())
+    if former is not None:
+        kept = kept | {former.folder.name}
     for folder in places.real(places.environments).iterdir():
         if folder.name not in kept:
             shutil.rmtree(folder)
@@ -111,11 +117,11 @@ def _is_ours(places: InstallationPlaces) -> bool:
 
 
 def _free_name(places: InstallationPlaces) -> Path:
-    version, number = packages.version(), 1
-    folder = places.environments / version
+    number, name = 1, version.current()
+    folder = places.environments / name
     while os.path.lexists(places.real(folder)):
         number += 1
-        folder = places.environments / f"{version}-{number}"
+        folder = places.environments / f"{name}-{number}"
     return folder
 
 

@@ -6,7 +6,6 @@ is. The order matters: whatever can fail does so before the version in use is to
 
 import os
 import pwd
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +16,6 @@ from socialpub.cli.installation import (
     configuration,
     environment,
     interpreter,
-    packages,
     service_user,
     steps,
     systemctl,
@@ -25,6 +23,7 @@ from socialpub.cli.installation import (
 )
 from socialpub.cli.installation.places import USUAL, InstallationPlaces
 from socialpub.cli.installation.steps import InstallationStep
+from socialpub.core import commands, version
 from socialpub.core.errors import OperatorError
 
 
@@ -48,7 +47,7 @@ class Installer:
         if os.geteuid() != 0:
             raise OperatorError(
                 "Only root can make a service of this machine.",
-                f"Run it with sudo, by its whole path: sudo {_this_program()} install-service",
+                f"Run it with sudo, by its whole path: `{commands.line('install-service')}`",
             )
         systemctl.refuse_without()
         environment.refuse_checkout(self.places)
@@ -71,7 +70,7 @@ class Installer:
         former = environment.in_use(places)
         if environment.is_running(places):
             self.notes.append(
-                f"This is the installed socialpub {packages.version()} itself, so its programs stay as they are. To "
+                f"This is the installed socialpub {version.current()} itself, so its programs stay as they are. To "
                 "upgrade, run install-service of the newer one, by its path."
             )
         else:
@@ -129,7 +128,7 @@ class Installer:
             environment.put_in_place(places, self.built)
 
         yield InstallationStep(
-            f"Copy socialpub {packages.version()} to {places.environments}, {with_it}, and try it", build
+            f"Copy socialpub {version.current()} to {places.environments}, {with_it}, and try it", build
         )
         yield InstallationStep(f"Have {places.environment} lead to it", put)
 
@@ -140,8 +139,8 @@ class Installer:
             return
         if database.exists():
             self.notes.append(
-                f"{key} is missing beside a database. Put the original there; if it is lost for good: "
-                "sudo socialpub init --new-secret"
+                f"{key} is missing beside a database. Put the original there. If it is lost for good: "
+                f"{command_script.commands_of(places).line('init', '--new-secret')}"
             )
             return
         yield InstallationStep(
@@ -152,8 +151,8 @@ class Installer:
         places = self.places
         if command_script.is_foreign(places):
             self.notes.append(
-                f"{places.command} is another program's and stays. The service's commands, then: sudo --user="
-                f"{places.user} {places.program} --config {places.config} …"
+                f"{places.command} is another program's and stays. Type the service's commands like this one: "
+                f"{command_script.commands_of(places).line('doctor')}"
             )
             return
         text = command_script.text(places)
@@ -163,9 +162,10 @@ class Installer:
         for name in names:
             edited = Path("/etc/systemd/system", name)
             if edited.is_file() and self.places.units != edited.parent:
+                restart = command_script.commands_of(self.places).restart(name)
                 self.notes.append(
-                    f"{edited} wins over the unit of this version. If it is not meant to: sudo rm {edited} && sudo "
-                    f"systemctl daemon-reload && sudo systemctl restart {name}"
+                    f"{edited} wins over the unit of this version. If that is not intended: `sudo rm {edited} && sudo "
+                    f"systemctl daemon-reload`. {restart}."
                 )
         running = [unit for unit in (systemctl.SOCKET, systemctl.WEB, systemctl.WORKER) if systemctl.is_active(unit)]
         if renewed:
@@ -221,7 +221,7 @@ class Installer:
         if data.stat().st_uid == uid:
             return
         if any(data.iterdir()):
-            self.notes.append(f"{data} is not {user}'s. Give it to the service: sudo chown -R {user}: {data}")
+            self.notes.append(f"{data} is not {user}'s. Give it to the service: `sudo chown -R {user}: {data}`")
         else:
             yield InstallationStep(f"Give {data} to {user}", partial(steps.own, data, 0o700, (uid, gid)))
 
@@ -233,7 +233,3 @@ def _can_read(path: Path, uid: int, gid: int) -> bool:
     found = path.stat()
     bit = 0o400 if found.st_uid == uid else 0o040 if found.st_gid == gid else 0o004
     return bool(found.st_mode & bit)
-
-
-def _this_program() -> Path:
-    return Path(sys.argv[0]).absolute()

@@ -5,6 +5,7 @@ Tools of tests that lie beside them stay behind.
 """
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
@@ -14,13 +15,10 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import socialpub
+from socialpub.core import version
 from socialpub.core.errors import OperatorError
 
 NAME = "socialpub"
-
-
-def version() -> str:
-    return distribution(NAME).version
 
 
 def needed(name: str = NAME) -> list[Distribution]:
@@ -51,7 +49,7 @@ def copy(packages: list[Distribution], site: Path) -> None:
         elif package.files is None:
             raise OperatorError(
                 f"What belongs to the package {package.name} is not known: it was not installed by pip or uv.",
-                "Install socialpub into an environment of its own: pipx install socialpub",
+                "Install socialpub into an environment of its own: pipx install ./dist/socialpub-*.whl",
             )
         else:
             for file in package.files:
@@ -72,8 +70,10 @@ def _copy_linked(package: Distribution, site: Path) -> None:
     files = [path.relative_to(source.parent) for path in _files_below(source)]
     for file in files:
         _copy_file(source.parent / file, site / file)
-    described = Path(f"{NAME}-{package.version}.dist-info")
-    metadata = package.read_text("METADATA") or package.read_text("PKG-INFO") or ""
+    described = Path(f"{NAME}-{version.current()}.dist-info")
+    # What the environment states is the version that was checked out when it was made.
+    stated = package.read_text("METADATA") or package.read_text("PKG-INFO") or ""
+    metadata = re.sub(r"^Version: .*$", f"Version: {version.current()}", stated, count=1, flags=re.MULTILINE)
     texts = {"METADATA": metadata, "entry_points.txt": package.read_text("entry_points.txt") or "", "RECORD": ""}
     texts["RECORD"] = "".join(f"{file},,\n" for file in [*files, *(described / name for name in texts)])
     (site / described).mkdir()

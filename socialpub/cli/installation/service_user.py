@@ -1,8 +1,11 @@
 """The user that the service runs as: no login, no home but the data folder, nothing else on the machine."""
 
+import os
 import pwd
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from socialpub.cli.installation.places import InstallationPlaces
@@ -43,3 +46,19 @@ def identity(places: InstallationPlaces) -> dict[str, Any]:
     if entry.pw_uid == 0:
         raise OperatorError(f"{places.user} is root.", "Give the service a user of its own: --user socialpub")
     return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": [], "umask": 0o077}
+
+
+@contextmanager
+def acting(places: InstallationPlaces) -> Iterator[None]:
+    """Have root open and make files as the service's user, so that all files in its data folder stay its own."""
+    who, groups, umask = identity(places), os.getgroups(), os.umask(0o077)
+    os.setgroups([])
+    os.setegid(who["group"])
+    os.seteuid(who["user"])
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(groups)
+        os.umask(umask)

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from socialpub.core import commands
 from socialpub.core.errors import OperatorError
 
 WORKER, WEB, SOCKET = "socialpub-worker.service", "socialpub-web.service", "socialpub-web.socket"
@@ -17,7 +18,8 @@ def refuse_without() -> None:
     if _program() is None or not _BOOTED.is_dir():
         raise OperatorError(
             "systemd does not run on this machine, and a service is one of its units.",
-            "Use the container (systemd/container/ of the source), or have your own supervisor run `socialpub serve`. "
+            "Use the container (systemd/container/ of the source), or have your own supervisor run "
+            f"`{commands.line('serve')}`. "
             "To put a package together: --destdir DIR",
         )
 

@@ -23,7 +23,7 @@ def texts(places: InstallationPlaces, settings: Settings) -> dict[str, str]:
     }
     if SOCKET in found:
         found[ADDRESSES] = "\n".join([
-            "# What `listen` in the configuration says; `socialpub install-service` writes it anew.",
+            "# The value of `listen` in the configuration. install-service writes this file again.",
             "[Socket]",
             "BindIPv6Only=ipv6-only",
             "ListenStream=",

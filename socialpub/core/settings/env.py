@@ -6,17 +6,17 @@ Both only fill in the tree that the file gave; whether a value is good is decide
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
+from socialpub.core.commands import CONFIG_VARIABLE
 from socialpub.core.settings.messages import Key
 from socialpub.core.settings.values import is_secret
 from socialpub.core.spelling import nearest, unknown
 
 PREFIX = "SOCIALPUB_"
-FILE_VARIABLE = "SOCIALPUB_CONFIG"
 COPY_VARIABLE = "SOCIALPUB_COPY"
 """Tells the command that follows a copy where that lies; the command may call socialpub again."""
 
@@ -34,7 +34,7 @@ def merge_environment(
     mistakes: list[str] = []
     variables: dict[Key, str] = {}
     for name in sorted(environ):
-        if not name.startswith(PREFIX) or name in (FILE_VARIABLE, COPY_VARIABLE):
+        if not name.startswith(PREFIX) or name in (CONFIG_VARIABLE, COPY_VARIABLE):
             continue
         key = by_variable.get(name)
         if key is None:
@@ -56,7 +56,7 @@ def merge_environment(
 def _typed(text: str, annotation: Any) -> Any:
     """The text of a variable as TOML would have given it; what does not fit stays text and is refused as such."""
     text = text.strip()
-    if annotation is bool:
+    if annotation is bool or bool in get_args(annotation):
         return {"true": True, "false": False}.get(text.lower(), text)
     if annotation is int:
         return int(text) if re.fullmatch(r"[+-]?[0-9]{1,18}", text) else text

@@ -7,7 +7,7 @@ fails. A second `secret.key` beside the first one's data would make every stored
 from contextlib import ExitStack
 from pathlib import Path
 
-from socialpub.core import crypto, durable_files
+from socialpub.core import commands, crypto, durable_files
 from socialpub.core.errors import OperatorError
 
 CONFIG = """\
@@ -19,7 +19,8 @@ listen = "127.0.0.1:8000"              # 0.0.0.0:8000 for every interface
 data_dir = "data"                      # database, media and secret.key; relative to this file
 
 # One section per network you publish to: register an app there, allow {base_url}/oauth/<network>/callback
-# as its redirect address, and copy what it shows you. Then: socialpub admin connect-profile x
+# as its redirect address (or set redirect_url to another one; `socialpub doctor` says which the network accepts),
+# and copy what it shows you. Then: socialpub admin connect-profile x
 
 # [providers.x]                        # console.x.com, an app of type "Web App"
 # client_id = ""
@@ -30,6 +31,7 @@ data_dir = "data"                      # database, media and secret.key; relativ
 # client_secret = ""
 
 # [providers.pinterest]                # developers.pinterest.com
+# redirect_url = "http://localhost:8000/oauth/pinterest/callback"
 # client_id = ""
 # client_secret = ""
 """
@@ -68,7 +70,7 @@ def create(folder: Path) -> list[Path]:
         except OSError as error:
             raise OperatorError(
                 f"{error.filename or folder} cannot be written: {error.strerror}.",
-                "Choose a folder that you may write to: socialpub init DIR",
+                f"Choose a folder that you may write to: `{commands.line('init', 'DIR')}`",
             ) from None
         undo.pop_all()
     return [config, data, key]
@@ -77,7 +79,7 @@ def create(folder: Path) -> list[Path]:
 def _already_there(path: Path) -> AlreadyThere:
     return AlreadyThere(
         f"{path} already exists, and init overwrites nothing.",
-        "Choose another folder (socialpub init DIR), or move it away if you want to begin anew.",
+        f"Choose another folder (`{commands.line('init', 'DIR')}`), or move it away to start again.",
     )
 
 

@@ -6,6 +6,7 @@ mistakes are reported at once, and never the value of a secret.
 
 import ipaddress
 import os
+import pwd
 import re
 import tomllib
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo
 
-from socialpub.core import durations
+from socialpub.core import commands, durations
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings import env, messages, toml_errors
 from socialpub.core.settings.backup_section import BackupSection
@@ -37,8 +38,6 @@ from socialpub.core.settings.sections import (
 )
 from socialpub.core.settings.values import BaseUrl, Section, is_secret, plain
 from socialpub.core.validation import list_mistakes
-
-USUAL_FILES = (Path("config.toml"), Path("/etc/socialpub/config.toml"))
 
 LONGEST_NAMED_WAIT = timedelta(hours=24)
 """The longest wait that a network's rules name: TikTok's and X's windows of a day (providers' pages, rate limits)."""
@@ -143,6 +142,14 @@ class Settings(Section):
         """Lock files and sockets of the running processes."""
         return self.data_dir / "run"
 
+    def callback_url(self, network: str) -> str:
+        """Return the address at which this appliance takes the browser back from a network's consent page."""
+        return f"{self.base_url}/oauth/{network}/callback"
+
+    def redirect_url(self, network: str) -> str:
+        """Return the address to which the network sends the browser back: the one registered with the app."""
+        return getattr(self.providers, network).redirect_url or self.callback_url(network)
+
     def secret_values(self) -> list[str]:
         """Every configured secret that is not empty."""
         found: list[str] = []
@@ -201,20 +208,20 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> S
     if mistakes:
         raise SettingsError(
             list_mistakes(f"The configuration {file} has", mistakes),
-            "Correct this and start again. `socialpub config --example` explains every key.",
+            f"Correct this and start again. `{commands.line('config', '--example')}` explains every key.",
         )
     settings._file = file
     return settings
 
 
 def named_file(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Path | None:
-    """The file that is asked for, whether it exists or not; None: one of `USUAL_FILES`."""
-    return path or (Path(environ[env.FILE_VARIABLE]) if environ.get(env.FILE_VARIABLE) else None)
+    """The file that is asked for, whether it exists or not; None: one of `commands.USUAL_FILES`."""
+    return path or (Path(environ[commands.CONFIG_VARIABLE]) if environ.get(commands.CONFIG_VARIABLE) else None)
 
 
 def _read_file(path: Path | None, environ: Mapping[str, str]) -> tuple[Path, str]:
     named = named_file(path, environ)
-    candidates = [named] if named else list(USUAL_FILES)
+    candidates = [named] if named else list(commands.USUAL_FILES)
     for file in candidates:
         try:
             return file.absolute(), file.read_text("utf-8-sig")
@@ -223,9 +230,20 @@ def _read_file(path: Path | None, environ: Mapping[str, str]) -> tuple[Path, str
         except UnicodeDecodeError:
             raise SettingsError(f"{file} is not UTF-8 text.", "Save it as UTF-8.") from None
         except OSError as error:
-            raise SettingsError(
-                f"{file} cannot be read: {error.strerror}.",
-                "Run the command as the user that socialpub runs as, such as with sudo; or let this one read it.",
-            ) from None
+            hint = _how_to_read(file) if isinstance(error, PermissionError) else "Name a file that can be read."
+            raise SettingsError(f"{file} cannot be read: {error.strerror}.", hint) from None
     looked = " or ".join(str(file) for file in candidates)
-    raise SettingsError(f"There is no configuration file at {looked}.", "`socialpub init` makes one.")
+    raise SettingsError(f"There is no configuration file at {looked}.", f"`{commands.line('init')}` makes one.")
+
+
+def _how_to_read(file: Path) -> str:
+    """What to do about a configuration that this user may not read."""
+    user = commands.service_user()
+    if user is None:
+        return "Run the command as the user that socialpub runs as, or let this user read the file."
+    if pwd.getpwnam(user).pw_uid != os.geteuid():
+        return f"Run `{commands.this_line_as(user, file)}`."
+    # Its folder as well: without access to it the file is out of reach.
+    places = str(file.parent), str(file)
+    give, allow = (commands.system_line(*words, *places) for words in (("chgrp", user), ("chmod", "g+rX")))
+    return f"Run `{give}` and `{allow}`."

@@ -1,17 +1,33 @@
 """The sections of the three networks: the app's credentials, the network's addresses, where bytes may be sent."""
 
 import re
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
-from socialpub.core.settings.values import FILE_INSTEAD, BaseUrl, Secret, Section, Trimmed, Url, read_list
+from socialpub.core.settings.values import (
+    FILE_INSTEAD,
+    BaseUrl,
+    RedirectUrl,
+    Secret,
+    Section,
+    Trimmed,
+    Url,
+    read_list,
+)
 
 AN_API_URL = "an http(s) URL; the path may hold a version, no query"
 A_CONSENT_PAGE = "an http(s) URL without a query"
+A_REDIRECT_ADDRESS = (
+    "the redirect address that is registered with the app: an absolute http(s) URL without a fragment, or empty for "
+    "{base_url}/oauth/<network>/callback"
+)
 HOSTS = 'a list of host names, such as ["upload.example.com"]; * stands for one part, a leading * for one or more'
 FROM_APP_PAGE = "the secret that the network shows on the app's page; empty when there is none"
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+"""Hosts that are the machine on which the browser, or this process, runs."""
 
 _LABEL = r"(?:\*|[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)"
 _UPLOAD_HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
@@ -70,6 +86,38 @@ TikTokScopes = Annotated[
     AfterValidator(_check_scopes),
 ]
 
+PINTEREST_SCOPES = ("user_accounts:read", "boards:read", "boards:write", "pins:read", "pins:write")
+PINTEREST_SECRET_SCOPES = ("boards:read_secret", "boards:write_secret", "pins:read_secret", "pins:write_secret")
+PINTEREST_SCOPES_NEEDED = (
+    f"a list of Pinterest's permissions: {', '.join(PINTEREST_SCOPES)} and, for secret boards, "
+    f"{', '.join(PINTEREST_SECRET_SCOPES)}"
+)
+
+
+def _check_pinterest_scopes(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if name not in (*PINTEREST_SCOPES, *PINTEREST_SECRET_SCOPES):
+            raise ValueError(f"{name!r} is not one of {', '.join((*PINTEREST_SCOPES, *PINTEREST_SECRET_SCOPES))}")
+    lacking = [name for name in PINTEREST_SCOPES if name not in names]
+    if lacking:
+        raise ValueError(f"must hold {', '.join(lacking)}: no pin can be created without them")
+    return tuple(dict.fromkeys(names))
+
+
+PinterestScopes = Annotated[tuple[str, ...], BeforeValidator(read_list), AfterValidator(_check_pinterest_scopes)]
+
+
+PKCE_BASE64URL = "base64url"
+
+
+def _check_pkce(value: Any) -> Any:
+    if value is True or value is False or value == PKCE_BASE64URL:
+        return value
+    raise ValueError("is none of them")
+
+
+Pkce = Annotated[bool | Literal["base64url"], BeforeValidator(_check_pkce)]
+
 
 class NetworkSection(Section):
     """One network's app credentials and addresses. Each network adds its own name for the app's id."""
@@ -86,6 +134,7 @@ class NetworkSection(Section):
     client_secret_file: Trimmed = Field(default="", description=FILE_INSTEAD)
     api_url: BaseUrl = Field(description=AN_API_URL)
     authorize_url: Url = Field(description=A_CONSENT_PAGE)
+    redirect_url: RedirectUrl = Field(default="", description=A_REDIRECT_ADDRESS)
     upload_hosts: UploadHosts = Field(default=(), description=HOSTS)
 
     @property
@@ -94,6 +143,14 @@ class NetworkSection(Section):
         own when that page lies elsewhere than on a site of its kind."""
         page, path = self.authorize_url.rstrip("/"), self.CONSENT_PATH.rstrip("/")
         return page.removesuffix(path) if page.endswith(path) else self.OWN_SITE
+
+    @property
+    def is_stand_in(self) -> bool:
+        """Whether the addresses lead to a stand-in for the network, such as the sandbox."""
+        own_page = self.authorize_url.rstrip("/") == (self.OWN_SITE + self.CONSENT_PATH).rstrip("/")
+        domain = ".".join((urlsplit(self.OWN_API_URL).hostname or "").split(".")[-2:])
+        # Pinterest's own sandbox is another host of Pinterest's domain.
+        return not own_page or not f".{urlsplit(self.api_url).hostname}".endswith(f".{domain}")
 
     def missing_keys(self) -> list[str]:
         """Which of the keys that name the app are empty: without them no account can be connected."""
@@ -161,7 +218,11 @@ class TikTokSection(NetworkSection):
     scopes: TikTokScopes = Field(
         default=("user.info.basic", "video.publish", "video.upload"), description=TIKTOK_SCOPES_NEEDED
     )
-    pkce: bool = Field(default=True, description="true or false")
+    pkce: Pkce = Field(
+        default=True,
+        description='true (TikTok\'s hexadecimal challenge), "base64url" (the challenge of RFC 7636) or false (none)',
+    )
+    audited: bool = Field(default=False, description="true or false: whether TikTok has audited the app")
     verification_file: Annotated[str, AfterValidator(_check_file_name)] = Field(
         default="", description="the name of the file that TikTok gave for verifying a domain, such as tiktokABC.txt"
     )
@@ -177,3 +238,4 @@ class PinterestSection(NetworkSection):
     api_url: BaseUrl = Field(default=OWN_API_URL, description=AN_API_URL)
     authorize_url: Url = Field(default=OWN_SITE + CONSENT_PATH, description=A_CONSENT_PAGE)
     upload_hosts: UploadHosts = Field(default=("*.amazonaws.com",), description=HOSTS)
+    scopes: PinterestScopes = Field(default=PINTEREST_SCOPES, description=PINTEREST_SCOPES_NEEDED)

@@ -96,7 +96,23 @@ def plain(value: Any) -> Any:
 
 
 def check_url(value: str) -> str:
-    """An absolute http(s) URL without user, query and fragment, as it was written. Raises `ValueError`."""
+    """Return an absolute http(s) URL without user, query and fragment, as it was written. Raises `ValueError`."""
+    _check_address(value)
+    if "?" in value or "#" in value:
+        raise ValueError("must not have a query (?) or a fragment (#)")
+    return value
+
+
+def _check_redirect_url(value: str) -> str:
+    """The same for a redirect address: it may be empty, and may have a query."""
+    if value:
+        _check_address(value)
+        if "#" in value:
+            raise ValueError("must not have a fragment (#): no network accepts one")
+    return value
+
+
+def _check_address(value: str) -> None:
     if not value.isascii() or any(char <= " " or char in "\"'<>\\\x7f" for char in value):
         raise ValueError(
             "may hold only printable ASCII without spaces and quotes (a host as xn--…, a path percent-encoded)"
@@ -108,11 +124,8 @@ def check_url(value: str) -> str:
         raise ValueError("must not hold a user name or password")
     if not parts.hostname:
         raise ValueError("must name a host")
-    if "?" in value or "#" in value:
-        raise ValueError("must not have a query (?) or a fragment (#)")
     if parts.port == 0:
         raise ValueError("must not have port 0, which nobody can reach")
-    return value
 
 
 Duration = Annotated[timedelta, BeforeValidator(_read_duration), Field(gt=NONE)]
@@ -126,6 +139,7 @@ Secret = Annotated[SecretStr, BeforeValidator(_trim)]
 SecretList = Annotated[tuple[SecretStr, ...], BeforeValidator(_trim_each)]
 Trimmed = Annotated[str, BeforeValidator(_trim)]
 Url = Annotated[str, AfterValidator(check_url)]
+RedirectUrl = Annotated[str, BeforeValidator(_trim), AfterValidator(_check_redirect_url)]
 BaseUrl = Annotated[str, AfterValidator(check_url), AfterValidator(lambda url: url.rstrip("/"))]
 A_DURATION = 'a duration above zero, such as "90s", "15m", "24h" or "90d"'
 FILE_INSTEAD = (

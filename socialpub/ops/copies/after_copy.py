@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from socialpub.core import durations
+from socialpub.core import commands, durations
+from socialpub.core.commands import CONFIG_VARIABLE
 from socialpub.core.errors import OperatorError
 from socialpub.core.redaction import redact
 from socialpub.core.settings.backup_section import PLACE, BackupSection
-from socialpub.core.settings.env import COPY_VARIABLE, FILE_VARIABLE, PREFIX
+from socialpub.core.settings.env import COPY_VARIABLE, PREFIX
 from socialpub.core.visible_text import visible
 
 END_SECONDS = 10.0
@@ -27,7 +28,9 @@ def run(settings: BackupSection, copy: Path) -> None:
     """Run `[backup] after` for this copy, and wait for its end. Raises OperatorError when it fails."""
     command = [part.replace(PLACE, str(copy)) for part in settings.after]
     # Our own settings are not its business, and some of them are secrets; where they stand it may need to know.
-    inherited = {name: os.environ[name] for name in os.environ if name == FILE_VARIABLE or not name.startswith(PREFIX)}
+    inherited = {
+        name: os.environ[name] for name in os.environ if name == CONFIG_VARIABLE or not name.startswith(PREFIX)
+    }
     with tempfile.TemporaryFile() as output:
         try:
             code = _run(command, inherited | {COPY_VARIABLE: str(copy)}, output, settings.after_timeout.total_seconds())
@@ -76,8 +79,8 @@ def _failed(copy: Path, how: str, output: IO[bytes]) -> OperatorError:
         text = f"{text[:half]} … {_readable(output, max(0, size - 4 * _MOST_OUTPUT))[-half:]}"
     said = f" It said: {text}" if text else ""
     return OperatorError(
-        f"The copy lies in {copy}, but the command after it (backup.after) failed: {how}.{said}",
-        "Mend what it says, then run `socialpub backup` again.",
+        f"The backup is in {copy}, but the command after it (backup.after) failed: {how}.{said}",
+        f"Fix the cause, then run `{commands.line('backup')}` again.",
     )
 
 

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from socialpub.core import durable_files
+from socialpub.core import commands, durable_files
 from socialpub.core.errors import OperatorError
 from socialpub.ops.copies import copy_progress
 
@@ -36,9 +36,12 @@ the signature shows without its key. Copies of former versions have none."""
 FORMER_SUM = "sha256/"
 """Copies of former versions end with an empty member whose name gives the SHA-256 of every byte before it."""
 
-USE_OURS = "Use a file that `socialpub backup` wrote."
-
 _CHUNK_BYTES = 1 << 20
+
+
+def use_ours() -> str:
+    """Return the remedy for a file of another program."""
+    return f"Use a file that `{commands.line('backup', 'FILE')}` wrote."
 
 
 class InvalidArchive(OperatorError):
@@ -165,7 +168,7 @@ def checked(path: Path) -> Iterator[CheckedArchive]:
     try:
         file = open_regular(path, follow=True)
     except OSError as error:
-        raise OperatorError(f"{path} cannot be read: {error.strerror}.", "Name the file of a copy.") from None
+        raise OperatorError(f"{path} cannot be read: {error.strerror}.", "Name the file of a backup.") from None
     with file:
         try:
             copy_progress.expect(os.fstat(file.fileno()).st_size)
@@ -189,7 +192,7 @@ def _members(path: Path, file: IO[bytes]) -> Iterator[Member]:
 def _check(path: Path, file: IO[bytes]) -> tuple[str, str | None]:
     """The digest that a seal signs, and the seal."""
     if file.read(len(FIRST) + 1) != FIRST.encode() + b"\0":
-        raise InvalidArchive(f"{path} is not a copy that socialpub made.", USE_OURS)
+        raise InvalidArchive(f"{path} is not a backup that socialpub made.", use_ours())
     file.seek(0)
     listed, listed_bytes = hashlib.sha256(), 0
     name = ""
@@ -262,7 +265,7 @@ def _read_header(path: Path, file: IO[bytes]) -> tuple[str, int]:
         raise damaged(path, f"{SUMS} is not reached") from None
     if info.size < 0 or header != _header(info.name, info.size):
         raise InvalidArchive(
-            f"{path} is not a copy that socialpub made: {info.name!r} was packed by another program.", USE_OURS
+            f"{path} is not a backup that socialpub made: {info.name!r} was packed by another program.", use_ours()
         )
     return info.name, info.size
 
@@ -270,7 +273,7 @@ def _read_header(path: Path, file: IO[bytes]) -> tuple[str, int]:
 def damaged(path: Path, how: str) -> InvalidArchive:
     """What a copy is refused with that is not as it was written."""
     return InvalidArchive(
-        f"{path} is damaged or cut short: {how}.", "Use another copy, or fetch this one again from where it was kept."
+        f"{path} is damaged or cut short: {how}.", "Use another backup, or fetch this one again from where it was kept."
     )
 
 

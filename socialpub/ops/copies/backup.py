@@ -17,12 +17,13 @@ from enum import StrEnum
 from pathlib import Path
 
 from socialpub.accounts.api_keys import UnrevokedKey
-from socialpub.core import durable_files
+from socialpub.core import commands, durable_files
 from socialpub.core.clock import stamp
 from socialpub.core.errors import OperatorError, SocialpubError, Unavailable
 from socialpub.db import artifact_rows, damage, post_rows
 from socialpub.db.transaction import Reader, Tx
 from socialpub.media.disk_promises import DiskPromise
+from socialpub.ops import file_faults
 from socialpub.ops.copies import archive, copy_progress, copy_scratch, last_copy
 from socialpub.ops.copies.last_copy import ScheduledCopy
 from socialpub.runtime import Runtime
@@ -72,6 +73,8 @@ class BackupSummary:
     """Files that the database names and that were lost already when the copy was made."""
     seal: Seal = field(default=Seal.FITS, compare=False)
     """Depends on who asks: not a fact of the copy alone."""
+    moved_aside: Path | None = field(default=None, compare=False)
+    """Where a restore put the empty database of a new installation."""
     valid_keys: tuple[UnrevokedKey, ...] = field(default=(), compare=False)
     """After a restore: the API keys that came with the backup and are valid again."""
 
@@ -160,7 +163,7 @@ def failures_told(rt: Runtime, target: Path) -> Iterator[None]:
         raise _exists(target) from None
     except Unavailable as full:
         raise OperatorError(
-            f"The copy could not be written to {target}: the disk of {rt.settings.data_dir} would not keep "
+            f"The backup could not be written to {target}: the disk of {rt.settings.data_dir} would not keep "
             "health.disk_floor_bytes free.",
             "Write it to another disk, or make room.",
         ) from full
@@ -168,7 +171,7 @@ def failures_told(rt: Runtime, target: Path) -> Iterator[None]:
         if (how := damage.of(error)) is not None:
             raise _damaged(rt, how) from error
         reason = getattr(error, "strerror", None) or str(error)
-        message = f"The copy could not be written to {target}: {reason}."
+        message = f"The backup could not be written to {target}: {reason}."
         raise OperatorError(message, _hint(error, target)) from error
 
 
@@ -176,10 +179,13 @@ def _hint(error: Exception, target: Path) -> str:
     hint = "Check the disk and the folder's permissions, and try again."
     if getattr(error, "errno", None) != errno.EROFS:
         return hint
-    return (
-        f"{hint} A service may write there once its unit says so: sudo systemctl edit socialpub-backup, with the lines "
-        f"[Service] and ReadWritePaths={target}"
-    )
+    fault = file_faults.read_only(target) or file_faults.read_only(target.parent)
+    if not commands.is_service():
+        return fault.remedy if fault else hint
+    allow = shlex.join(["printf", f"[Service]\\nReadWritePaths={target}\\n"])
+    file = "/etc/systemd/system/socialpub-backup.service.d/copies.conf"
+    line = f"{allow} | sudo install -D -m 644 /dev/stdin {file}"
+    return f"A service may write there once its unit allows it: `{line}`, then `sudo systemctl daemon-reload`."
 
 
 def _exists(target: Path) -> OperatorError:
@@ -199,7 +205,8 @@ def copy_database(rt: Runtime, target: Path) -> None:
 
 
 def _damaged(rt: Runtime, how: str) -> OperatorError:
-    return OperatorError(f"{rt.db.path} is damaged: {how}. No copy of it was kept.", damage.REMEDY)
+    fault = file_faults.damaged(how, rt.settings)
+    return OperatorError(f"{fault.message} No backup of it was kept.", fault.remedy)
 
 
 def rows_bytes(rt: Runtime) -> int:

@@ -40,7 +40,7 @@ def verify(source: Path, ours: Secrets | None = None, *, unsealed: bool = False)
         try:
             return unpack(copy, Path(scratch), media=False)
         except OSError as error:
-            message = f"The copy could not be read to its end: {error.strerror}."
+            message = f"The backup could not be read to its end: {error.strerror}."
             raise OperatorError(message, "Check the disk.") from error
 
 
@@ -85,7 +85,7 @@ def _check_seal(found: CheckedArchive, info: BackupInfo, ours: Secrets | None, u
     if ours is None or not is_ours:
         return Seal.UNCHECKED
     if not ours.has_signed_copy(found.seal, found.digest):
-        raise InvalidArchive(f"{found.path} was changed by somebody without the secret.key.", "Use another copy.")
+        raise InvalidArchive(f"{found.path} was changed by somebody without the secret.key.", "Use another backup.")
     return Seal.FITS
 
 
@@ -120,7 +120,7 @@ def unpack(copy: OpenedCopy, scratch: Path, *, media: bool) -> BackupSummary:
 
 
 def _foreign(source: Path, why: str) -> InvalidArchive:
-    return InvalidArchive(f"{source} is not a copy that socialpub made: {why}.", archive.USE_OURS)
+    return InvalidArchive(f"{source} is not a backup that socialpub made: {why}.", archive.use_ours())
 
 
 def _read_info(source: Path, text: bytes) -> BackupInfo:
@@ -165,9 +165,9 @@ def check_database(source: Path, database: Path, info: BackupInfo) -> None:
             unknown = migrate.unknown(migrate.applied(connection))
             belongs_to = appliance_state.get(Reader(connection), appliance_state.SECRET_KEY)
     except sqlite3.Error as error:
-        raise OperatorError(f"The database in {source} cannot be read: {error}.", "Use another copy.") from error
+        raise OperatorError(f"The database in {source} cannot be read: {error}.", "Use another backup.") from error
     if result != "ok":
-        raise OperatorError(f"The database in {source} is damaged: {result}.", "Use another copy.")
+        raise OperatorError(f"The database in {source} is damaged: {result}.", "Use another backup.")
     if unknown:
         raise OperatorError(
             migrate.is_newer(f"The database in {source}", unknown), "Use the newer version to restore it."

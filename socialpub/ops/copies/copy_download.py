@@ -54,7 +54,7 @@ def _alone(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Conflict("A copy is being made already. Wait until its download begins.") from None
+            raise Conflict("A backup is being made already. Wait until its download begins.") from None
         yield
     finally:
         os.close(fd)

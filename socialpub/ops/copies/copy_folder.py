@@ -153,7 +153,7 @@ def _open(folder: Path, name: str) -> io.BufferedReader:
 
 def _not_regular(folder: Path, name: str) -> InvalidArchive:
     return InvalidArchive(
-        f"{folder} is not a backup that socialpub made: {name!r} in it is not a regular file.", archive.USE_OURS
+        f"{folder} is not a backup that socialpub made: {name!r} in it is not a regular file.", archive.use_ours()
     )
 
 
@@ -164,7 +164,7 @@ def _place(folder: Path, root: Path, name: str) -> Path:
         raise archive.damaged(folder, f"it lacks {name!r}")
     if os.path.normpath(path) != str(path) or path.resolve() != path:
         raise InvalidArchive(
-            f"{folder} is not a copy that socialpub made: {name!r} in it leads elsewhere.", archive.USE_OURS
+            f"{folder} is not a backup that socialpub made: {name!r} in it leads elsewhere.", archive.use_ours()
         )
     if not path.is_file():
         raise _not_regular(folder, name)
@@ -173,5 +173,5 @@ def _place(folder: Path, root: Path, name: str) -> Path:
 
 def _no_copy(folder: Path) -> InvalidArchive:
     inside = sorted(path.parent for path in folder.glob(f"[0-9]*/{FIRST}"))
-    hint = f"It holds copies: name one, such as {inside[-1]}" if inside else archive.USE_OURS
-    return InvalidArchive(f"{folder} is not a copy that socialpub made.", hint)
+    hint = f"It holds backups: name one, such as {inside[-1]}" if inside else archive.use_ours()
+    return InvalidArchive(f"{folder} is not a backup that socialpub made.", hint)

@@ -22,6 +22,9 @@ log = logging.get_logger("socialpub.copies")
 UNFINISHED = ".unfinished-"
 """How the name of a folder begins that is no copy yet, or none any more: whoever comes next removes it."""
 
+KEEP_LAST = 3
+"""A backup after a mistake does not remove the backup of the same morning."""
+
 _NAME = "%Y-%m-%dT%H-%M-%SZ"
 _MOST_INFO_BYTES = 64 * 1024
 
@@ -51,8 +54,8 @@ def list_all(folder: Path, keys: Collection[str]) -> list[DatedCopy]:
 
 def kept(copies: Sequence[DatedCopy], settings: BackupSection) -> list[DatedCopy]:
     """Those of copies, oldest first, that stay: the newest of each of the last days, weeks and months that have any,
-    and the newest of all."""
-    chosen = {copies[-1].path} if copies else set()
+    and the last three of all."""
+    chosen = {copy.path for copy in copies[-KEEP_LAST:]}
     for most, period in (
         (settings.keep_days, _day),
         (settings.keep_weeks, _week),

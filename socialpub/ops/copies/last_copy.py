@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
 from socialpub.accounts.remedies import Door
-from socialpub.core import sizes
+from socialpub.core import commands, sizes
 from socialpub.core.clock import parse
 from socialpub.core.redaction import redact
 from socialpub.db import appliance_state, trail
@@ -21,10 +21,12 @@ _MOST_REASON = 1000
 
 
 def remedy(door: Door = Door.SHELL, *, failed: bool = False) -> str:
-    """How a copy is made; `failed`: the last try has said what is to be mended first."""
-    how = "press “Download a copy” under System" if door is Door.DASHBOARD else "socialpub backup FILE"
-    start = "See to that; to have one meanwhile" if failed else "Make one, and keep it on another disk"
-    return f"{start}: {how}"
+    """Return how a backup is made. `failed`: the last attempt said what must be fixed first."""
+    line = commands.line("backup", "FILE")
+    how = "press “Download backup” under System" if door is Door.DASHBOARD else f"run `{line}`"
+    if failed:
+        return f"Fix that. To make a backup in the meantime, {how}."
+    return f"To make a backup, {how}. Keep the file on another disk."
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class ScheduledCopy:
     @property
     def sentence(self) -> str:
         size, new = (sizes.write(one).partition(" (")[0] for one in (self.size_bytes, self.new_bytes))
-        return f"The last scheduled one, of {self.made_at}, lies in {self.folder}: {size}, of which {new} are new."
+        return f"The last scheduled backup, of {self.made_at}, is in {self.folder}: {size}, of which {new} are new."
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +64,12 @@ class LastCopy:
         why = f" {self.failure}" if self.failure else ""
         if self.made_at is None:
             if self.failed_at is None:
-                return "No copy of this installation has ever been made."
-            return f"The copy that was to be made at {self.failed_at} failed, and no other one is known.{why}"
+                return "No backup of this installation was ever made."
+            return f"The backup planned for {self.failed_at} failed, and no other backup is known.{why}"
         if self.failed_at is not None:
-            return f"The copy that was to be made at {self.failed_at} failed; the last one is of {self.made_at}.{why}"
+            return f"The backup planned for {self.failed_at} failed. The last backup is of {self.made_at}.{why}"
         age = now - parse(self.made_at)
-        return None if age <= max_age else f"The last copy was made {_span(age)} ago, at {self.made_at}."
+        return None if age <= max_age else f"The last backup was made {_span(age)} ago, at {self.made_at}."
 
 
 def _span(age: timedelta) -> str:

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
+from socialpub.core import commands
 from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state, post_rows
 from socialpub.db.transaction import Reader
@@ -39,8 +40,9 @@ def checked(path: Path) -> Iterator[CheckedArchive]:
     journal = path.with_name(f"{path.name}-wal")
     if journal.exists() and journal.stat().st_size:
         raise OperatorError(
-            f"{path} has a journal beside it: it belongs to an appliance that runs or was cut off, and is no copy.",
-            "Make a copy with `socialpub backup`, or bring one back from the replica: litestream restore",
+            f"{path} has a journal beside it: it belongs to an appliance that runs or was cut off. It is not a backup.",
+            f"Make a backup with `{commands.line('backup', 'FILE')}`, or restore one from the replica with "
+            "`litestream restore`.",
         )
     info = _info(path)
     yield CheckedArchive(path, "", None, partial(_members, path, info))
@@ -61,7 +63,7 @@ def _info(path: Path) -> BackupInfo:
             secret_key = appliance_state.get(reader, appliance_state.SECRET_KEY)
             written = (appliance_state.get(reader, appliance_state.HEARTBEAT), post_rows.newest_created_at(reader))
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        raise OperatorError(f"The database in {path} cannot be read: {error}.", "Use another copy.") from error
+        raise OperatorError(f"The database in {path} cannot be read: {error}.", "Use another backup.") from error
     if secret_key is None:
-        raise InvalidArchive(f"{path} is not a database that socialpub made.", archive.USE_OURS)
+        raise InvalidArchive(f"{path} is not a database that socialpub made.", archive.use_ours())
     return BackupInfo(max((at for at in written if at is not None), default=_NEVER), secret_key, False)

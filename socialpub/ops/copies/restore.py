@@ -1,7 +1,8 @@
 """A copy restored: into an empty `data_dir`, and paused, since the original may have gone on.
 
 Everything is unpacked and checked beside its place first. The database comes last: with it the installation is there,
-and whatever fails before leaves nothing behind.
+and whatever fails before leaves nothing behind. The database of a new installation, which has no profile, post or key
+yet, is moved aside.
 """
 
 import os
@@ -12,20 +13,24 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import quote
 
-from socialpub.accounts import restored_keys
+from socialpub.accounts import api_keys, restored_keys
 from socialpub.accounts.api_keys import UnrevokedKey
-from socialpub.core import actor, crypto, durable_files
+from socialpub.core import actor, commands, crypto, durable_files
 from socialpub.core.clock import Clock, stamp
 from socialpub.core.crypto import Secrets
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
-from socialpub.db import appliance_state, artifact_rows, trail
+from socialpub.db import appliance_state, artifact_rows, post_rows, profile_rows, trail
 from socialpub.db.trail import TrailAction
 from socialpub.db.transaction import Reader, Tx
 from socialpub.media import storage_keys
+from socialpub.ops import alone, file_owners
 from socialpub.ops.copies import backup_verification, replica
 from socialpub.ops.copies.backup import DATABASE, SECRET, BackupInfo, BackupSummary
+from socialpub.ops.notify import rounds
+from socialpub.publishing import holds
 from socialpub.runtime import Runtime
 
 SCRATCH = ".restore-"
@@ -38,8 +43,16 @@ def restore(source: Path, settings: Settings, clock: Clock, *, unsealed: bool = 
     Where its `secret.key` lies there, its seal must fit it; `unsealed` accepts a copy that has none. A database alone
     is put beside the media that lie there already, whoever has brought them back.
     """
-    alone = replica.is_one(source)
-    _refuse_existing(settings, media_may_be_there=alone)
+    is_database = replica.is_one(source)
+    with _new_database_aside(settings, clock) as aside:
+        _refuse_existing(settings, aside, media_may_be_there=is_database)
+        summary = _restore(source, settings, clock, aside, unsealed=unsealed, is_database=is_database)
+    return replace(summary, moved_aside=aside)
+
+
+def _restore(
+    source: Path, settings: Settings, clock: Clock, aside: Path | None, *, unsealed: bool, is_database: bool
+) -> BackupSummary:
     ours = crypto.load(settings.secret_key_file) if os.path.lexists(settings.secret_key_file) else None
     with backup_verification.opened(source, ours, unsealed=unsealed) as copy:
         info = copy.info
@@ -48,14 +61,15 @@ def restore(source: Path, settings: Settings, clock: Clock, *, unsealed: bool = 
             with _scratch_folder(settings.data_dir) as scratch:
                 summary = backup_verification.unpack(copy, scratch, media=True)
                 pause(scratch / DATABASE, min(info.copied_at, stamp(clock.now())), clock)
+                _part_from_original(scratch / DATABASE, info.copied_at, clock, is_backup=not is_database)
                 summary = replace(summary, valid_keys=mark_keys(scratch / DATABASE, clock))
-                if alone:
+                if is_database:
                     summary = _with_media_found(summary, settings, scratch / DATABASE)
-                _move_into_place(settings, scratch, keep_media=alone)
+                _move_into_place(settings, scratch, aside, keep_media=is_database)
         except FileExistsError as error:
             raise _exists(Path(error.filename2 or error.filename)) from error
         except OSError as error:
-            message = f"The copy could not be put into {settings.data_dir}: {error.strerror}."
+            message = f"The backup could not be put into {settings.data_dir}: {error.strerror}."
             raise OperatorError(message, "Check the disk and who owns the folder, and try again.") from error
     return summary
 
@@ -71,10 +85,45 @@ def _exists(path: Path) -> OperatorError:
     return OperatorError(f"{path} exists already, and nothing is overwritten.", "Restore into an empty data_dir.")
 
 
-def _refuse_existing(settings: Settings, *, media_may_be_there: bool) -> None:
+@contextmanager
+def _new_database_aside(settings: Settings, clock: Clock) -> Iterator[Path | None]:
+    """Keep processes away from the database of a new installation. Yield the name that it gets, None without one."""
+    database = settings.database_file
+    if not _is_new(database):
+        yield None
+        return
+    with alone.held(settings, "works with the database there", f"{commands.stop()}, then restore the backup."):
+        if not _is_new(database):
+            raise _exists(database)
+        with closing(sqlite3.connect(database)) as connection:
+            # Its journal would be taken for that of the restored database.
+            connection.execute("PRAGMA journal_mode = delete")
+        instant = stamp(clock.now()).replace(":", "").replace("-", "")
+        yield database.with_name(f"{database.name}.new-{instant}")
+
+
+def _is_new(database: Path) -> bool:
+    """Whether this is a database with no profile, no post, no API key and no media."""
+    if not database.exists():
+        return False
+    address = f"file:{quote(str(database.absolute()))}?mode=rw"
+    try:
+        with closing(sqlite3.connect(address, uri=True)) as connection:
+            connection.row_factory = sqlite3.Row
+            reader = Reader(connection)
+            found = (post_rows.count(reader), profile_rows.list_all(reader), api_keys.list_all(reader))
+            return not any(found) and next(iter(artifact_rows.storage_keys(reader)), None) is None
+    except sqlite3.Error:
+        return False
+
+
+def _refuse_existing(settings: Settings, aside: Path | None, *, media_may_be_there: bool) -> None:
     database = settings.database_file
     # SQLite would take what is left of another database's journal for the restored one's.
-    for path in (database, *(database.with_name(database.name + end) for end in ("-wal", "-shm", "-journal"))):
+    for path in (
+        *([] if aside else [database]),
+        *(database.with_name(database.name + end) for end in ("-wal", "-shm", "-journal")),
+    ):
         if os.path.lexists(path):
             raise _exists(path)
     media = settings.media_dir
@@ -90,16 +139,29 @@ def _check_secret(settings: Settings, info: BackupInfo, ours: Secrets | None) ->
     if ours is not None:
         if ours.check_value != info.secret_key:
             raise OperatorError(
-                f"The copy belongs to another secret.key than {key_file}.",
-                "Move that file away; the copy holds its own."
+                f"The backup belongs to another secret.key than {key_file}.",
+                f"The backup holds its own. To make way for it, {_line('mv', key_file, f'{key_file}.new')}."
                 if info.holds_secret
-                else "Put the original's secret.key there; without it no stored token can be read.",
+                else _put_key(key_file),
             )
     elif not info.holds_secret:
         raise OperatorError(
-            f"The copy does not hold secret.key, and {key_file} does not exist.",
-            "Put the original's secret.key there first; without it no stored token can be read.",
+            f"The backup does not contain secret.key, and {key_file} does not exist.",
+            _put_key(key_file),
         )
+
+
+def _put_key(key_file: Path) -> str:
+    folder = next(path for path in key_file.parents if path.exists())
+    own = f"--owner={file_owners.user_name(folder.stat().st_uid)}"
+    return (
+        "Put the original's secret.key there; without it no stored token can be read. If it is in FILE, "
+        f"{_line('install', own, '--mode=600', 'FILE', key_file)}."
+    )
+
+
+def _line(*words: str | Path) -> str:
+    return f"run `{commands.system_line(*map(str, words), stopped=True)}`"
 
 
 @contextmanager
@@ -126,7 +188,7 @@ def _with_media_found(summary: BackupSummary, settings: Settings, database: Path
     return replace(summary, media_files=found, media_missing=lost)
 
 
-def _move_into_place(settings: Settings, scratch: Path, *, keep_media: bool) -> None:
+def _move_into_place(settings: Settings, scratch: Path, aside: Path | None, *, keep_media: bool) -> None:
     (scratch / "media").mkdir(exist_ok=True, mode=0o700)
     os.sync()  # the names may not reach the disk before what they name
     with ExitStack() as undo:
@@ -138,6 +200,9 @@ def _move_into_place(settings: Settings, scratch: Path, *, keep_media: bool) -> 
                 _remove_empty(settings.media_dir)
             (scratch / "media").rename(settings.media_dir)
             undo.callback(shutil.rmtree, settings.media_dir, ignore_errors=True)
+        if aside is not None:
+            settings.database_file.rename(aside)
+            undo.callback(aside.rename, settings.database_file)
         durable_files.move(scratch / DATABASE, settings.database_file)
         undo.pop_all()
 
@@ -170,6 +235,26 @@ def pause(database: Path, copied_at: str, clock: Clock) -> None:
         appliance_state.remove(connection, appliance_state.SCHEDULED_COPY)
         # The original has it, and may still run.
         appliance_state.remove(connection, appliance_state.INSTANCE_ID)
+        rounds.forget_original(tx)
+
+
+def _part_from_original(database: Path, copied_at: str, clock: Clock, *, is_backup: bool) -> None:
+    """Leave to the original what it met: its failures, its machine, and the networks that refused it."""
+    with closing(sqlite3.connect(database)) as connection, connection:
+        tx = Tx(connection, clock.now(), actor.current())
+        appliance_state.put(tx, appliance_state.ORIGINAL_UNTIL, copied_at)
+        if is_backup:  # the last one that is known here
+            appliance_state.put(tx, appliance_state.COPIED_AT, copied_at)
+        for name in (
+            appliance_state.COPY_FAILED_AT,
+            appliance_state.COPY_FAILURE,
+            appliance_state.WORKER,
+            appliance_state.WORKER_AWAY,
+            appliance_state.WORKER_ENDED_AT,
+            appliance_state.HOUSEKEPT_AT,
+        ):
+            appliance_state.remove(tx, name)
+        holds.forget_all(tx)
 
 
 def mark_keys(database: Path, clock: Clock) -> tuple[UnrevokedKey, ...]:

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from socialpub.accounts import restored_keys
 from socialpub.accounts.api_keys import UnrevokedKey
 from socialpub.accounts.restored_keys import CarriedRevocations
-from socialpub.core import actor, crypto, durable_files
+from socialpub.core import actor, commands, crypto, durable_files
 from socialpub.core.clock import Clock
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
@@ -32,7 +32,13 @@ UNFINISHED = ".rollback.db"
 @dataclass(frozen=True, slots=True)
 class Rollback:
     copied_at: str
+    version: str
+    """The version that worked with it."""
     posts: int
+    accepted_since: int
+    """Posts that the database which was in use accepted after this instant."""
+    open_since: int
+    """Those of them that were still to be published."""
     media_missing: int
     """Files that the rows name and that were removed since."""
     put_aside: Path | None
@@ -73,17 +79,18 @@ def roll_back(source: Path, settings: Settings, clock: Clock, *, unsealed: bool 
             "If you know where it has been since it was made, accept it once with --unsealed.",
         )
     database, unfinished = settings.database_file, settings.data_dir / UNFINISHED
-    with alone.held(settings, "works with the present database", f"{alone.STOP}, then put the copy back."):
+    with alone.held(settings, "works with the present database", f"{commands.while_stopped('restore', str(source))}."):
         try:
             unfinished.unlink(missing_ok=True)
             _unpack(source, unfinished)
-            copied_at = _check(source, unfinished, settings)
-            put_aside = _put_aside(database, clock, spare=source) if database.exists() else None
+            copied_at, version = _check(source, unfinished, settings)
+            put_aside = _put_aside(database, clock, version, spare=source) if database.exists() else None
             restore.pause(unfinished, copied_at, clock)
             carried, valid_keys = _keep_access(unfinished, database if put_aside else None, clock)
             with closing(sqlite3.connect(unfinished)) as rows:
                 posts, updates = post_rows.count(Reader(rows)), migrate.missing(migrate.applied(rows))
                 keys = artifact_rows.storage_keys(Reader(rows))
+                accepted_since, open_since = _accepted_since(put_aside, copied_at)
                 missing = sum(not (settings.media_dir / key).exists() for key in keys)
             _replace(database, unfinished)
         except (OSError, sqlite3.Error) as error:
@@ -94,7 +101,9 @@ def roll_back(source: Path, settings: Settings, clock: Clock, *, unsealed: bool 
             ) from error
         finally:
             unfinished.unlink(missing_ok=True)
-    return Rollback(copied_at, posts, missing, put_aside, updates, carried, valid_keys)
+    return Rollback(
+        copied_at, version, posts, accepted_since, open_since, missing, put_aside, updates, carried, valid_keys
+    )
 
 
 def _unpack(source: Path, target: Path) -> None:
@@ -103,20 +112,22 @@ def _unpack(source: Path, target: Path) -> None:
         durable_files.flush(file)
 
 
-def _check(source: Path, copied: Path, settings: Settings) -> str:
-    """The instant that it is of, which the row is rid of then."""
+def _check(source: Path, copied: Path, settings: Settings) -> tuple[str, str]:
+    """Return the instant of the copy, whose row is removed, and the version that worked with it."""
     ours = crypto.load(settings.secret_key_file)
     with closing(sqlite3.connect(copied)) as rows, rows:
         try:
             copied_at = appliance_state.get(Reader(rows), appliance_state.UPGRADE_COPY_OF)
             belongs_to = appliance_state.get(Reader(rows), appliance_state.SECRET_KEY)
+            version = upgrade_copies.version_of(Reader(rows))
         except sqlite3.Error:
             copied_at = belongs_to = None
+            version = ""
         if copied_at is None:
             raise OperatorError(
-                f"{source} is no copy that socialpub made before an upgrade.",
-                f"Name a file of {upgrade_copies.folder_of(settings.database_file)}, or one that `socialpub backup` "
-                "wrote.",
+                f"{source} is not a backup that socialpub made before an upgrade.",
+                f"Name a file of {upgrade_copies.folder_of(settings.database_file)}, or one that "
+                f"`{commands.line('backup')}` wrote.",
             )
         if belongs_to != ours.check_value:
             raise OperatorError(
@@ -125,13 +136,20 @@ def _check(source: Path, copied: Path, settings: Settings) -> str:
             )
         appliance_state.remove(rows, appliance_state.UPGRADE_COPY_OF)
     backup_verification.check_database(source, copied, BackupInfo(copied_at, ours.check_value, holds_secret=False))
-    return copied_at
+    return copied_at, version
 
 
-def _put_aside(database: Path, clock: Clock, spare: Path) -> Path:
+def _accepted_since(put_aside: Path | None, copied_at: str) -> tuple[int, int]:
+    if put_aside is None:
+        return 0, 0
+    with closing(sqlite3.connect(f"file:{quote(str(put_aside.absolute()))}?mode=ro", uri=True)) as rows:
+        return post_rows.count_since(Reader(rows), copied_at)
+
+
+def _put_aside(database: Path, clock: Clock, following: str, *, spare: Path) -> Path:
     with closing(sqlite3.connect(database, isolation_level=None)) as connection:
         schema = max(migrate.applied(connection), default="0000_empty")
-        copy = upgrade_copies.make(connection, database, schema, clock.now(), spare=spare)
+        copy = upgrade_copies.make(connection, database, schema, clock.now(), following, spare=spare)
         # What is left in the journal would be taken for the other database's.
         connection.execute("PRAGMA journal_mode = delete")
     for end in ("-wal", "-journal"):

@@ -5,7 +5,6 @@ killed has left is removed by the next one.
 """
 
 import os
-import shlex
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from socialpub.core import durable_files
+from socialpub.core import commands, durable_files
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import OperatorError
 from socialpub.db import post_rows, secret_rotation
@@ -81,10 +80,10 @@ def _make_folder(rt: Runtime, folder: Path) -> None:
     if rt.settings.data_dir in folder.parents:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     elif not folder.is_dir():
+        make = ("install", "-d", "-m", "700", "-o", str(os.geteuid()), str(folder))
         raise OperatorError(
             f"The folder {folder} (backup.folder) does not exist.",
-            "Mount the disk that it is on, or make it once: sudo install -d -m 700 "
-            f"-o {os.geteuid()} {shlex.quote(str(folder))}",
+            f"Mount the disk that it is on, or make it once: `{commands.system_line(*make, root=True)}`.",
         )
 
 
@@ -92,7 +91,7 @@ def _make_folder(rt: Runtime, folder: Path) -> None:
 def _alone(rt: Runtime, folder: Path) -> Iterator[None]:
     lock = FileLock(rt.settings.run_dir / "scheduled-copy.lock")
     if not lock.try_acquire():
-        raise CopyInProgress(f"A copy into {folder} is being made already.", "Wait until it is done.")
+        raise CopyInProgress(f"A backup into {folder} is being made already.", "Wait until it is done.")
     try:
         yield
     finally:

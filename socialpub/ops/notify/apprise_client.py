@@ -36,7 +36,7 @@ _REASONS = {
     "timeout": "it does not answer in time",
     "cut": "it ended the connection before it answered",
     "address": "Apprise does not accept the address",
-    "unknown": "it did not take the message, and gave no reason",
+    "unknown": "it did not accept the message and gave no reason",
 }
 _STATUSES = {
     401: "it does not accept the user name, the password or the token (401)",
@@ -45,6 +45,7 @@ _STATUSES = {
     413: "the message is too large for it (413)",
     429: "it takes no more messages for now (429)",
 }
+_FAULTS = {"unknown": "is of no service that Apprise knows", "incomplete": "is not complete"}
 
 
 class SendingStopped(Exception):
@@ -70,9 +71,16 @@ def send(
 def check(urls: tuple[SecretStr, ...], *, seconds: float = SECONDS) -> list[str | None]:
     """Of each address None, or what is wrong with it, as the end of a sentence. What cannot be checked passes."""
     answer = _ask({"urls": [url.get_secret_value() for url in urls]}, threading.Event(), seconds) if urls else None
-    words = {"unknown": "is of no service that Apprise knows", "incomplete": "is not complete"}
     found = (answer or {}).get("wrong") or [None] * len(urls)
-    return [words.get(one) for one in found]
+    return [_FAULTS.get(one) for one in found]
+
+
+def examine(url: SecretStr, *, seconds: float = SECONDS) -> str | None:
+    """Return what is wrong with one address, as `check` does. An address that cannot be checked is refused as well."""
+    answer = _ask({"urls": [url.get_secret_value()]}, threading.Event(), seconds)
+    if answer is None or "wrong" not in answer:
+        return "cannot be checked now, because Apprise did not answer; try again"
+    return _FAULTS.get(answer["wrong"][0])
 
 
 def _ask(request: dict[str, Any], stopping: threading.Event, seconds: float) -> dict[str, Any] | None:

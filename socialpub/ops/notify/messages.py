@@ -34,7 +34,7 @@ class Sender:
     @property
     def name(self) -> str:
         host = urlsplit(self.base_url).hostname or ""
-        return f"socialpub, a restored copy ({host})" if self.restored_from else f"socialpub ({host})"
+        return f"socialpub, restored from a backup ({host})" if self.restored_from else f"socialpub ({host})"
 
 
 def compose(

@@ -11,7 +11,7 @@ from socialpub.core import logging
 from socialpub.core.errors import SocialpubError
 from socialpub.db.locks import FileLock
 from socialpub.ops import health
-from socialpub.ops.notify import rounds, sending
+from socialpub.ops.notify import rounds, sending, services
 from socialpub.ops.notify.apprise_client import SendingStopped
 from socialpub.runtime import Runtime
 
@@ -33,9 +33,11 @@ class Notifier:
         self._thread = threading.Thread(target=self._run, name="notifier", daemon=True)
 
     def start(self) -> None:
-        """Begin, where there is anybody to tell."""
-        if self.rt.settings.notify.urls:
-            self._thread.start()
+        """Begin. The owner may add an address at any time. The worker calls this before it delivers: a delivery that
+        fails in its first second is reported."""
+        if not self._stands_in and services.list_all(self.rt):
+            self._begin()
+        self._thread.start()
 
     def join(self) -> None:
         """Wait for its end, which comes soon after `rt.stopping` is set."""
@@ -44,18 +46,21 @@ class Notifier:
 
     def once(self) -> None:
         """Look at what needs the owner, and send what they were not sent. Raises `SendingStopped`."""
-        if self._stands_in and not self._is_silent():
+        if not services.list_all(self.rt) or (self._stands_in and not self._is_silent()):
             return
         if not self._lock.try_acquire():
             return
         try:
-            if not self._begun:
-                self.rt.write(rounds.begin)
-                self._begun = True
+            self._begin()
             rounds.take(self.rt)
             sending.send_waiting(self.rt)
         finally:
             self._lock.release()
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self.rt.write(rounds.begin)
+            self._begun = True
 
     def _is_silent(self) -> bool:
         age = health.heartbeat_age(self.rt.reader, self.rt.now())

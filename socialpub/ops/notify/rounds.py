@@ -9,12 +9,12 @@ from datetime import timedelta
 from socialpub.accounts.remedies import Door
 from socialpub.core.cause_kinds import CauseKind
 from socialpub.core.clock import stamp
-from socialpub.db import appliance_state, notifications, told_causes
+from socialpub.db import appliance_state, failed_deliveries, notifications, told_causes
 from socialpub.db.told_causes import ToldCause
 from socialpub.db.transaction import Tx
 from socialpub.ops import causes
 from socialpub.ops.causes import Cause
-from socialpub.ops.notify import absence, failures, messages, services, telling
+from socialpub.ops.notify import absence, drafts, failures, messages, services, telling
 from socialpub.ops.notify.failures import Failures
 from socialpub.ops.notify.messages import Sender
 from socialpub.ops.notify.telling import CauseChanges, Due
@@ -26,10 +26,18 @@ KEPT = timedelta(days=7)
 
 def begin(rt: Runtime, tx: Tx) -> None:
     """Before the first round of a process: these are the services, and what failed before there was any is not told."""
-    names = {service.id: service.name for service in services.configured(rt.settings, rt.secrets)}
+    names = {service.id: service.name for service in services.list_all(rt, tx)}
     clean(rt, tx)
     notifications.set_services(tx, names)
     failures.begin(rt, tx)
+
+
+def forget_original(tx: Tx) -> None:
+    """Do not repeat what the original of a restored database has sent, or was about to send."""
+    if told_causes.are_kept(tx):
+        failures.note_told(tx, failed_deliveries.newest_entry(tx.reader))
+        told_causes.forget_all(tx)
+        notifications.forget_sending(tx)
 
 
 def take(rt: Runtime) -> bool:
@@ -71,6 +79,7 @@ def clean(rt: Runtime, tx: Tx) -> None:
 def _find(rt: Runtime, failed: Failures, restored: str | None) -> list[Cause]:
     door = Door.DASHBOARD if rt.settings.dashboard.enabled else Door.SHELL
     found = [cause for cause in causes.find(rt, door) if cause.calls]
+    found += drafts.find(rt)
     found += [cause for cause in (absence.find(rt), failed.cause) if cause is not None]
     wanted = [kind for kind in rt.settings.notify.causes if not restored or kind == CauseKind.PAUSED]
     return [cause for cause in found if cause.kind in wanted]

@@ -29,7 +29,7 @@ def send_waiting(rt: Runtime) -> int:
     Raises `SendingStopped` when this process stops meanwhile.
     """
     states = {state.id: state for state in notifications.services(rt.reader)}
-    ready = [one for one in services.configured(rt.settings, rt.secrets) if _is_ready(rt, states.get(one.id))]
+    ready = [one for one in services.list_all(rt) if _is_ready(rt, states.get(one.id))]
     # Whoever keeps us waiting comes last.
     ready.sort(key=lambda one: states[one.id].tries)
     if not ready:
@@ -42,16 +42,18 @@ def test(rt: Runtime) -> list[tuple[Service, str | None]]:
     """Send a test message to every service now; what became of each: None, or why it failed. Blocks."""
     title, body = messages.test_message(rounds.sender(rt), rt.now())
     found = []
-    for service in services.configured(rt.settings, rt.secrets):
+    for service in services.list_all(rt):
         failure = apprise_client.send(service.url, title, body, stopping=rt.stopping)
-        if failure is None:
-            rt.write(_note_reached, service.id)
+        rt.write(_note_tested, service, failure)
         found.append((service, failure))
     return found
 
 
-def _note_reached(rt: Runtime, tx: Tx, service: str) -> None:
-    notifications.note_reached(tx, service)
+def _note_tested(rt: Runtime, tx: Tx, service: Service, failure: str | None) -> None:
+    if failure is None:
+        notifications.note_reached(tx, service.id, service.name)
+    else:
+        notifications.note_test_failed(tx, service.id, service.name, failure)
 
 
 def _is_ready(rt: Runtime, state: ServiceState | None) -> bool:

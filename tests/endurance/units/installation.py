@@ -2,6 +2,8 @@
 
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import httpx2
@@ -9,7 +11,7 @@ import httpx2
 from socialpub.cli.sandbox import provider_lines
 from tests.e2e.caller import Caller, SandboxControl
 from tests.e2e.processes import until
-from tests.endurance.units.machine import Machine
+from tests.endurance.units.machine import Machine, own_network
 
 PROGRAM = str(Path(sys.executable).with_name("socialpub"))
 """This checkout's; root may use it in there. The services have one of their own."""
@@ -27,9 +29,10 @@ class InstalledUnits:
         self.x = SandboxControl(SANDBOX_URL, "x")
         self.key = self.profile = ""
 
-    def install(self) -> None:
-        """Do what `install-service` says, word for word."""
+    def install(self, before_the_start: str = "") -> None:
+        """Do what `install-service` says, word for word. A program in Python may change what it has installed."""
         said = self.machine.run(PROGRAM, "install-service").stderr
+        self.machine.run(sys.executable, "-c", before_the_start)
         self.configure()
         (start,) = re.findall(r"Start it: sudo (.*)", said)
         self.machine.run("bash", "-c", start)
@@ -56,6 +59,23 @@ class InstalledUnits:
         """The machine's `socialpub`, by root."""
         return self.machine.run(COMMAND, *arguments, stdin=stdin).stdout.strip()
 
+    def type(self, line: str) -> str:
+        """A line of the README or of a remedy, in root's shell."""
+        return self.machine.run("bash", "-ec", line).stdout
+
+    def publish(self, text: str) -> str:
+        """Publish to X, and return the post's id."""
+        with closing(self.caller()) as caller:
+            post_id = caller.publish(text, self.profile)
+            delivery = caller.delivery(post_id)
+        assert delivery["status"] == "published", delivery
+        assert self.x.texts().count(text) == 1
+        return post_id
+
+    def status(self, post_id: str) -> str:
+        with closing(self.caller()) as caller:
+            return str(caller.post(post_id)["status"])
+
     def caller(self) -> Caller:
         return Caller(URL, self.key)
 
@@ -67,3 +87,19 @@ class InstalledUnits:
             return httpx2.get(url, trust_env=False).status_code == 200
         except httpx2.TransportError:
             return False
+
+
+@contextmanager
+def on_a_new_machine(folder: Path) -> Iterator[InstalledUnits]:
+    """Boot a machine that keeps what it needs in `folder`, and install the services there, with an account on X."""
+    with own_network():
+        box = Machine(folder)
+        try:
+            box.boot()
+            with closing(InstalledUnits(box)) as installed:
+                installed.start_sandbox()
+                installed.install()
+                installed.connect()
+                yield installed
+        finally:
+            box.close()

@@ -31,11 +31,12 @@ exec systemd-nspawn --quiet --directory={folder}/memory/root --boot --register=n
 CHECKOUT = Path(__file__).parents[3]
 
 
-def lacking() -> str | None:
-    """What this machine lacks for it; None when it has all."""
+def lacking(*programs: str) -> str | None:
+    """What this machine lacks for it, and for a story that types these programs; None when it has all."""
     if os.geteuid() != 0:
         return "only root can boot a machine"
-    missing = [name for name in ("systemd-nspawn", "unshare", "nsenter", "ip") if shutil.which(name) is None]
+    needed = ("systemd-nspawn", "unshare", "nsenter", "ip", *programs)
+    missing = [name for name in needed if shutil.which(name) is None]
     return f"{', '.join(missing)} is not installed" if missing else None
 
 

@@ -41,7 +41,7 @@ def test_a_copy_is_written_read_and_put_back(terminal: Terminal) -> None:
     other = elsewhere(terminal)
     refused = other("restore", copy)
     assert refused.exit_code == 1
-    assert "does not hold secret.key" in refused.stderr
+    assert "does not contain secret.key" in refused.stderr
     key = (terminal.folder / "data" / "secret.key").read_bytes()
     (other.folder / "data" / "secret.key").write_bytes(key)
     restored = other("restore", copy)
@@ -163,7 +163,7 @@ def test_what_is_known_of_a_copys_maker_is_said(terminal: Terminal) -> None:
     assert "--unsealed" in refused.stderr
     accepted = terminal("verify-backup", stripped, "--unsealed")
     assert accepted.exit_code == 0
-    assert "It has no seal" in accepted.stderr
+    assert "not signed" in accepted.stderr
     for name in ("socialpub.db", "socialpub.db-wal", "socialpub.db-shm"):
         (terminal.folder / "data" / name).unlink(missing_ok=True)
     assert "has no seal" in terminal("restore", stripped).stderr
@@ -179,15 +179,30 @@ def test_without_a_file_copies_gather_in_a_folder_and_any_of_them_is_put_back(te
     assert (made.exit_code, made.stdout) == (0, f"{folder}\n")
     assert "1 post, 0 media files, secret.key." in made.stderr
     assert "of them new" in made.stderr
-    terminal.clock.forward(3600)
-    assert "1 older copy was removed" in terminal("backup", "--with-secret").stderr
-    (copy,) = folder.parent.iterdir()
+    for _ in range(3):
+        terminal.clock.forward(3600)
+        later = terminal("backup", "--with-secret")
+    assert "1 older backup was removed" in later.stderr
+    copy = Path(later.stdout.strip())
+    assert len(list(folder.parent.iterdir())) == 3
     assert terminal("verify-backup", str(copy)).stdout == f"{copy} is whole.\n"
     parent = terminal("verify-backup", str(copy.parent))
     assert (parent.exit_code, str(copy) in parent.stderr) == (1, True)
     other = elsewhere(terminal)
     assert other("restore", str(copy)).exit_code == 0
     assert "paused" in other("admin", "list-posts").stderr
+
+
+def test_what_must_be_kept_apart_includes_the_password_of_the_program_that_takes_backups_elsewhere(
+    terminal: Terminal,
+) -> None:
+    said = "Keep the password or credentials of true elsewhere as well"
+    assert said not in terminal("backup").stderr
+    terminal.config.write_text(f'{terminal.config.read_text()}\n[backup]\nafter = ["/bin/true", "{{copy}}"]\n')
+    terminal.clock.forward(60)
+    assert said in terminal("backup").stderr
+    assert said in terminal("backup", "--with-secret").stderr
+    assert said not in terminal("backup", str(terminal.folder / "one.copy")).stderr, "that one stays here"
 
 
 def test_whoever_is_second_is_told_so_and_has_not_failed(terminal: Terminal) -> None:
@@ -204,7 +219,7 @@ def test_a_copy_whose_command_fails_ends_with_1_and_the_doctor_knows(terminal: T
     assert failed.exit_code == 1
     assert "'/nowhere/restic' cannot be run: No such file or directory" in failed.stderr
     found = terminal("doctor", "--problems").stdout
-    assert "copy: " in found
+    assert "backup: " in found
     assert "'/nowhere/restic' cannot be run" in found
 
 
@@ -225,5 +240,5 @@ def test_who_expects_something_to_be_published_hears_that_it_is_not(terminal: Te
         copies.become_restored(rt)
     for arguments in (("list-posts",), ("show-post", post)):
         told = terminal("admin", *arguments).stderr
-        assert "was restored from a copy of" in told
+        assert "was restored from a backup of" in told
         assert "admin resume" in told

@@ -5,9 +5,13 @@ from typing import Any
 
 import pytest
 
+from socialpub.core.settings.networks import PINTEREST_SCOPES, PINTEREST_SECRET_SCOPES
+from socialpub.db import trail
+from socialpub.ops import trail_sentences
 from socialpub.providers.errors import AuthExpired, NoAnswer
 from socialpub.providers.pinterest.adapter import Pinterest
 from socialpub.providers.pinterest.boards import Board, BoardSection
+from socialpub.runtime import Runtime
 from tests.integration.cli.conftest import Terminal
 
 NOBODY = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"
@@ -98,3 +102,116 @@ def test_an_account_without_a_board_is_told_to_make_one(
     assert done.exit_code == 0
     assert done.stdout == ""
     assert "no board yet" in done.stderr
+
+
+# --- creating --------------------------------------------------------------------------------------------------------
+
+
+def names(terminal: Terminal) -> list[str]:
+    return [board.name for board in terminal.world.pinterest.boards_of("demo")]
+
+
+def test_a_board_with_sections_is_created_and_its_id_printed(terminal: Terminal, profile: str) -> None:
+    before = names(terminal)
+    done = terminal("admin", "create-board", profile, " Winter  prints ", "--section", "Blue", "--section", "Red")
+    assert done.exit_code == 0, done.stderr
+    board = terminal.world.pinterest.boards_of("demo")[-1]
+    assert done.stdout.strip() == board.id
+    assert names(terminal) == [*before, "Winter prints"]
+    assert (board.privacy, list(board.sections.values())) == ("PUBLIC", ["Blue", "Red"])
+    assert "The section “Blue”" in done.stderr
+    listed = json.loads(terminal("admin", "list-boards", profile, "--sections", "--json").stdout)
+    assert [one["name"] for one in listed[-1]["sections"]] == ["Blue", "Red"]
+
+
+def test_the_same_command_again_creates_nothing_twice_and_adds_what_is_missing(
+    terminal: Terminal, profile: str
+) -> None:
+    first = terminal("admin", "create-board", profile, "Prints", "--section", "Blue").stdout.strip()
+    boards = names(terminal)
+    done = terminal("admin", "create-board", profile, "prints", "--section", "Blue", "--section", "Red", "--json")
+    shown = json.loads(done.stdout)
+    assert (shown["id"], shown["created"]) == (first, False)
+    assert [(one["name"], one["created"]) for one in shown["sections"]] == [("Blue", False), ("Red", True)]
+    by_id = json.loads(terminal("admin", "create-board", profile, first, "--section", "Green", "--json").stdout)
+    assert (by_id["id"], by_id["sections"][0]["created"]) == (first, True)
+    assert names(terminal) == boards
+    unknown = terminal("admin", "create-board", profile, "9" * 18)
+    assert (unknown.exit_code, names(terminal)) == (1, boards)
+    assert "has no board with the id" in unknown.stderr
+
+
+@pytest.mark.parametrize("fault", ["times_out_after_effect", "fails_after_effect"])
+def test_a_lost_answer_makes_no_second_board(terminal: Terminal, profile: str, fault: str) -> None:
+    before = names(terminal)
+    for call in ("create_board", "create_section"):
+        getattr(terminal.world.pinterest.next(call), fault)(*([500] if fault == "fails_after_effect" else []))
+    done = terminal("admin", "create-board", profile, "Prints", "--section", "Blue")
+    assert done.exit_code == 0, done.stderr
+    assert names(terminal) == [*before, "Prints"]
+    board = terminal.world.pinterest.boards_of("demo")[-1]
+    assert (done.stdout.strip(), list(board.sections.values())) == (board.id, ["Blue"])
+    assert terminal.world.pinterest.statuses("create_board").count(201) <= 1
+
+
+def test_a_board_that_may_be_there_is_said_to_be_and_found_later(terminal: Terminal, profile: str) -> None:
+    terminal.world.pinterest.board_lag_seconds = 30
+    terminal.world.pinterest.next("create_board").times_out_after_effect()
+    done = terminal("admin", "create-board", profile, "Prints")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "The board may have been created." in done.stderr
+    assert "no second one is created" in done.stderr
+    again = terminal("admin", "create-board", profile, "Prints")
+    assert again.exit_code == 1, "Pinterest refuses the name and does not list the board yet"
+    terminal.clock.forward(60)
+    assert "exists already" in terminal("admin", "create-board", profile, "Prints").stderr
+    assert names(terminal).count("Prints") == 1
+
+
+def test_a_secret_board_needs_scopes_that_are_named(terminal: Terminal, profile: str) -> None:
+    before = names(terminal)
+    done = terminal("admin", "create-board", profile, "Plans", "--secret")
+    assert done.exit_code == 1
+    assert "boards:write_secret" in done.stderr
+    assert "scopes of [providers.pinterest]" in done.stderr
+    assert names(terminal) == before
+
+    scopes = (*PINTEREST_SCOPES, *PINTEREST_SECRET_SCOPES)
+    granted = terminal.grant("demo", "pinterest", scopes=scopes)
+    terminal("admin", "import-profile", "pinterest", stdin=granted)
+    assert terminal("admin", "create-board", profile, "Plans", "--secret").exit_code == 0
+    assert terminal.world.pinterest.boards_of("demo")[-1].privacy == "SECRET"
+    terminal("admin", "create-board", profile, "Open")
+    taken = terminal("admin", "create-board", profile, "Open", "--secret")
+    assert "exists already and is not secret" in taken.stderr
+
+
+def test_what_cannot_be_created_says_why(terminal: Terminal, profile: str) -> None:
+    for wrong, says in ((" ", "must not be empty"), ("x" * 181, "at most 180 characters and has 181")):
+        done = terminal("admin", "create-board", profile, wrong)
+        assert done.exit_code == 1
+        assert says in done.stderr
+    terminal.world.pinterest.next("create_board").refuses("account_under_review")
+    done = terminal("admin", "create-board", profile, "Prints")
+    assert done.exit_code == 1
+    assert "The board was not created." in done.stderr
+    assert "Prints" not in names(terminal)
+    assert "has no boards" in terminal("admin", "create-board", terminal.connect(), "Prints").stderr
+
+
+def test_an_app_that_may_not_read_boards_creates_them(terminal: Terminal, profile: str) -> None:
+    terminal.world.pinterest.next("list_boards").refuses("pinner_data")
+    assert terminal("admin", "create-board", profile, "Prints").exit_code == 0
+    assert names(terminal)[-1] == "Prints"
+
+
+def test_what_was_created_is_in_the_audit_log_once(terminal: Terminal, profile: str, rt: Runtime) -> None:
+    for _ in range(2):
+        terminal("admin", "create-board", profile, "Prints", "--section", "Blue")
+    entries = [one for one in trail.read(rt.reader, ("profile",)).entries if "created" in one.action]
+    account = f"the Pinterest profile “{entries[0].label}”"
+    assert [trail_sentences.what(one) for one in reversed(entries)] == [
+        f"Created the board “Prints” of {account}.",
+        f"Created the section “Blue” of the board “Prints” of {account}.",
+    ]
+    assert {one.actor for one in entries} == {"command"}

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ from click.testing import CliRunner
 
 from socialpub.cli import main
 from socialpub.cli.errors import as_command_error
+from socialpub.ops import file_faults
 from tests.integration.cli.conftest import Terminal
+from tests.support.appliance import settings_in
 
 
 def test_init_makes_what_every_command_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,9 +54,9 @@ def test_a_damaged_database_is_no_stack_trace(terminal: Terminal) -> None:
     (terminal.folder / "data" / "socialpub.db").write_bytes(b"this is no database" * 1000)
     done = terminal("admin", "list-keys")
     assert done.exit_code == 1
-    assert "Error: The database is damaged: file is not a database." in done.stderr
+    assert "socialpub.db is damaged: file is not a database." in done.stderr
     assert " restore FILE" in done.stderr
-    assert "secret.key into an empty data_dir" in done.stderr, "without it no copy can be restored"
+    assert "data.damaged/secret.key" in done.stderr, "without it no copy can be restored"
 
 
 def test_a_database_with_unreadable_text_is_no_stack_trace(terminal: Terminal) -> None:
@@ -160,7 +163,7 @@ def test_a_sandbox_that_cannot_listen_says_so(terminal: Terminal) -> None:
     assert "Hint:" in refused.stderr
 
 
-def test_a_full_disk_is_told_as_one_whatever_is_said_after_it() -> None:
+def test_a_full_disk_is_told_as_one_whatever_is_said_after_it(tmp_path: Path) -> None:
     """Such as of a ROLLBACK, which SQLite has done by itself then."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
         database.execute("PRAGMA max_page_count = 1")
@@ -170,7 +173,7 @@ def test_a_full_disk_is_told_as_one_whatever_is_said_after_it() -> None:
             finally:
                 database.execute("ROLLBACK")
         except sqlite3.Error as error:
-            shown = as_command_error(error)
+            shown = as_command_error(error, partial(file_faults.find, settings=settings_in(tmp_path)))
     assert shown is not None
-    assert shown.message == "The disk is full: the database cannot be written."
+    assert shown.message.endswith(" is full: the database cannot be written.")
     assert shown.hint is not None and "Free some space" in shown.hint

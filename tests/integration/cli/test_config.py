@@ -56,7 +56,7 @@ def test_a_program_in_a_home_folder_is_no_service(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(config_command.shutil, "which", lambda _: "/home/ada/.local/bin/socialpub")
     done = CliRunner().invoke(main, ["config", "--unit", "web"])
     assert "ExecStart=/home/ada/.local/bin/socialpub --config" in done.stdout
-    assert "sudo /home/ada/.local/bin/socialpub install-service" in done.stderr
+    assert "sudo /usr/bin/socialpub install-service" in done.stderr
 
 
 def test_without_an_option_it_says_which_file_counts(terminal: Terminal) -> None:

@@ -113,7 +113,7 @@ def test_a_denied_consent_ends_the_waiting(
     assert done.exit_code == 1
     assert done.stdout == ""
     assert "did not give" in done.stderr
-    assert "Hint: Begin again" in done.stderr
+    assert "Hint: To begin again, run" in done.stderr
 
 
 def test_a_browser_that_never_comes_back_is_waited_for_ten_minutes(
@@ -174,11 +174,11 @@ def test_a_web_server_with_an_older_configuration_is_told_before_anybody_consent
         terminal.config.write_text(terminal.config.read_text().replace('client_id = "app"', 'client_id = "new"', 1))
         done = terminal("admin", "connect-profile", "x", *paste)
         assert done.exit_code == 1
-        assert "providers.x.client_id than" in done.stderr and "Restart socialpub" in done.stderr
+        assert "providers.x.client_id than" in done.stderr and "and start it again" in done.stderr
         assert "consent" not in done.stderr
         # What it does not need for this may differ.
         other = terminal("admin", "connect-profile", "pinterest", "--paste", stdin="")
-        assert "Restart" not in other.stderr
+        assert "start it again" not in other.stderr
 
 
 def test_another_account_than_that_of_the_profile_is_refused(
@@ -265,6 +265,36 @@ def test_an_address_of_another_attempt_is_refused(
     assert profiles_of(terminal) == []
 
 
+def test_a_network_with_an_address_of_its_own_is_connected_by_pasting(
+    terminal: Terminal, consent_url: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    redirect = "http://127.0.0.1:9/back"
+    terminal.config.write_text(
+        terminal.config.read_text().replace("[providers.x]\n", f'[providers.x]\nredirect_url = "{redirect}"\n', 1)
+    )
+    done = terminal("admin", "connect-profile", "x")
+    assert done.exit_code == 1
+    assert redirect in done.stderr and "--paste" in done.stderr
+    elsewhere = "http://127.0.0.1:8000/oauth/x/callback?state=s&code=c\n"
+    paste(monkeypatch, lambda: elsewhere, lambda: Browser(terminal.world).decides(consent_url[-1]))
+    done = terminal("admin", "connect-profile", "x", "--paste")
+    assert done.exit_code == 0, done.stderr
+    assert f"not the redirect address of this attempt, which is {redirect}" in done.stderr
+    assert done.stdout.strip() == profiles_of(terminal)[0]["id"]
+
+
+def test_a_rule_that_is_broken_is_told_before_the_owner_goes_to_the_network(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = '[providers.tiktok]\nclient_key = "key"\nclient_secret = "secret"\n'
+    terminal.config.write_text(f'base_url = "http://box.lan"\n{own}')
+    paste(monkeypatch)
+    shown = terminal("admin", "connect-profile", "tiktok", "--paste").stderr
+    assert "TikTok does not accept the redirect address http://box.lan/oauth/tiktok/callback" in shown
+    assert shown.index("does not accept") < shown.index("Open this page")
+    assert 'redirect_url = "http://127.0.0.1:8000/oauth/tiktok/callback"' in shown
+
+
 def test_a_web_process_that_was_faster_than_the_pasting_is_fine(
     terminal: Terminal, web: Caller, consent_url: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -290,6 +320,18 @@ def test_new_tokens_can_be_asked_for_at_any_time(terminal: Terminal) -> None:
     assert terminal.world.x.counts["token"] == 1
 
 
+def test_a_refresh_prints_what_changed_of_the_account(terminal: Terminal) -> None:
+    profile = terminal.connect()
+    assert "The account data has not changed." in terminal("admin", "refresh-profile", profile).stderr
+    terminal.world.x.change_account("demo", handle="renamed", name="Renamed", subscription_type="Premium")
+    done = terminal("admin", "refresh-profile", profile)
+    assert done.exit_code == 0
+    assert "The handle is @renamed now." in done.stderr
+    assert "Longest text: 25,000 characters (before: 280 characters)." in done.stderr
+    (shown,) = profiles_of(terminal)
+    assert (shown["username"], shown["name"]) == ("renamed", "Renamed")
+
+
 def test_a_refresh_that_is_refused_says_how_to_connect_again(terminal: Terminal) -> None:
     profile = terminal.connect()
     demo = terminal.world.x.account_named("demo")
@@ -301,16 +343,18 @@ def test_a_refresh_that_is_refused_says_how_to_connect_again(terminal: Terminal)
     assert " admin connect-profile x" in done.stderr
     (shown,) = profiles_of(terminal)
     assert shown["status"] == "reauthRequired"
-    assert shown["warning"].endswith(f"Run: socialpub --config {terminal.config} admin connect-profile x")
+    assert shown["warning"].endswith(f"Run `socialpub --config {terminal.config} admin connect-profile x`.")
     assert "connect-profile x" in terminal("admin", "list-profiles").stdout
 
 
 def test_a_profile_without_a_refresh_token_keeps_what_it_has(terminal: Terminal) -> None:
     grant = json.loads(terminal.grant(scopes=["tweet.read", "tweet.write", "users.read"]))
     profile = terminal("admin", "import-profile", "x", stdin=json.dumps(grant)).stdout.strip()
+    terminal.world.x.change_account("demo", subscription_type="Premium")
     done = terminal("admin", "refresh-profile", profile)
     assert done.exit_code == 1
     assert "no refresh token" in done.stderr
+    assert "Subscription: Premium" in done.stderr, "the account data needs none"
     (shown,) = profiles_of(terminal)
     assert shown["status"] == "active"
     assert "It has no refresh token" in shown["warning"], "its two hours are within the week"

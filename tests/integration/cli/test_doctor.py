@@ -54,15 +54,20 @@ def test_what_must_be_fixed_ends_with_1_and_says_how(terminal: Terminal) -> None
     terminal.connect()
     shown = terminal("doctor")
     assert shown.exit_code == 1
-    assert (
-        "✗ worker: The worker has never run.\n    Start it: sudo systemctl start socialpub-worker, or " in shown.stdout
-    )
+    assert "✗ worker: The worker has never run.\n    Start `socialpub --config " in shown.stdout
     assert "1 problem must be fixed." in shown.stderr
     short = terminal("doctor", "--problems")
     assert short.exit_code == 1
     assert short.stdout.startswith("✗ worker")
     assert len(short.stdout.splitlines()) == 2
     assert short.stderr == ""
+
+
+def test_every_mistake_has_a_line_of_its_own(terminal: Terminal) -> None:
+    terminal.config.write_text('listne = "x"\nbase_url = 5\n')
+    shown = terminal("doctor").stdout
+    assert f"✗ configuration: The configuration {terminal.config} has 2 mistakes:\n    - " in shown
+    assert "\\n" not in shown
 
 
 def test_findings_come_as_json_too(terminal: Terminal) -> None:
@@ -110,10 +115,10 @@ def test_the_next_command_is_told_with_the_configuration_of_this_one(
     terminal.connect()
     config = f"--config {terminal.config}"
     shown = terminal("doctor")
-    assert f"`socialpub {config} serve` (`socialpub {config} worker` runs it alone)" in shown.stdout
+    assert f"Start `socialpub {config} serve`." in shown.stdout
     (remedy,) = [one["remedy"] for one in json.loads(terminal("doctor", "--problems", "--json").stdout)]
     assert f"socialpub {config} serve" in remedy
-    assert f"run: socialpub {config} admin resume" in terminal("admin", "pause").stderr
+    assert f"run `socialpub {config} admin resume`." in terminal("admin", "pause").stderr
     (terminal.folder / "data" / "secret.key").rename(terminal.folder / "kept.key")
     assert f"socialpub {config} init --new-secret" in " ".join(terminal("admin", "list-keys").stderr.split())
     (terminal.folder / "kept.key").rename(terminal.folder / "data" / "secret.key")

@@ -3,13 +3,9 @@
 import os
 import pwd
 import sys
-from pathlib import Path
 
-import click
 import pytest
 
-from socialpub.cli import main
-from socialpub.cli.command_lines import typed_here
 from tests.integration.cli.conftest import Terminal
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
@@ -23,7 +19,7 @@ def terminal(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Terminal:
     data = terminal.folder / "data"
     for path in (data, *data.rglob("*")):
         os.chown(path, USER.pw_uid, USER.pw_gid)
-    monkeypatch.setattr(sys, "argv", ["/opt/socialpub/.venv/bin/socialpub", "admin", "create-key", "my laptop"])
+    monkeypatch.setattr(sys, "argv", ["socialpub", "admin", "create-key", "my laptop"])
     return terminal
 
 
@@ -36,7 +32,7 @@ def test_root_is_told_the_command_that_does_it_as_the_owner(terminal: Terminal, 
     assert refused.exit_code == 1
     assert f"belongs to {USER.pw_name}" in refused.stderr
     assert (
-        f"sudo -u {USER.pw_name} /opt/socialpub/.venv/bin/socialpub --config {terminal.config} "
+        f"sudo -u {USER.pw_name} /usr/bin/socialpub --config {terminal.config} "
         "admin create-key 'my laptop'" in refused.stderr
     )
     assert sorted((terminal.folder / "data").rglob("*")) == before
@@ -67,22 +63,3 @@ def test_what_belongs_to_root_is_roots(terminal: Terminal) -> None:
     for path in (data, *data.rglob("*")):
         os.chown(path, 0, 0)
     assert terminal("admin", "list-keys").exit_code == 0
-
-
-def test_a_command_typed_in_a_home_that_the_services_user_may_not_enter_speaks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As `sudo socialpub` is: most homes are closed to other users."""
-    tmp_path.chmod(0o700)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SOCIALPUB_CONFIG", raising=False)
-    context = click.Context(main)
-    context.params["config"] = Path("/etc/passwd")
-    os.seteuid(USER.pw_uid)
-    try:
-        with context:
-            assert typed_here("Run socialpub doctor.") == "Run socialpub --config /etc/passwd doctor."
-            context.params["config"] = tmp_path / "config.toml"
-            assert typed_here("Run socialpub doctor.") == "Run socialpub doctor."
-    finally:
-        os.seteuid(0)

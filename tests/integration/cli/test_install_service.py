@@ -17,6 +17,7 @@ import socialpub
 from socialpub.cli import main
 from socialpub.cli.installation import environment, interpreter, packages, service_user, systemctl, units
 from socialpub.cli.installation.interpreter import ServiceInterpreter
+from socialpub.core import version
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings import loader
 from socialpub.ops import socket_addresses
@@ -59,8 +60,8 @@ def files_below(folder: Path) -> dict[str, str]:
 def test_everything_lies_below_destdir_and_says_where_it_will_be(tmp_path: Path) -> None:
     stage = tmp_path / "stage"
     install(stage)
-    version = packages.version()
-    at = f"opt/socialpub/environments/{version}"
+    installed = version.current()
+    at = f"opt/socialpub/environments/{installed}"
     assert files_below(stage) == {
         "etc/socialpub/config.toml": "640",
         "usr/local/bin/socialpub": "755",
@@ -70,7 +71,7 @@ def test_everything_lies_below_destdir_and_says_where_it_will_be(tmp_path: Path)
         **{f"{at}/bin/{name}": "link" for name in ("python", "python3", interpreter.NAME)},
         **{str(UNITS / name): "644" for name in units_of(stage)},
     }
-    assert (stage / "opt/socialpub/.venv").readlink() == Path("environments", version)
+    assert (stage / "opt/socialpub/.venv").readlink() == Path("environments", installed)
     assert (stage / "var/lib/socialpub").stat().st_mode & 0o777 == 0o700
     assert not any((stage / "var/lib/socialpub").iterdir()), "a package holds no secret"
     assert tomllib.loads((stage / "etc/socialpub/config.toml").read_text())["data_dir"] == "/var/lib/socialpub"
@@ -90,9 +91,9 @@ def test_the_environment_runs_what_was_installed_and_not_the_checkout(tmp_path: 
     python = tmp_path / "opt/socialpub/.venv/bin/python"
     code = "import socialpub, sys, importlib.metadata as m; print(socialpub.__file__, m.version('socialpub'))"
     asked = subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, check=True, cwd="/", env={})
-    lies, version = asked.stdout.split()
+    lies, stated = asked.stdout.split()
     assert Path(lies).is_relative_to(tmp_path)
-    assert version == packages.version()
+    assert stated == version.current()
     installed, source = Path(lies).parent, Path(socialpub.__file__).parent
     for name in ("cli/examples/config.example.toml", "web/static", "py.typed"):
         assert (installed / name).exists()
@@ -232,10 +233,9 @@ def test_places_where_no_service_can_work_are_refused(tmp_path: Path, options: t
 
 def test_only_root_can_install_and_is_told_the_whole_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(sys, "argv", ["/home/ada/.local/bin/socialpub", "install-service"])
     refused = run("install-service")
     assert refused.exit_code == 1
-    assert "sudo /home/ada/.local/bin/socialpub install-service" in refused.stderr
+    assert "sudo /usr/bin/socialpub install-service" in refused.stderr
     assert run("uninstall-service").exit_code == 1
 
 

@@ -1,9 +1,13 @@
 """An installation that moves, as the README has it: to another machine, and to another address."""
 
 import json
+import os
+import pwd
 import shutil
 from pathlib import Path
 from urllib.parse import urlsplit
+
+import pytest
 
 from socialpub.core import signed_urls
 from socialpub.web.app import create_app
@@ -38,6 +42,85 @@ def test_on_another_machine_accounts_keys_and_posts_are_there_and_go_on(terminal
         with Client(create_app(rt), key) as client:
             assert client.send("GET", f"/posts/{post}").json()["data"]["status"] == "settled"
     assert [post.text for post in terminal.world.x.posts] == ["Due while moving"]
+
+
+# --- the old machine is lost -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def lost(terminal: Terminal) -> tuple[Path, bytes]:
+    """What is left of the old machine: a backup with a profile in it, and secret.key."""
+    terminal.connect("ada")
+    copy = terminal.folder / "last.copy"
+    assert terminal("backup", str(copy)).exit_code == 0
+    return copy, (terminal.folder / "data" / "secret.key").read_bytes()
+
+
+@pytest.fixture
+def fresh(terminal: Terminal, tmp_path: Path) -> Terminal:
+    """Another machine as `install-service` leaves it, started once: with its own secret.key and an empty database."""
+    other = Terminal(tmp_path / "other", terminal.clock, terminal.world)
+    assert other("admin", "list-keys").exit_code == 0
+    return other
+
+
+def test_a_backup_is_restored_over_the_empty_database_of_a_new_installation(
+    fresh: Terminal, lost: tuple[Path, bytes]
+) -> None:
+    copy, key = lost
+    refused = fresh("restore", str(copy))
+    key_file = fresh.folder / "data" / "secret.key"
+    assert f"another secret.key than {key_file}" in refused.stderr
+    assert f"install --owner={pwd.getpwuid(os.getuid()).pw_name} --mode=600 FILE {key_file}" in refused.stderr
+    assert (fresh.folder / "data" / "socialpub.db").exists(), "what was refused changed nothing"
+
+    key_file.write_bytes(key)
+    done = fresh("restore", str(copy))
+    assert done.exit_code == 0, done.output
+    (aside,) = (fresh.folder / "data").glob("socialpub.db.new-*")
+    assert f"The empty database of the new installation is now {aside}" in done.stderr
+    assert "ada" in fresh("admin", "list-profiles").stdout
+
+
+def test_a_backup_that_holds_its_secret_key_says_how_to_make_way_for_it(fresh: Terminal, terminal: Terminal) -> None:
+    terminal.connect("ada")
+    copy = terminal.folder / "whole.copy"
+    terminal("backup", "--with-secret", str(copy))
+    key_file = fresh.folder / "data" / "secret.key"
+    assert (
+        f"The backup holds its own. To make way for it, run `mv {key_file} {key_file}.new`."
+        in fresh("restore", str(copy)).stderr
+    )
+    key_file.rename(f"{key_file}.new")
+    assert fresh("restore", str(copy)).exit_code == 0
+    assert "ada" in fresh("admin", "list-profiles").stdout
+
+
+@pytest.mark.parametrize("what", ["a key", "a profile"])
+def test_a_database_that_somebody_has_used_is_never_moved(fresh: Terminal, lost: tuple[Path, bytes], what: str) -> None:
+    if what == "a key":
+        fresh("admin", "create-key", "laptop")
+    else:
+        fresh.connect("ben")
+    copy, key = lost
+    (fresh.folder / "data" / "secret.key").write_bytes(key)
+    assert "exists already, and nothing is overwritten" in fresh("restore", str(copy)).stderr
+    assert list((fresh.folder / "data").glob("socialpub.db.new-*")) == []
+
+
+def test_an_empty_database_in_use_stays_until_its_appliance_is_stopped(
+    fresh: Terminal, lost: tuple[Path, bytes]
+) -> None:
+    copy, key = lost
+    with fresh.open("worker"):
+        (fresh.folder / "data" / "secret.key").write_bytes(key)
+        refused = fresh("restore", str(copy))
+        assert "works with the database there" in refused.stderr
+        assert "Stop `" in refused.stderr
+    assert fresh("restore", str(copy)).exit_code == 0
+
+
+# --- another address -------------------------------------------------------------------------------------------------
 
 
 def test_at_another_address_former_addresses_and_answers_stay_valid(terminal: Terminal, tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """A `secret.key` that is lost: the message says how to get it back, and the way to a new one works."""
 
 import pytest
+from pydantic import SecretStr
 
 from socialpub.accounts import api_keys
 from socialpub.db import secret_rotation
+from socialpub.ops.notify import services
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept, state_of
 from tests.support.drain import drain
@@ -31,17 +33,20 @@ def test_a_new_key_costs_the_tokens_and_nothing_else(terminal: Terminal, profile
     key = terminal("admin", "create-key", "laptop").stdout.strip()
     with terminal.open() as rt:
         post = accept(rt, profile, body="Before the loss")
+        rt.write(services.add, SecretStr("gotify://gotify.lan/HiddenToken"), "gotify://gotify.lan")
         former = rt.secrets.check_value
     lose_key(terminal)
     made = terminal("init", "--new-secret")
     assert made.exit_code == 0, made.output
     assert "tokens of “ada” (X)." in made.stderr
+    assert "notification addresses gotify://gotify.lan. Add them again under System" in made.stderr
     assert (terminal.folder / "data" / "secret.key").stat().st_mode & 0o777 == 0o600
     assert "reauthRequired" in terminal("admin", "list-profiles").stdout
     with terminal.open() as rt:
         drain(rt, terminal.clock, within=60)
         assert former in secret_rotation.own_keys(rt.reader, rt.secrets), "its old copies are pruned like new ones"
         assert not state_of(rt, post).final, "it waits for its account"
+        assert services.list_all(rt) == []
         assert rt.reader.value("SELECT count(*) FROM api_key") == 1 and api_keys.list_all(rt.reader)[0].name == "laptop"
     assert key.startswith("spk_")
     assert terminal.connect("ada") == profile, "the same profile has new tokens"
@@ -63,7 +68,7 @@ def test_it_is_not_made_while_socialpub_runs(terminal: Terminal, profile: str) -
         lose_key(terminal)
         refused = terminal("init", "--new-secret")
         assert refused.exit_code == 1
-        assert "Stop it first" in refused.stderr
+        assert f"run `socialpub --config {terminal.config} init --new-secret`" in refused.stderr
         assert not (terminal.folder / "data" / "secret.key").exists()
         assert rt.reader.value("SELECT count(*) FROM profile WHERE status = 'active'") == 1
 

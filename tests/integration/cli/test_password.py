@@ -1,6 +1,10 @@
 """`admin set-password`: from a pipe as by hand; whoever was signed in has to sign in again."""
 
+import pytest
+
 from socialpub.accounts import browser_sessions, password
+from socialpub.core import commands
+from socialpub.core.command_forms import ContainerCommands
 from socialpub.runtime import Runtime
 from tests.integration.cli.conftest import Terminal
 
@@ -18,3 +22,14 @@ def test_a_password_is_set_and_ends_every_session(terminal: Terminal, rt: Runtim
     assert password.matches(rt, "long enough for me")
     assert not password.matches(rt, "long enough for you")
     assert browser_sessions.list_all(rt, rt.reader) == []
+
+
+def test_without_a_terminal_it_says_how_a_container_gives_one(
+    terminal: Terminal, rt: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "discover", lambda _: ContainerCommands())
+    refused = terminal("admin", "set-password", stdin="")
+    assert (refused.exit_code, password.is_set(rt.reader)) == (1, False)
+    assert "podman exec -it appliance socialpub admin set-password" in refused.stderr
+    refused = terminal("admin", "connect-profile", "x", "--paste", stdin="")
+    assert "podman exec -it appliance socialpub admin connect-profile x --paste" in refused.stderr

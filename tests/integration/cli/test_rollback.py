@@ -74,7 +74,7 @@ def test_the_doctor_names_what_of_the_former_version_still_runs(
 
 def test_afterwards_it_names_the_copy(terminal: Terminal, next_version: pytest.MonkeyPatch) -> None:
     assert terminal("admin", "list-keys").exit_code == 0
-    assert f"lies in {copy_in(terminal)}" in words(terminal("doctor").stdout)
+    assert f"is in {copy_in(terminal)}" in words(terminal("doctor").stdout)
 
 
 def test_going_back_finds_what_went_out_meanwhile_and_sends_none_of_it_again(
@@ -192,7 +192,7 @@ def test_a_database_from_elsewhere_has_no_seal_and_another_one_is_none_of_ours(
     assert "nothing is overwritten" in words(terminal("restore", "--unsealed", str(foreign)).stderr)
     shutil.copy(foreign, copy_in(terminal).with_name("foreign.db"))
     among_them = str(copy_in(terminal).with_name("foreign.db"))
-    assert "is no copy that socialpub made" in words(terminal("restore", among_them).stderr)
+    assert "is not a backup that socialpub made" in words(terminal("restore", among_them).stderr)
     assert terminal("admin", "list-profiles").exit_code == 0
 
 

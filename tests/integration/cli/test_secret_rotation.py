@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from pydantic import SecretStr
 
 import socialpub
 from socialpub.accounts import consents
@@ -17,6 +18,7 @@ from socialpub.core import crypto, signed_urls
 from socialpub.core.errors import Forbidden, OperatorError
 from socialpub.db import secret_rotation, trail
 from socialpub.ops import trail_sentences
+from socialpub.ops.notify import services
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept, state_of
 from tests.support.drain import drain
@@ -70,10 +72,16 @@ def test_nothing_that_is_sealed_opens_with_the_former_key(terminal: Terminal, pr
         begun = {"provider": "x", "state": "state", "verifier": "the verifier", "redirect_uri": "http://here"}
         begun |= {"name": None, "expected_profile_id": None}
         rt.write(consents.insert, consent_id="c1", expires_at=rt.now(), door=Door.SHELL, **begun)
+        rt.write(services.add, SecretStr("gotify://gotify.lan/HiddenToken"), "gotify://gotify.lan")
     former = crypto.load(rotate(terminal))
     places = 0
     with terminal.open() as rt:
-        for table, column in (("profile", "access_token"), ("profile", "refresh_token"), ("consent", "verifier")):
+        for table, column in (
+            ("profile", "access_token"),
+            ("profile", "refresh_token"),
+            ("consent", "verifier"),
+            ("notify_address", "url"),
+        ):
             for row in rt.reader.all(f"SELECT id, {column} AS sealed FROM {table}"):
                 places += 1
                 assert rt.secrets.open(row["sealed"], table, row["id"], column)
@@ -81,7 +89,8 @@ def test_nothing_that_is_sealed_opens_with_the_former_key(terminal: Terminal, pr
                     former.open(row["sealed"], table, row["id"], column)
         sealed = rt.reader.value("SELECT json_extract(memo, '$.upload.address') FROM delivery").encode()
         assert rt.secrets.open(sealed, "delivery", delivery["id"], "memo") == "https://upload"
-    assert places == 3
+        assert [one.url.get_secret_value() for one in services.list_all(rt)] == ["gotify://gotify.lan/HiddenToken"]
+    assert places == 4
 
 
 def test_every_place_that_seals_is_known_to_the_rotation() -> None:
@@ -97,6 +106,7 @@ def test_every_place_that_seals_is_known_to_the_rotation() -> None:
         "accounts/token_answer.py",
         "core/crypto.py",
         "db/secret_rotation.py",
+        "ops/notify/services.py",
         "ops/secret_rotation.py",
         "providers/tiktok/video.py",
         "publishing/step_job.py",
@@ -141,7 +151,7 @@ def test_it_is_refused_while_something_runs(terminal: Terminal, profile: str) ->
     with terminal.open("worker"):
         refused = terminal("admin", "rotate-secret")
     assert refused.exit_code == 1
-    assert "Stop it first" in refused.stderr
+    assert f"run `socialpub --config {terminal.config} admin rotate-secret`, and start it again" in refused.stderr
     assert [path.name for path in key_of(terminal).parent.glob("secret.key*")] == ["secret.key"]
     assert key_of(terminal).read_bytes() == before
 

@@ -108,7 +108,7 @@ def test_a_restored_copy_and_a_new_secret_are_told(terminal: Terminal, rt: Runti
     assert elsewhere("init", "--new-secret").exit_code == 0
     with elsewhere.open() as restored:
         assert told(restored) == [
-            ("command", "Restored a copy of 2026-10-12T09:00:00.000Z, paused."),
+            ("command", "Restored a backup of 2026-10-12T09:00:00.000Z, paused."),
             ("command", "Made a new secret.key in place of a lost one."),
         ]
 

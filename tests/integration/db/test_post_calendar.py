@@ -41,7 +41,8 @@ def test_posts_stand_on_the_day_of_their_time_with_what_became_of_them(
     assert (empty.posts, empty.more, today.more) == ((), 0, 0)
     (shown,) = today.posts
     assert (shown.id, shown.status, shown.at, shown.text) == (now, "settled", "2026-10-12T09:00:00.000Z", "w" * 100)
-    assert shown.deliveries == (CalendarDelivery("x", "x profile", "published"),)
+    (delivery,) = shown.deliveries
+    assert delivery == CalendarDelivery("x", "x profile", "published", None, delivery.provider_post_id)
     assert (shown.media, shown.artifact_id, shown.storage_key) == (0, None, None)
     assert [(post.id, post.status) for post in next_day.posts] == [(gone, "canceled"), (tomorrow, "scheduled")]
     assert next_day.posts[0].deliveries[0].outcome == "canceled"

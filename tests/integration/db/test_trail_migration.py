@@ -36,5 +36,5 @@ def test_a_restored_copy_of_a_former_version_is_told_once(
         entries = trail.read(rt.reader).entries
         rt.close()
     assert [(entry.at, trail_sentences.what(entry)) for entry in entries] == [
-        ("2026-10-12T09:01:00.000Z", "Restored a copy of 2026-10-12T09:00:00.000Z, paused.")
+        ("2026-10-12T09:01:00.000Z", "Restored a backup of 2026-10-12T09:00:00.000Z, paused.")
     ]

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from socialpub.core import version
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
-from socialpub.db import migrate, upgrade_copies
+from socialpub.db import appliance_state, migrate, upgrade_copies
+from socialpub.db.transaction import Reader
 from socialpub.runtime import build
 from tests.support.appliance import accept, add_profile, open_appliance, settings_in
 from tests.support.hand_clock import HandClock
@@ -95,6 +97,53 @@ def test_the_copy_is_from_before_and_nobody_elses(upgrading: Upgrading) -> None:
     assert upgrading.in_folder == 1
 
 
+def test_the_name_of_the_copy_says_from_which_version_to_which_the_database_went(
+    upgrading: Upgrading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(version, "current", lambda: "1.2.0")
+    upgrading.add("9001_next", NEXT)
+    upgrading.start()
+    monkeypatch.setattr(version, "current", lambda: "1.3.0.dev4+g0123abc")
+    upgrading.clock.forward(60)
+    upgrading.add("9002_more", NEXT.replace("extra", "more"))
+    upgrading.start()
+    newest, before = upgrade_copies.list_all(upgrading.settings.database_file)
+    assert newest.path.name.endswith("@1.2.0-to-1.3.0.dev4+g0123abc.db")
+    assert (newest.schema, newest.version) == ("9001_next", "1.2.0")
+    assert before.path.name.endswith("@1.0.0-to-1.2.0.db")
+
+
+def test_a_database_without_a_version_is_of_1_0_0_and_the_names_that_it_gave_are_known(
+    upgrading: Upgrading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = upgrade_copies.folder_of(upgrading.settings.database_file)
+    folder.mkdir()
+    (folder / "0012_consent_door@20260101T000000.000Z.db").touch()
+    with closing(sqlite3.connect(upgrading.settings.database_file)) as connection, connection:
+        appliance_state.remove(connection, appliance_state.VERSION)
+    upgrading.add("9001_next", NEXT)
+    upgrading.start()
+    newest, old = upgrade_copies.list_all(upgrading.settings.database_file)
+    assert newest.version == "1.0.0"
+    assert (old.schema, old.instant, old.version) == ("0012_consent_door", "20260101T000000.000Z", None)
+
+
+def test_a_new_database_knows_which_version_made_it(tmp_path: Path, clock: HandClock) -> None:
+    settings = settings_in(tmp_path)
+    build(settings, clock=clock, role="test").close()
+    with closing(sqlite3.connect(settings.database_file)) as connection:
+        assert upgrade_copies.version_of(Reader(connection)) == version.current()
+
+
+def test_a_version_that_would_lead_elsewhere_is_part_of_no_name(upgrading: Upgrading) -> None:
+    with closing(sqlite3.connect(upgrading.settings.database_file)) as connection, connection:
+        appliance_state.put(connection, appliance_state.VERSION, "../../1.0")
+    upgrading.add("9001_next", NEXT)
+    upgrading.start()
+    (copy,) = upgrade_copies.list_all(upgrading.settings.database_file)
+    assert copy.version == "unknown"
+
+
 def test_the_last_few_are_kept_and_each_schema_once(upgrading: Upgrading) -> None:
     for number in range(5):
         upgrading.clock.forward(60)
@@ -159,6 +208,7 @@ import sys
 from pathlib import Path
 from socialpub.core.settings.loader import Settings
 from socialpub.db import migrate
+from socialpub.db.transaction import Reader
 from socialpub.runtime import build
 {0}
 migrate.MIGRATIONS = Path(sys.argv[2])

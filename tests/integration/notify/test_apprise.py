@@ -1,6 +1,8 @@
 """The real Apprise, in its own process, sends to services on this machine."""
 
+import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -13,7 +15,7 @@ from pydantic import SecretStr
 
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
-from socialpub.core.settings.notify import NotifySection
+from socialpub.core.settings.notify import HOSTED, HOSTED_WITH_PATH, NotifySection
 from socialpub.ops.notify import apprise_client, findings
 from socialpub.ops.notify.apprise_client import SendingStopped
 from tests.support.notify_services import HttpService, http_service, mail_server
@@ -106,11 +108,35 @@ def test_addresses_that_cannot_be_used_are_refused_by_number_and_service() -> No
     with pytest.raises(OperatorError) as refused:
         findings.refuse_wrong_addresses(Settings(notify=NotifySection.model_validate({"urls": [*urls[:1], *urls[2:]]})))
     message = refused.value.message
-    assert "number 2 nosuch:// is of no service that Apprise knows" in message
-    assert "number 3 tgram:// is not complete" in message
+    assert "number 2, nosuch://, is of no service that Apprise knows" in message
+    assert "number 3, tgram://, is not complete" in message
     assert "ntfy" not in message
     assert "hidden" not in message
     assert refused.value.hint
+
+
+HOSTS = """
+import json, re
+from apprise.manager_plugins import NotificationManager
+found = {}
+for plugin in NotificationManager().plugins(include_disabled=True):
+    schemes = {one for name in ("protocol", "secure_protocol") if (value := getattr(plugin, name, None))
+               for one in ([value] if isinstance(value, str) else value)}
+    places = {re.split(r"[/?]|:\\{port", address.partition("://")[2])[0].rpartition("@")[2]
+              for address in getattr(plugin, "templates", ())}
+    found |= dict.fromkeys(schemes, sorted(places))
+print(json.dumps(found))
+"""
+
+
+def test_a_name_shows_a_host_only_where_apprise_has_one() -> None:
+    asked = subprocess.run([sys.executable, "-W", "ignore", "-c", HOSTS], capture_output=True, text=True, check=True)
+    places: dict[str, list[str]] = json.loads(asked.stdout)
+    assert len(places) > 100
+    for scheme in HOSTED & set(places):
+        assert all(re.fullmatch(r"\{host\}(\{path\}.*)?", place) for place in places[scheme]), (scheme, places[scheme])
+    for scheme in HOSTED_WITH_PATH:
+        assert "{host}" in places[scheme]
 
 
 def test_nobody_to_tell_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

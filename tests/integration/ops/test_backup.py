@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import sqlite3
 import subprocess
 import tarfile
@@ -13,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.core import durable_files
+from socialpub.core import commands, durable_files
+from socialpub.core.command_forms import ServiceCommands
 from socialpub.core.crypto import Secrets
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
@@ -295,9 +297,9 @@ def test_members_that_no_copy_holds_are_refused_and_touch_nothing(
 ) -> None:
     copy = copies.forged(copy_of(rt, tmp_path), tmp_path / "forged", member, changed={})
     before = files_in(tmp_path)
-    with pytest.raises(archive.InvalidArchive, match="is not a copy that socialpub made"):
+    with pytest.raises(archive.InvalidArchive, match="is not a backup that socialpub made"):
         backup_verification.verify(copy)
-    with pytest.raises(archive.InvalidArchive, match="is not a copy that socialpub made"):
+    with pytest.raises(archive.InvalidArchive, match="is not a backup that socialpub made"):
         put_back(copy, tmp_path / "new", clock)
     assert files_in(tmp_path) == before
 
@@ -360,13 +362,13 @@ def test_a_copy_that_lacks_a_part_is_refused(rt: Runtime, picture: str, tmp_path
 def test_a_file_of_another_kind_is_no_copy(rt: Runtime, tmp_path: Path) -> None:
     for name, content in (("empty", b""), ("zeros", b"\0" * 20480), ("text", b"hello" * 9000)):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(archive.InvalidArchive, match="is not a copy"):
+        with pytest.raises(archive.InvalidArchive, match="is not a backup"):
             backup_verification.verify(tmp_path / name)
     with tarfile.open(tmp_path / "tar", "w") as tar:
         tar.add(tmp_path / "text", "text")
-    with pytest.raises(archive.InvalidArchive, match="is not a copy"):
+    with pytest.raises(archive.InvalidArchive, match="is not a backup"):
         backup_verification.verify(tmp_path / "tar")
-    with pytest.raises(archive.InvalidArchive, match="is not a copy"):
+    with pytest.raises(archive.InvalidArchive, match="is not a backup"):
         backup_verification.verify(tmp_path)
     with pytest.raises(OperatorError, match="cannot be read"):
         backup_verification.verify(tmp_path / "missing")
@@ -459,7 +461,7 @@ def test_empty_folders_are_no_media(rt: Runtime, picture: str, tmp_path: Path, c
 
 def test_a_matching_secret_key_may_lie_there(rt: Runtime, tmp_path: Path, clock: HandClock) -> None:
     copy = copy_of(rt, tmp_path, with_secret=False)
-    with pytest.raises(OperatorError, match=r"does not hold secret\.key") as failure:
+    with pytest.raises(OperatorError, match=r"does not contain secret\.key") as failure:
         put_back(copy, tmp_path / "new", clock)
     assert str(tmp_path / "new" / "data" / "secret.key") in str(failure.value.message)
     assert not (tmp_path / "new").exists()
@@ -667,3 +669,14 @@ def test_a_strangers_database_names_no_path(
     with pytest.raises(archive.InvalidArchive, match=LEADS_ELSEWHERE):
         put_back(forged, tmp_path / "new", clock)
     assert files_in(tmp_path) == before
+
+
+def test_a_folder_that_the_unit_forbids_is_allowed_by_two_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "_here", ServiceCommands())
+    hint = backup._hint(OSError(errno.EROFS, "words"), Path("/srv/copies"))
+    allow, reload = re.findall("`([^`]+)`", hint)
+    written, _, install = allow.partition(" | ")
+    printed = subprocess.run(["sh", "-c", written], capture_output=True, text=True, check=True).stdout
+    assert printed == "[Service]\nReadWritePaths=/srv/copies\n"
+    assert install.endswith("/etc/systemd/system/socialpub-backup.service.d/copies.conf")
+    assert reload == "sudo systemctl daemon-reload"

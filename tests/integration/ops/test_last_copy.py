@@ -17,7 +17,7 @@ DAY = 86400
 
 def told(rt: Runtime) -> Finding:
     """What the doctor says of copies."""
-    (finding,) = [finding for finding in doctor.check(rt) if finding.subject == "copy"]
+    (finding,) = [finding for finding in doctor.check(rt) if finding.subject == "backup"]
     return finding
 
 
@@ -25,16 +25,16 @@ def test_the_owner_is_reminded_of_the_first_copy_and_of_one_after_a_week(
     rt: Runtime, clock: HandClock, tmp_path: Path
 ) -> None:
     assert told(rt).level == "note"
-    assert told(rt).message == "No copy of this installation has ever been made."
+    assert told(rt).message == "No backup of this installation was ever made."
     assert "socialpub backup" in str(told(rt).remedy)
     backup.write(rt, tmp_path / "first")
-    assert (told(rt).level, told(rt).message) == ("ok", "The last copy is of 2026-10-12T09:00:00.000Z.")
+    assert (told(rt).level, told(rt).message) == ("ok", "The last backup is of 2026-10-12T09:00:00.000Z.")
     clock.forward(7 * DAY)
     assert told(rt).level == "ok"
     clock.forward(DAY)
     assert (told(rt).level, told(rt).message) == (
         "note",
-        "The last copy was made 8 days ago, at 2026-10-12T09:00:00.000Z.",
+        "The last backup was made 8 days ago, at 2026-10-12T09:00:00.000Z.",
     )
     backup.write(rt, tmp_path / "second")
     assert told(rt).level == "ok"
@@ -47,23 +47,23 @@ def test_a_copy_that_failed_is_none(rt: Runtime, clock: HandClock, tmp_path: Pat
     why = f"The folder {missing.parent} does not exist."
     assert last_copy.read(rt.reader) == last_copy.LastCopy(None, "2026-10-12T09:00:00.000Z", why)
     assert told(rt).message == (
-        f"The copy that was to be made at 2026-10-12T09:00:00.000Z failed, and no other one is known. {why}"
+        f"The backup planned for 2026-10-12T09:00:00.000Z failed, and no other backup is known. {why}"
     )
-    assert (told(rt).level, str(told(rt).remedy).partition(";")[0]) == ("problem", "See to that")
+    assert (told(rt).level, str(told(rt).remedy).partition(".")[0]) == ("problem", "Fix that")
     backup.write(rt, tmp_path / "copy")
     assert told(rt).level == "ok"
     clock.forward(DAY)
     with pytest.raises(OperatorError):
         backup.write(rt, tmp_path / "copy")
     assert told(rt).message == (
-        "The copy that was to be made at 2026-10-13T09:00:00.000Z failed; the last one is of 2026-10-12T09:00:00.000Z. "
+        "The backup planned for 2026-10-13T09:00:00.000Z failed. The last backup is of 2026-10-12T09:00:00.000Z. "
         f"{tmp_path / 'copy'} exists already."
     )
     assert backup.write(rt, tmp_path / "other").copied_at == last_copy.read(rt.reader).made_at
     entries = [trail_sentences.what(entry) for entry in reversed(trail.read(rt.reader).entries)]
     assert entries == [
-        f"Could not make a copy: {why}",
-        "Made a copy: 0 posts and 0 media files.",
-        f"Could not make a copy: {tmp_path / 'copy'} exists already.",
-        "Made a copy: 0 posts and 0 media files.",
+        f"Could not make a backup: {why}",
+        "Made a backup: 0 posts and 0 media files.",
+        f"Could not make a backup: {tmp_path / 'copy'} exists already.",
+        "Made a backup: 0 posts and 0 media files.",
     ]

@@ -52,7 +52,7 @@ def scraped(tmp_path_factory: pytest.TempPathFactory) -> str:
     renewal.renew(rt, profile)
     rt.write(worker_report.beat)
     rt.write(last_copy.note_made, rt.stamp(), posts=2, media_files=0, holds_secret=False)
-    rt.db.write(lambda tx: notifications.set_services(tx, {"digest": "1 mailto"}))
+    rt.db.write(lambda tx: notifications.set_services(tx, {"digest": "mailto://example.com"}))
     clock.jump(3600)
     rt.write(worker_report.beat)
     state = WebState(rt)
@@ -217,8 +217,8 @@ ALERTS: dict[str, tuple[dict[str, str], dict[str, str], int]] = {
         {"socialpub_last_copy_failure_timestamp_seconds": "0x90"}, 75
     ),
     "SocialpubNotificationsFail": (
-        {'socialpub_notifications_failing{service="1 mailto"}': "1x400"},
-        {'socialpub_notifications_failing{service="1 mailto"}': "1x100 0x300"}, 390
+        {'socialpub_notifications_failing{service="mailto://example.com"}': "1x400"},
+        {'socialpub_notifications_failing{service="mailto://example.com"}': "1x100 0x300"}, 390
     ),
     "SocialpubFilesRunOut": (
         {'socialpub_process_open_fds{process="web"}': "90x30", 'socialpub_process_max_fds{process="web"}': "100x30"},

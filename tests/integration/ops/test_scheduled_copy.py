@@ -161,7 +161,7 @@ def list_elsewhere(copy: Path) -> None:
         (damage_file("SEAL"), "damaged or cut short"),
         (lambda copy: next(copy.rglob("*.png")).unlink(), "damaged or cut short: it lacks 'media/"),
         (lambda copy: (copy / "SHA256SUMS").unlink(), "damaged or cut short: it has no SHA256SUMS"),
-        (lambda copy: (copy / "socialpub-copy.json").unlink(), "is not a copy"),
+        (lambda copy: (copy / "socialpub-copy.json").unlink(), "is not a backup"),
         (lambda copy: (copy / "SEAL").unlink(), "has no seal"),
         (link_away, "leads elsewhere"),
         (link_folder_away, "leads elsewhere"),
@@ -281,7 +281,7 @@ def test_a_damaged_database_is_no_copy_and_takes_no_good_ones_place(rt: Runtime,
     with closing(sqlite3.connect(rt.db.path)) as broken, broken:
         broken.execute("PRAGMA writable_schema = 1")
         broken.execute("UPDATE sqlite_schema SET rootpage = 2 WHERE type = 'index' AND tbl_name = 'post'")
-    with pytest.raises(OperatorError, match=r"is damaged: .* No copy of it was kept"):
+    with pytest.raises(OperatorError, match=r"is damaged: .* No backup of it was kept"):
         scheduled_copy.make(rt)
     assert names(rt) == [good.path.name]
     assert "damaged" in str(last_copy.read(rt.reader).failure)
@@ -396,25 +396,35 @@ def test_the_newest_of_each_day_week_and_month_stays() -> None:
         "01-03T15",
         "01-07T15",
         "01-08T15",
+        "01-09T03",  # one of the last three, on a day with a newer one
         "01-09T15",
     ]
 
 
 def test_what_need_not_stay_goes(rt: Runtime, clock: HandClock) -> None:
     configured(rt, keep_days=2, keep_weeks=0, keep_months=0)
-    for _ in range(3):
+    for _ in range(4):
         made = scheduled_copy.make(rt)
         clock.forward(DAY)
     assert made.removed == 1
-    assert [name[:10] for name in names(rt)] == ["2026-10-13", "2026-10-14"]
+    assert [name[:10] for name in names(rt)] == ["2026-10-13", "2026-10-14", "2026-10-15"]
 
 
-def test_with_nothing_to_keep_the_last_one_stays(rt: Runtime, clock: HandClock) -> None:
+def test_a_second_backup_of_a_day_does_not_remove_the_first(rt: Runtime, clock: HandClock) -> None:
+    first = scheduled_copy.make(rt)
+    clock.forward(3600)
+    second = scheduled_copy.make(rt)
+    assert second.removed == 0
+    assert names(rt) == [first.path.name, second.path.name]
+
+
+def test_with_nothing_to_keep_the_last_three_stay(rt: Runtime, clock: HandClock) -> None:
     configured(rt, keep_days=0, keep_weeks=0, keep_months=0)
-    for _ in range(3):
-        made = scheduled_copy.make(rt)
+    made = []
+    for _ in range(5):
+        made.append(scheduled_copy.make(rt).path.name)
         clock.forward(60)
-    assert names(rt) == [made.path.name]
+    assert names(rt) == made[-3:]
     clock.forward(-40 * DAY)
     earlier = scheduled_copy.make(rt)
     assert earlier.path.exists(), "however the clock was set, what was just made is not removed"
@@ -436,9 +446,12 @@ def test_only_our_own_folders_are_ever_removed(rt: Runtime, clock: HandClock) ->
     (folder / "2026-10-03T09-00-00Z").symlink_to(made.path)
     (folder / f"{UNFINISHED}of-mine").mkdir()
     (folder / f"{UNFINISHED}of-mine" / "notes.txt").write_text("mine")
+    for _ in range(2):
+        clock.forward(DAY)
+        scheduled_copy.make(rt)
     clock.forward(DAY)
     assert scheduled_copy.make(rt).removed == 1
-    assert len(names(rt)) == 6
+    assert len(names(rt)) == 8
     assert (mine / "notes.txt").exists()
     assert not made.path.exists()
 
@@ -455,7 +468,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next(rt: Runtime, picture: Pat
 def test_copies_of_former_keys_are_pruned_like_those_of_the_present_one(rt: Runtime, clock: HandClock) -> None:
     configured(rt, keep_days=2, keep_weeks=0, keep_months=0)
     former = []
-    for _ in range(2):
+    for _ in range(3):
         clock.forward(DAY)
         former.append(scheduled_copy.make(rt).path)
     rt.write(lambda _, tx: secret_rotation.note_former(tx))
@@ -463,14 +476,13 @@ def test_copies_of_former_keys_are_pruned_like_those_of_the_present_one(rt: Runt
     clock.forward(DAY)
     made = scheduled_copy.make(rt)
     assert made.removed == 1
-    assert sorted(names(rt)) == sorted([former[1].name, made.path.name])
+    assert sorted(names(rt)) == sorted([former[1].name, former[2].name, made.path.name])
 
 
 def test_two_within_a_second_have_two_names(rt: Runtime) -> None:
-    configured(rt, keep_days=0, keep_weeks=0, keep_months=0)
     first, second = scheduled_copy.make(rt), scheduled_copy.make(rt)
     assert first.path != second.path
-    assert names(rt) == [second.path.name]
+    assert names(rt) == [first.path.name, second.path.name]
 
 
 def test_two_at_once_are_one(rt: Runtime) -> None:

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from socialpub.core import commands
 from socialpub.core.settings import env, loader
 
 
@@ -35,7 +36,7 @@ def test_each_key_has_exactly_one_variable():
     assert len(set(names)) == len(names)
     assert "SOCIALPUB_BASE_URL" in names
     assert "SOCIALPUB_PROVIDERS__TIKTOK__CLIENT_KEY" in names
-    assert env.FILE_VARIABLE not in names
+    assert commands.CONFIG_VARIABLE not in names
 
 
 def test_an_unknown_variable_is_a_mistake_with_the_nearest_name(mistakes):

@@ -1,11 +1,17 @@
 """The configuration as a whole: found, read, complete, and frozen."""
 
+import errno
+import os
+import pwd
+import sys
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
+from socialpub.core import commands
+from socialpub.core.command_forms import ServiceCommands
 from socialpub.core.settings import loader
 from socialpub.core.settings.loader import SettingsError
 
@@ -22,13 +28,34 @@ def test_the_named_file_comes_before_the_variable_and_that_before_the_usual_plac
 
 
 def test_a_missing_file_is_an_error_that_says_how_to_make_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(loader, "USUAL_FILES", (Path("config.toml"), tmp_path / "etc.toml"))
+    monkeypatch.setattr(commands, "USUAL_FILES", (Path("config.toml"), tmp_path / "etc.toml"))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SettingsError, match=r"no configuration file at config\.toml or .*etc\.toml") as raised:
         loader.load(None, {})
     assert "socialpub init" in str(raised.value.hint)
     with pytest.raises(SettingsError, match=r"gone\.toml"):
         loader.load(None, {"SOCIALPUB_CONFIG": "gone.toml"})
+
+
+def test_a_file_that_the_service_may_not_read_is_given_to_it(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    me = pwd.getpwuid(os.geteuid()).pw_name
+    monkeypatch.setattr(Path, "read_text", refuse)
+    file = tmp_path / "config.toml"
+    with pytest.raises(SettingsError) as raised:
+        loader.load(file, {})
+    assert "as the user that socialpub runs as" in str(raised.value.hint)
+    monkeypatch.setattr(commands, "_here", ServiceCommands(user=me))
+    with pytest.raises(SettingsError) as raised:
+        loader.load(file, {})
+    assert raised.value.hint == f"Run `sudo chgrp {me} {tmp_path} {file}` and `sudo chmod g+rX {tmp_path} {file}`."
+    monkeypatch.setattr(commands, "_here", ServiceCommands(user="nobody"))
+    monkeypatch.setattr(sys, "argv", ["socialpub", "--config", str(file), "admin", "list-keys"])
+    with pytest.raises(SettingsError) as raised:
+        loader.load(file, {})
+    assert raised.value.hint == "Run `sudo socialpub admin list-keys`."
 
 
 def test_a_folder_broken_toml_and_strange_bytes_each_have_a_message_of_their_own(tmp_path, mistakes):

@@ -1,4 +1,6 @@
-"""Where bytes may be sent: to the hosts of the network, and to nobody who only looks like them."""
+"""The networks' sections: where bytes may be sent, and the redirect address."""
+
+import pytest
 
 
 def test_upload_hosts_of_the_networks_own_are_allowed_and_their_look_alikes_are_not(configured):
@@ -50,6 +52,19 @@ def test_the_scopes_of_tiktok_are_known_ones_and_let_something_be_posted(configu
         assert says in message
 
 
+def test_the_scopes_of_pinterest_hold_what_a_pin_needs_and_may_hold_those_of_secret_boards(configured, mistakes):
+    needed = ("user_accounts:read", "boards:read", "boards:write", "pins:read", "pins:write")
+    assert configured().providers.pinterest.scopes == needed
+    more = [*needed, "boards:read_secret", "pins:write_secret"]
+    written = ", ".join(f'"{name}"' for name in more)
+    assert configured(f"[providers.pinterest]\nscopes = [{written}]").providers.pinterest.scopes == tuple(more)
+    for wrong, says in (
+        ('["boards:read"]', "must hold user_accounts:read, boards:write, pins:read, pins:write"),
+        ('["boards:raed"]', "'boards:raed' is not one of user_accounts:read"),
+    ):
+        assert says in mistakes(f"[providers.pinterest]\nscopes = {wrong}")
+
+
 def test_links_to_posts_lead_to_the_site_that_has_the_consent_page(configured):
     own = {"x": "https://x.com", "tiktok": "https://www.tiktok.com", "pinterest": "https://www.pinterest.com"}
     assert {name: getattr(configured().providers, name).site_url for name in own} == own
@@ -61,3 +76,48 @@ def test_links_to_posts_lead_to_the_site_that_has_the_consent_page(configured):
     assert gateway.providers.x.site_url == "https://x.com", "an address that tells nothing about the site"
     stand_in = configured('[providers.tiktok]\nauthorize_url = "http://127.0.0.1:8100/tiktok/v2/auth/authorize"')
     assert stand_in.providers.tiktok.site_url == "http://127.0.0.1:8100/tiktok"
+
+
+def test_a_redirect_address_is_the_callback_unless_one_is_named(configured):
+    default = configured('base_url = "https://social.example.com/social"')
+    assert default.redirect_url("x") == "https://social.example.com/social/oauth/x/callback"
+    named = configured('[providers.pinterest]\nredirect_url = " http://localhost:8000/anything?a=b "')
+    assert named.redirect_url("pinterest") == "http://localhost:8000/anything?a=b"
+    assert named.redirect_url("x") == "http://127.0.0.1:8000/oauth/x/callback"
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("localhost:8000/cb", "must begin with http:// or https://"),
+        ("ftp://box/cb", "must begin with http:// or https://"),
+        ("https:///cb", "must name a host"),
+        ("https://box/cb#x", "must not have a fragment"),
+        ("https://me:secret@box/cb", "must not hold a user name"),
+    ],
+)
+def test_a_redirect_address_that_is_none_is_refused_with_what_is_accepted(mistakes, value, why):
+    said = mistakes(f'[providers.tiktok]\nredirect_url = "{value}"')
+    assert "providers.tiktok.redirect_url" in said
+    assert why in said
+    assert "an absolute http(s) URL without a fragment" in said
+    assert "secret" not in said
+
+
+@pytest.mark.parametrize(("written", "value"), [("true", True), ("false", False), ('"base64url"', "base64url")])
+def test_pkce_is_true_false_or_the_standards_form(configured, written, value):
+    assert configured(f"[providers.tiktok]\npkce = {written}").providers.tiktok.pkce == value
+    variable = written.strip('"')
+    assert configured("", SOCIALPUB_PROVIDERS__TIKTOK__PKCE=variable).providers.tiktok.pkce == value
+
+
+@pytest.mark.parametrize("written", ['"hex"', "1", '"true"'])
+def test_another_value_of_pkce_is_one_mistake_that_names_what_is_accepted(mistakes, written):
+    said = mistakes(f"[providers.tiktok]\npkce = {written}")
+    assert said.count("providers.tiktok.pkce") == 1
+    assert '"base64url"' in said
+
+
+def test_an_app_is_not_audited_unless_the_owner_says_so(configured):
+    assert configured().providers.tiktok.audited is False
+    assert configured("[providers.tiktok]\naudited = true").providers.tiktok.audited is True

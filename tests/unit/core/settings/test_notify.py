@@ -5,6 +5,7 @@ from hashlib import sha256
 import pytest
 
 from socialpub.core.settings import fingerprints
+from socialpub.core.settings.notify import name_of
 
 MAIL = "mailtos://owner:hidden-password@smtp.example.com?to=a@example.com,b@example.com"
 
@@ -36,6 +37,28 @@ def test_a_wrong_address_is_named_by_its_place(mistakes, written, said):
     assert said in message
     assert "hidden" not in message
     assert "notify.urls" in message
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        (MAIL, "mailtos://smtp.example.com"),
+        ("mailto://owner:hidden@example.com?smtp=mail.example.net", "mailto://example.com"),
+        ("mailto://owner:hidden/hidden@example.com", "mailto://"),
+        ("JSON://owner:hidden@Nas.Lan:8080/hidden?token=hidden", "json://nas.lan"),
+        ("json://[fd00::1]/hidden", "json://[fd00::1]"),
+        ("gotify://gotify:8080/hidden", "gotify://gotify"),
+        ("ntfys://owner:hidden@ntfy.example.com/hidden", "ntfys://ntfy.example.com"),
+        ("ntfy://hidden", "ntfy://"),
+        ("ntfy://hidden.topic/", "ntfy://"),
+        ("tgram://123456789:hidden_hidden/12345/", "tgram://"),
+        ("discord://123456789/hidden", "discord://"),
+        ("pbul://o.hidden", "pbul://"),
+        ("json://\x1b[31m.example.com/", "json://"),
+    ],
+)
+def test_the_name_of_an_address_is_its_scheme_and_its_host_and_never_a_secret(url, name):
+    assert name_of(url) == name
 
 
 def test_addresses_are_secrets(configured):

@@ -2,7 +2,6 @@
 
 import os
 import sqlite3
-from collections.abc import Iterable
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -11,100 +10,33 @@ from typing import Any
 import pytest
 
 from socialpub.cli import web_lock
+from socialpub.core import commands
 from socialpub.core.clock import stamp
+from socialpub.core.command_forms import ServiceCommands
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.loader import load as load_settings
 from socialpub.core.settings.networks import PinterestSection, TikTokSection, XSection
 from socialpub.core.settings.sections import ProvidersSection
-from socialpub.ops import configuration_in_use, doctor, machine_checks, process_figures, worker_report
-from socialpub.ops.finding import Finding, Level
+from socialpub.ops import configuration_in_use, machine_checks, process_figures, worker_report
+from socialpub.ops.finding import Level
 from socialpub.ops.process_figures import ProcessFigures
 from socialpub.providers.errors import NoAnswer, NotSent
-from socialpub.providers.http import Http
 from socialpub.providers.responses import HttpResponse
 from socialpub.publishing import deliveries, holds
 from socialpub.runtime import Runtime, build
 from tests.support.appliance import accept, add_profile, open_appliance, settings_in
-from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import ScriptedNetwork
-
-NETWORKS = ProvidersSection(
-    x=XSection.model_validate({"client_id": "app"}),
-    tiktok=TikTokSection.model_validate({"client_key": "app", "client_secret": "secret"}),
+from tests.support.doctor import (
+    HERE,
+    NETWORKS,
+    AnsweringHttp,
+    goes_on,
+    inside,
+    outside,
+    problems,
+    shows,
+    the,
 )
-
-
-class AnsweringHttp(Http):
-    """Answers every bare question with `answers`."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.answers: dict[str, HttpResponse | Exception] = {}
-        self.asked: list[str] = []
-
-    def call(self, method: str, url: str, **_: object) -> HttpResponse:
-        self.asked.append(url)
-        answer = self.answers.get(url, HttpResponse(404))
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-
-@pytest.fixture
-def http() -> AnsweringHttp:
-    return AnsweringHttp()
-
-
-@pytest.fixture
-def appliance_options(three_networks: dict[str, ScriptedNetwork], http: AnsweringHttp) -> dict[str, Any]:
-    return {"providers": three_networks, "networks": NETWORKS, "http": http}
-
-
-HERE = "http://127.0.0.1:8000"
-
-
-def shows(instance_id: str) -> HttpResponse:
-    return HttpResponse(200, {}, b'{"status":"ok","instance":"%s"}' % instance_id.encode())
-
-
-@pytest.fixture
-def rt(rt: Runtime, http: AnsweringHttp, monkeypatch: pytest.MonkeyPatch) -> Runtime:
-    """With a web server that answers and a worker that has shown itself, on a machine whose clock is kept."""
-    monkeypatch.setattr(machine_checks, "clock_is_kept", lambda: True)
-    http.answers[f"{HERE}/healthz"] = shows(rt.instance_id)
-    rt.db.write(lambda tx: tx.execute("INSERT INTO appliance VALUES ('heartbeat', ?)", (tx.stamp,)).rowcount)
-    return rt
-
-
-def the(found: list[Finding], subject: str, level: Level = Level.PROBLEM) -> Finding:
-    """The one finding of this kind; a problem says what to do about it."""
-    (finding,) = [finding for finding in found if (finding.subject, finding.level) == (subject, level)]
-    assert finding.remedy or level is not Level.PROBLEM
-    return finding
-
-
-def problems(found: list[Finding]) -> list[str]:
-    return [finding.subject for finding in found if finding.level is Level.PROBLEM]
-
-
-def with_remedies(found: Iterable[Finding]) -> list[Finding]:
-    """Whatever is no good news says what to do."""
-    seen = list(found)
-    assert [finding for finding in seen if not finding.remedy and finding.level is not Level.OK] == []
-    return seen
-
-
-def inside(rt: Runtime) -> list[Finding]:
-    return with_remedies(doctor.check(rt))
-
-
-def outside(settings: Settings) -> list[Finding]:
-    return with_remedies(doctor.check_offline(settings)[0])
-
-
-def goes_on(settings: Settings) -> bool:
-    return doctor.check_offline(settings)[1]
-
+from tests.support.hand_clock import HandClock
 
 # --- before anything is opened ----------------------------------------------------------------------------------------
 
@@ -122,7 +54,7 @@ def test_an_appliance_in_order_has_no_problem(settings: Settings) -> None:
     found = outside(settings)
     assert problems(found) == []
     assert {finding.subject for finding in found} == {
-        "configuration", "data_dir", "secret.key", "libmagic", "base_url"
+        "version", "configuration", "data_dir", "secret.key", "libmagic", "base_url"
     }  # fmt: skip
     assert "127.0.0.1" in the(found, "base_url", Level.NOTE).message
     assert goes_on(settings)
@@ -150,12 +82,6 @@ def test_a_missing_folder_is_told(tmp_path: Path) -> None:
     assert not goes_on(settings)
 
 
-def test_a_folder_that_cannot_be_written_is_told(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "access", lambda path, _: path != settings.media_dir)
-    assert str(settings.media_dir) in the(outside(settings), "data_dir").message
-    assert not goes_on(settings)
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_a_file_that_a_command_of_roots_left_behind_is_told(settings: Settings) -> None:
     os.chown(settings.data_dir, 12345, 12345)
@@ -170,7 +96,7 @@ def test_a_file_that_a_command_of_roots_left_behind_is_told(settings: Settings) 
         (settings.media_dir / name).touch()
     together = the(outside(settings), "data_dir")
     assert "5 files (" in together.message and " and 2 more) belong to root" in together.message
-    assert together.remedy == alone.remedy == f"sudo chown -R 12345:12345 {settings.data_dir}"
+    assert together.remedy == alone.remedy == f"Run `sudo chown -R 12345:12345 {settings.data_dir}`."
     assert not goes_on(settings)
 
 
@@ -180,19 +106,19 @@ def test_a_folder_of_roots_around_a_services_database_is_told_the_other_way_roun
         os.chown(path, 12345, 12345)
     finding = the(outside(settings), "data_dir")
     assert finding.message == f"{settings.data_dir} belongs to root, not to 12345."
-    assert finding.remedy == f"sudo chown -R 12345:12345 {settings.data_dir}"
+    assert finding.remedy == f"Run `sudo chown -R 12345:12345 {settings.data_dir}`."
 
 
 def test_a_folder_that_others_can_look_into_is_a_note(settings: Settings) -> None:
     settings.data_dir.chmod(0o755)
     found = outside(settings)
-    assert the(found, "permissions", Level.NOTE).remedy == f"chmod 700 {settings.data_dir}"
+    assert the(found, "permissions", Level.NOTE).remedy == f"Run `chmod 700 {settings.data_dir}`."
     assert problems(found) == []
 
 
 def test_a_secret_key_that_others_can_read_is_told(settings: Settings) -> None:
     settings.secret_key_file.chmod(0o644)
-    assert the(outside(settings), "permissions").remedy == f"chmod 600 {settings.secret_key_file}"
+    assert the(outside(settings), "permissions").remedy == f"Run `chmod 600 {settings.secret_key_file}`."
     assert goes_on(settings)
 
 
@@ -201,7 +127,7 @@ def test_a_configuration_with_a_secret_that_others_can_read_is_told(tmp_path: Pa
     file.write_text('data_dir = "data"\n[providers.x]\nclient_id = "a"\nclient_secret = "very-secret"\n')
     file.chmod(0o644)
     finding = the(outside(load_settings(file, {})), "permissions")
-    assert finding.remedy == f"chmod 600 {file}"
+    assert finding.remedy == f"Run `chmod o-rwx {file}`."
     assert "very-secret" not in str(finding)
     file.chmod(0o640)
     assert problems(outside(load_settings(file, {}))) == []
@@ -326,10 +252,11 @@ def test_an_appliance_that_works_has_no_problem(rt: Runtime, http: AnsweringHttp
         "clock",
         "web",
         "worker",
-        "copy",
+        "backup",
         "notify",
         "profile",
         "network",
+        "redirect address",
     }
     assert http.asked == [f"{HERE}/healthz", "https://api.x.com", "https://open.tiktokapis.com"], (
         "the one without an app is left alone"
@@ -384,13 +311,13 @@ def test_a_worker_that_is_gone_and_what_it_leaves_lying_are_told(rt: Runtime, cl
     rt.write(deliveries.pause)
     found = inside(rt)
     assert "not reported" in the(found, "worker").message, "paused, nothing is overdue"
-    assert the(found, "paused", Level.NOTE).remedy == "To continue: socialpub admin resume"
+    assert the(found, "paused", Level.NOTE).remedy == "To continue, run `socialpub admin resume`."
 
 
 def test_a_copy_that_was_not_resumed_is_noted(rt: Runtime) -> None:
     rt.write(deliveries.pause)
     rt.db.write(lambda tx: tx.execute("INSERT INTO appliance VALUES ('restored_from', ?)", (tx.stamp,)).rowcount)
-    assert "copy of 2026-10-12" in the(inside(rt), "paused", Level.NOTE).message
+    assert "backup of 2026-10-12" in the(inside(rt), "paused", Level.NOTE).message
 
 
 def test_a_network_that_refuses_the_app_is_told(rt: Runtime) -> None:
@@ -405,7 +332,7 @@ def test_a_profile_that_must_be_connected_again_is_told(rt: Runtime) -> None:
     add_profile(rt, account_id="gone", status="disconnected")
     finding = the(inside(rt), "profile")
     assert finding.message == "x profile (X) must be connected again: X refuses the refresh token."
-    assert finding.remedy == "socialpub admin connect-profile x"
+    assert finding.remedy == "Run `socialpub admin connect-profile x`."
 
 
 @pytest.mark.parametrize(
@@ -461,7 +388,7 @@ def test_a_sandbox_that_was_forgotten_is_told_how_it_starts(rt: Runtime, http: A
     rt.settings = rt.settings.model_copy(update={"providers": NETWORKS.model_copy(update={"x": x})})
     http.answers["http://127.0.0.1:8100/x"] = NotSent("127.0.0.1:8100 could not be reached.")
     add_profile(rt)
-    assert str(the(inside(rt), "network").remedy).endswith("start it: socialpub sandbox")
+    assert str(the(inside(rt), "network").remedy).endswith("start it: `socialpub sandbox`")
 
 
 # --- the machine -----------------------------------------------------------------------------------------------------
@@ -495,7 +422,12 @@ def test_a_worker_that_runs_out_of_files_is_told(rt: Runtime, monkeypatch: pytes
         ({"ActiveState": "active"}, Level.OK, "is active", None),
         ({"ActiveState": "failed", "Result": "watchdog"}, Level.PROBLEM, "failed (watchdog)", "systemctl restart"),
         ({"ActiveState": "inactive", "Result": "success"}, Level.PROBLEM, "is inactive.", "systemctl restart"),
-        ({"ActiveState": "active", "NRestarts": "7"}, Level.NOTE, "again 7 times", "journalctl -u"),
+        (
+            {"ActiveState": "active", "NRestarts": "7"},
+            Level.NOTE,
+            "again 7 times",
+            "`sudo journalctl --unit=socialpub-worker",
+        ),
         ({"ActiveState": "active", "UnitFileState": "disabled"}, Level.NOTE, "with the machine", "systemctl enable"),
         ({"ActiveState": "active", "WatchdogUSec": "0"}, Level.NOTE, "no watchdog", "units of this version"),
     ],
@@ -503,6 +435,7 @@ def test_a_worker_that_runs_out_of_files_is_told(rt: Runtime, monkeypatch: pytes
 def test_what_systemd_says_of_the_services_is_told(
     rt: Runtime, monkeypatch: pytest.MonkeyPatch, state: dict[str, str], level: Level, words: str, remedy: str | None
 ) -> None:
+    monkeypatch.setattr(commands, "_here", ServiceCommands())
     file = rt.settings.data_dir.parent / "config.toml"
     rt.settings._file = file
     runs = {"LoadState": "loaded", "ExecStart": f"{{ path=/opt/socialpub --config {file} worker ; }}"}
@@ -517,6 +450,7 @@ def test_what_systemd_says_of_the_services_is_told(
 
 
 def test_a_socket_elsewhere_than_the_configuration_says_is_told(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "_here", ServiceCommands())
     file = rt.settings.data_dir.parent / "config.toml"
     rt.settings._file = file
     socket = {"ActiveState": "active", "Listen": f"{rt.settings.listen} (Stream)"}
@@ -550,13 +484,17 @@ def test_a_web_server_that_does_not_run_is_told(rt: Runtime, http: AnsweringHttp
     assert "socialpub serve" in str(finding.remedy)
 
 
-def test_a_web_server_at_another_address_than_the_configured_one_is_found(rt: Runtime, http: AnsweringHttp) -> None:
+def test_a_web_server_at_another_address_than_the_configured_one_is_found(
+    rt: Runtime, http: AnsweringHttp, monkeypatch: pytest.MonkeyPatch
+) -> None:
     http.answers[f"{HERE}/healthz"] = NotSent("refused")
     http.answers["http://127.0.0.1:9000/healthz"] = shows(rt.instance_id)
     with web_lock.held(rt.settings, ["127.0.0.1:9000"]):
         finding = the(inside(rt), "web")
+        monkeypatch.setattr(commands, "_here", ServiceCommands())
+        assert the(inside(rt), "web").remedy == "Run `sudo socialpub install-service`."
     assert "listens at 127.0.0.1:9000, and not at 127.0.0.1:8000" in finding.message
-    assert "install-service" in str(finding.remedy)
+    assert finding.remedy == "Stop `socialpub serve` and start it again."
 
 
 @pytest.mark.parametrize(
@@ -610,7 +548,7 @@ def test_a_process_that_runs_with_an_older_configuration_is_told(rt: Runtime) ->
         finding = the(inside(rt), "configuration")
         assert "The web server" in finding.message
         assert "providers.x.client_id" in finding.message and "providers.x.client_secret" in finding.message
-        assert "Restart" in str(finding.remedy)
+        assert "Stop `socialpub serve` and start it again." in str(finding.remedy)
         lying = b"".join(path.read_bytes() for path in rt.settings.run_dir.rglob("*.lock"))
         assert b"very-secret" not in lying and b'"new"' not in lying
     finally:

@@ -1,0 +1,261 @@
+"""Commands as a person must type them on this machine.
+
+A service, a container and a checkout need different lines for the same command. A process finds out once, when it
+starts, which of them it belongs to. Every sentence that names a command takes the line from here. No other module
+writes one itself.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from socialpub.core.command_forms import (
+    NAME,
+    README_NAME,
+    Commands,
+    ContainerCommands,
+    ServiceCommands,
+    TerminalCommands,
+)
+
+_VOLUME = re.compile(r" \S*/volumes/([^/ ]+)/_data /data ")
+"""The volume of the image, in the kernel's table of mounts."""
+CONFIG_VARIABLE = "SOCIALPUB_CONFIG"
+USUAL_FILES = (Path("config.toml"), Path("/etc/socialpub/config.toml"))
+"""Where a command looks for its configuration if neither `--config` nor the variable names one."""
+_UNIT_FOLDERS = ("etc", "run", "usr/local/lib", "usr/lib", "lib")
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """What shows where a process runs. `config` is the value of its `--config`."""
+
+    config: Path | None
+    environ: Mapping[str, str]
+    executable: Path
+    folder: Path
+    root: Path = Path("/")
+    host: str = ""
+
+    def config_in_use(self) -> Path | None:
+        """The file that this process reads, also if its user must not see it."""
+        named = self.config or (Path(self.environ[CONFIG_VARIABLE]) if self.environ.get(CONFIG_VARIABLE) else None)
+        files = (self.folder / file for file in ((named,) if named else USUAL_FILES))
+        return next((file for file in files if _may_exist(file)), None)
+
+    def config_to_name(self) -> Path | None:
+        """What `--config` must name: nothing if a command without it finds the same file."""
+        if self.config is None or not _is_there(self.folder / self.config):
+            return None
+        found = replace(self, config=None).config_in_use()
+        same = found is not None and _is_there(found) and found.samefile(self.folder / self.config)
+        return None if same else self.config
+
+
+def this_process(config: Path | None) -> Process:
+    try:
+        folder = Path.cwd()
+    except FileNotFoundError:  # somebody removed it
+        folder = Path("/")
+    return Process(config, dict(os.environ), Path(sys.executable), folder, host=os.uname().nodename)
+
+
+def discover(process: Process) -> Commands:
+    return _service(process) or _container(process) or _terminal(process)
+
+
+def _service(process: Process) -> ServiceCommands | None:
+    """The service whose configuration this process uses."""
+    units = (process.root / folder / "systemd/system/socialpub-web.service" for folder in _UNIT_FOLDERS)
+    unit = next(filter(_is_there, units), None)
+    config = process.config_in_use()
+    if unit is None or config is None:
+        return None
+    values = dict(line.split("=", 1) for line in unit.read_text("utf-8", "replace").splitlines() if "=" in line)
+    program, *words = shlex.split(values.get("ExecStart", "")) or [""]
+    if words[:2] != ["--config", str(config)]:
+        return None
+    user, confined = values.get("User", NAME), "INVOCATION_ID" in process.environ
+    if any(_runs(process.root / folder / NAME, program) for folder in ("usr/local/bin", "usr/bin")):
+        return ServiceCommands(path=program, user=user, confined=confined)
+    return ServiceCommands(("sudo", f"--user={user}", program, *words[:2]), program, user, confined)
+
+
+def _container(process: Process) -> ContainerCommands | None:
+    """The container whose own process is socialpub. A shell in a container that is for something else is a terminal."""
+    if process.environ.get("container") == "podman" or _is_there(process.root / "run/.containerenv"):
+        engine = "podman"
+    elif _is_there(process.root / ".dockerenv"):
+        engine = "docker"
+    else:
+        return None
+    try:
+        started = (process.root / "proc/1/cmdline").read_text("utf-8", "replace").split("\0")
+        mounts = (process.root / "proc/self/mountinfo").read_text("utf-8", "replace")
+    except OSError:
+        return None
+    if NAME not in {Path(word).name for word in started}:
+        return None
+    # A container that runs one command ends with it: its id names nothing afterwards.
+    stays = bool({"serve", "web", "worker", "demo"} & set(started))
+    name = process.host if stays and re.fullmatch(r"[0-9a-f]{12}", process.host) else README_NAME
+    volume = _VOLUME.search(mounts)
+    return ContainerCommands(engine, name, volume[1] if volume else "FOLDER", process.config_to_name())
+
+
+def _terminal(process: Process) -> TerminalCommands:
+    script = process.executable.with_name(NAME)
+    program, more = (script, []) if _is_there(script) else (process.executable, ["-m", NAME])
+    found = shutil.which(NAME, path=process.environ.get("PATH"))
+    if found and (Path(found).resolve() == script.resolve() or _runs(Path(found), str(script))):
+        typed = [NAME]
+    elif program.is_relative_to(process.folder):
+        near = str(program.relative_to(process.folder))
+        typed = [near if "/" in near else f"./{near}", *more]
+    else:
+        typed = [str(program), *more]
+    return TerminalCommands(tuple(typed), (str(program), *more), process.config_to_name())
+
+
+def _runs(script: Path, program: str) -> bool:
+    """Whether this is the command that `install-service` made for the program."""
+    try:
+        return f"\nprogram={program}\n".encode() in script.read_bytes()
+    except OSError:
+        return False
+
+
+def _is_there(file: Path) -> bool:
+    return os.path.exists(file)  # noqa: PTH110  # a Path's own raises where this user must not look
+
+
+def _may_exist(file: Path) -> bool:
+    try:
+        file.stat()
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+_here: Commands = TerminalCommands()
+_in_public: ContextVar[bool] = ContextVar("in_public", default=False)
+_in_dashboard: ContextVar[bool] = ContextVar("in_dashboard", default=False)
+
+
+def settle(config: Path | None) -> None:
+    """Find out where this process runs. `config` is the file that its `--config` names."""
+    global _here  # a property of the process
+    _here = discover(this_process(config))
+
+
+@contextmanager
+def in_public() -> Iterator[None]:
+    """Name commands for people without a session or a key: without the machine's paths."""
+    token = _in_public.set(True)
+    try:
+        yield
+    finally:
+        _in_public.reset(token)
+
+
+@contextmanager
+def in_dashboard() -> Iterator[None]:
+    """Leave out commands where the dashboard has a button for the same (`or_run`): its pages are read now."""
+    token = _in_dashboard.set(True)
+    try:
+        yield
+    finally:
+        _in_dashboard.reset(token)
+
+
+def or_run(*words: str) -> str:
+    """Return the rest of a sentence that has named a button: ", or run `…`". It is empty in the dashboard."""
+    return "" if _in_dashboard.get() else f", or run `{line(*words)}`"
+
+
+def _commands() -> Commands:
+    return _here.in_public() if _in_public.get() else _here
+
+
+def line(*words: str) -> str:
+    """Return a command of socialpub as it is typed here: `line("admin", "list-keys")`."""
+    return _commands().line(*words)
+
+
+def this_line_as(user: str, config: Path | None) -> str:
+    """Return this process's own command for root, who runs it as the user that owns the files."""
+    return _commands().line_as(user, *sys.argv[1:], config=config)
+
+
+def system_line(*words: str, root: bool = False, stopped: bool = False) -> str:
+    """Return a command of the system that works on the appliance's files: `system_line("chmod", "600", path)`.
+
+    `stopped`: it must work while the appliance is stopped.
+    """
+    return _commands().system_line(*words, root=root, stopped=stopped)
+
+
+def make_folder(folder: Path) -> str:
+    """Return the command that makes a folder which only the appliance's user can enter."""
+    return _commands().make_folder(folder)
+
+
+def mount_writable(point: Path) -> str:
+    """Return what to do about a mount that takes no write."""
+    return _commands().mount_writable(point)
+
+
+def raise_file_limit() -> str:
+    """Return the instruction to allow a process more open files."""
+    return _commands().raise_file_limit()
+
+
+def restart(*services: str) -> str:
+    """Return the instruction to restart the appliance, or only some of its services. It has no period."""
+    return _commands().restart(*services)
+
+
+def stop() -> str:
+    return _commands().stop()
+
+
+def start(*services: str) -> str:
+    return _commands().start(*services)
+
+
+def move_socket() -> str:
+    """Return the instruction after which the web server listens where the configuration says."""
+    return _commands().move_socket()
+
+
+def while_stopped(*words: str) -> str:
+    """Return the instruction to stop the appliance, run a command and start the appliance again."""
+    return _commands().while_stopped(*words)
+
+
+def log(*services: str) -> str:
+    """Return where the processes log, as the object of "Read"."""
+    return _commands().log(*services)
+
+
+def is_container() -> bool:
+    return isinstance(_here, ContainerCommands)
+
+
+def is_service() -> bool:
+    """Whether systemd starts the appliance: then its output goes to the journal."""
+    return isinstance(_here, ServiceCommands)
+
+
+def service_user() -> str | None:
+    """Return the user of the service that this process belongs to, None where it belongs to no service."""
+    return _here.user if isinstance(_here, ServiceCommands) else None

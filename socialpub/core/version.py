@@ -1,0 +1,106 @@
+"""Which version of socialpub this is.
+
+`[tool.socialpub] release` in pyproject.toml is the number of the release that the source becomes. The commit with the
+tag `v<release>` is that release. Every other commit is a development version (PEP 440) that git counts and names:
+`1.1.0.dev12+g202258f` is twelve commits after the tag before it. A built or installed copy states its version in its
+metadata. setuptools loads this file alone, so it imports nothing of socialpub.
+"""
+
+import os
+import re
+import shutil
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+"""The top of a checkout or of a source distribution; in an installed copy, the folder of the packages."""
+UNKNOWN = "0+unknown"
+GIT_SECONDS = 5.0
+
+_RELEASE = re.compile(r'^release = "([^"]+)"$', re.MULTILINE)
+"""A parser of TOML would take longer than all else here."""
+_DESCRIBED = re.compile(r"(?:(?P<tag>.+)-(?P<commits>\d+)-g)?(?P<commit>[0-9a-f]{7,})(?P<dirty>-dirty)?")
+
+
+@cache
+def current() -> str:
+    """Return the version of the code that runs. In a checkout, this starts git once per process."""
+    if (ROOT / "pyproject.toml").is_file():
+        return of_source(ROOT)
+    return next(filter(None, map(_stated, sorted(ROOT.glob("socialpub-*.dist-info/METADATA")))), UNKNOWN)
+
+
+def for_build() -> str:
+    """Return the version that a package built from this source states; setuptools calls it."""
+    return of_source(ROOT)
+
+
+def of_source(root: Path) -> str:
+    """Return the version of a source tree: as git has it, as a source distribution states it, or the next release's."""
+    release = released(root)
+    if (root / ".git").exists() and (version := _of_checkout(root, release)) is not None:
+        return version
+    return _stated(root / "PKG-INFO") or f"{release}.dev0"
+
+
+def released(root: Path) -> str:
+    """Return the number of the release that the source becomes."""
+    found = _RELEASE.search((root / "pyproject.toml").read_text("utf-8"))
+    assert found is not None, "pyproject.toml names no release"
+    return found[1]
+
+
+def _of_checkout(root: Path, release: str) -> str | None:
+    """Return None if git is missing or refuses to read this checkout."""
+    found = _DESCRIBED.fullmatch(
+        _git(root, "describe", "--tags", "--long", "--dirty", "--always", "--match", "v[0-9]*") or ""
+    )
+    if found is None:
+        return None
+    tag, commits = found["tag"], found["commits"] or _git(root, "rev-list", "--count", "HEAD")
+    if commits == "0" and tag != f"v{release}":  # a commit may have the tag of a release candidate as well
+        tag = _git(root, "tag", "--points-at", "HEAD", "--list", f"v{release}") or tag
+    is_later = tag == f"v{release}"
+    if is_later and commits == "0" and not found["dirty"]:
+        return release
+    local = f"+g{found['commit']}{'.dirty' if found['dirty'] else ''}"
+    return f"{_after(release) if is_later else release}.dev{commits}{local}"
+
+
+def _after(release: str) -> str:
+    """Return the release with its last number raised: what follows a release is newer than it."""
+    return re.sub(r"\d+(?=\D*$)", lambda last: str(int(last[0]) + 1), release)
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    import subprocess
+
+    program = shutil.which("git")
+    if program is None:
+        return None
+    # Our own variables may hold secrets, and GIT_DIR and its like, which hooks set, name another repository. No lock is
+    # taken: the owner may work there.
+    clean = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    try:
+        done = subprocess.run(  # noqa: S603
+            [program, "-C", str(root), *arguments], env=clean | {"GIT_OPTIONAL_LOCKS": "0"}, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, check=False, timeout=GIT_SECONDS,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _stated(metadata: Path) -> str | None:
+    """Return the version that a package's metadata states, or None."""
+    try:
+        with metadata.open(encoding="utf-8") as lines:
+            for line in lines:
+                name, _, value = line.partition(":")
+                if not name.strip():
+                    return None
+                if name.lower() == "version":
+                    return value.strip()
+    except OSError:
+        pass
+    return None

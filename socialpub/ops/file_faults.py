@@ -1,0 +1,205 @@
+"""Why the appliance cannot use its files although nothing damaged them, and what to do about it.
+
+The codes of SQLite and of the system decide. What a code leaves open is looked up: which mount is read-only, whose a
+file is, how many files a process may open. The words of an error decide nothing.
+"""
+
+import errno
+import os
+import resource
+import sqlite3
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from socialpub.core import commands
+from socialpub.core.command_forms import DISK_ERRORS
+from socialpub.core.settings.loader import Settings
+from socialpub.db import damage
+from socialpub.ops import file_owners
+from socialpub.ops.file_owners import FileFault
+
+FEW_FILES = 64
+"""A process that may open fewer files meets the limit when it opens the database."""
+_SPARE_FILES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    point: Path
+    read_only: bool
+
+
+def find(error: BaseException, settings: Settings) -> FileFault | None:
+    """Return why this error came about; None if it is about something else."""
+    if (how := damage.of(error)) is not None:
+        return damaged(how, settings)
+    for one in _chain(error):
+        fault = None
+        if isinstance(one, sqlite3.Error):
+            fault = _of_sqlite(getattr(one, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF, settings)
+        elif isinstance(one, OSError):
+            fault = _of_system(one, settings)
+        if fault is not None:
+            return fault
+    return None
+
+
+def damaged(how: str, settings: Settings) -> FileFault:
+    """Return what to do about a damaged database: the only fault after which data_dir is moved away."""
+    data_dir = settings.data_dir
+    aside = data_dir.with_name(f"{data_dir.name}.damaged")
+    steps = (
+        commands.system_line("mv", str(data_dir), str(aside), stopped=True),
+        commands.make_folder(data_dir),
+        commands.system_line("cp", "-p", str(aside / "secret.key"), str(data_dir), stopped=True),
+        commands.line("restore", _newest_backup(settings, aside)),
+    )
+    typed = ", ".join(f"`{step}`" for step in steps)
+    return FileFault(
+        f"{settings.database_file} is damaged: {how}.",
+        f"{commands.stop()}. Move data_dir away, and restore a backup beside its secret.key: {typed}. "
+        f"{commands.start()}.",
+    )
+
+
+def _newest_backup(settings: Settings, aside: Path) -> str:
+    """The scheduled backup to restore, where it is after the move."""
+    with suppress(OSError):
+        names = sorted(path for path in settings.backup_dir.iterdir() if path.name[:1].isdecimal())
+        if names:
+            inside = names[-1].is_relative_to(settings.data_dir)
+            return str(aside / names[-1].relative_to(settings.data_dir) if inside else names[-1])
+    return "FILE"
+
+
+def read_only(path: Path) -> FileFault | None:
+    """Return the fault if the path is on a mount that takes no write."""
+    mount = mount_of(path)
+    if mount is None or not mount.read_only:
+        return None
+    on = "" if path == mount.point else f"{path} is on {mount.point}, which"
+    return FileFault(f"{on or mount.point} is mounted read-only.", commands.mount_writable(mount.point))
+
+
+def mount_of(path: Path, table: Path = Path("/proc/self/mountinfo")) -> Mount | None:
+    """Return the mount that the path is on, as this process sees it."""
+    try:
+        lines = table.read_text("utf-8", "replace").splitlines()
+        real = path.resolve()
+    except OSError:
+        return None
+    found: Mount | None = None
+    for fields in map(str.split, lines):
+        point = Path(fields[4].encode().decode("unicode_escape"))
+        # A later mount covers an earlier one.
+        if real.is_relative_to(point) and (found is None or point.is_relative_to(found.point)):
+            options = {*fields[5].split(","), *fields[-1].split(",")}
+            found = Mount(point, "ro" in options)
+    return found
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and those that it came from: peewee and the writer raise errors of their own."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _of_sqlite(code: int, settings: Settings) -> FileFault | None:
+    match code:
+        case sqlite3.SQLITE_FULL:
+            return _full(settings)
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED | sqlite3.SQLITE_PROTOCOL:
+            return _locked(settings)
+        case sqlite3.SQLITE_IOERR:
+            return _not_usable(settings) or _disk_error(settings.database_file)
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
+            return _not_usable(settings) or FileFault(
+                f"{settings.database_file} cannot be opened or written.", look(settings)
+            )
+    return None
+
+
+def _of_system(error: OSError, settings: Settings) -> FileFault | None:
+    path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else settings.data_dir
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            return _full(settings)
+        case errno.EROFS:
+            return read_only(path) or read_only(path.parent) or _disk_error(path)
+        case errno.EMFILE | errno.ENFILE:
+            return _too_many_files()
+        case errno.EIO:
+            return _disk_error(path)
+        case errno.EACCES | errno.EPERM:
+            inside = path.absolute().is_relative_to(settings.data_dir.absolute())
+            return _not_usable(settings) if inside else None
+    return None
+
+
+def _not_usable(settings: Settings) -> FileFault | None:
+    """What keeps this process from writing in data_dir."""
+    if _are_files_short():
+        return _too_many_files()
+    try:
+        return read_only(settings.data_dir) or file_owners.find(settings) or _full_now(settings)
+    except OSError:
+        return None
+
+
+def _are_files_short() -> bool:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return False
+    try:
+        used = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    except OSError as error:
+        return error.errno in (errno.EMFILE, errno.ENFILE)
+    return soft < FEW_FILES or used > soft - _SPARE_FILES
+
+
+def _too_many_files() -> FileFault:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return FileFault(
+        f"Too many files are open: this process may open {soft}.", f"{commands.raise_file_limit()}. Then try again."
+    )
+
+
+def _full_now(settings: Settings) -> FileFault | None:
+    found = os.statvfs(settings.data_dir)
+    return None if found.f_bavail and (found.f_favail or not found.f_files) else _full(settings)
+
+
+def _full(settings: Settings) -> FileFault:
+    mount = mount_of(settings.data_dir)
+    where = f" ({mount.point})" if mount else ""
+    free = commands.system_line("df", "-h", str(settings.data_dir))
+    return FileFault(
+        f"The disk of {settings.data_dir}{where} is full: the database cannot be written.",
+        f"Free some space, and try again. `{free}` shows how much is free.",
+    )
+
+
+def _locked(settings: Settings) -> FileFault:
+    users = commands.system_line("fuser", "-v", str(settings.database_file))
+    return FileFault(
+        f"Another program keeps {settings.database_file} locked.", f"Find out which one: `{users}`. Stop that program."
+    )
+
+
+def _disk_error(path: Path) -> FileFault:
+    mount = mount_of(path)
+    where = f" {mount.point}" if mount else ""
+    return FileFault(
+        f"The disk{where} failed to read or write {path}.",
+        f"Run `{DISK_ERRORS}`. It shows the errors of the disk. Replace a failing disk, and restore a "
+        f"backup: `{commands.line('restore', 'FILE')}`",
+    )
+
+
+def look(settings: Settings) -> str:
+    """Return where to look for a cause that no code names."""
+    listed = commands.system_line("ls", "-lan", str(settings.data_dir))
+    return f"Check the files: `{listed}`. `{DISK_ERRORS}` shows errors of the disk."

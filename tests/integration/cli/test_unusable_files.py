@@ -1,0 +1,309 @@
+"""Files that cannot be used although nothing damaged them: the doctor and every command name the cause and its line."""
+
+import errno
+import grp
+import json
+import os
+import pwd
+import re
+import shlex
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from socialpub.cli.errors import as_command_error
+from socialpub.core import commands
+from socialpub.core.command_forms import ContainerCommands, ServiceCommands
+from socialpub.core.settings import loader
+from socialpub.core.settings.loader import Settings
+from socialpub.ops import doctor, file_faults, offline_checks
+from tests.integration.cli.conftest import Terminal
+
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+USER = next(entry for entry in pwd.getpwall() if entry.pw_uid != 0)
+GROUP = grp.getgrgid(USER.pw_gid).gr_name
+IN_MOUNTS = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
+ABOUT_DAMAGE = ("damaged", "Move data_dir away")
+
+
+def run(terminal: Terminal, *words: str, before: tuple[str, ...] = ()) -> "subprocess.CompletedProcess[str]":
+    """Run a command as a process of its own, perhaps through another program."""
+    command = [*before, sys.executable, "-m", "socialpub", "--config", str(terminal.config), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def problems(shown: str) -> dict[str, dict[str, Any]]:
+    return {one["subject"]: one for one in json.loads(shown) if one["level"] == "problem"}
+
+
+def assert_no_damage(shown: str) -> None:
+    assert [words for words in ABOUT_DAMAGE if words in shown] == []
+
+
+@pytest.fixture
+def opened(terminal: Terminal) -> Terminal:
+    """With a database in it."""
+    assert terminal("admin", "list-keys").exit_code == 0
+    return terminal
+
+
+def test_a_read_only_mount_is_named_with_the_way_to_see_why(opened: Terminal) -> None:
+    data = opened.folder / "data"
+    read_only = ("unshare", "--mount", "sh", "-c", IN_MOUNTS, str(data))
+    if shutil.which("unshare") is None or subprocess.run([*read_only, "true"], check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    shown = run(opened, "doctor", "--json", before=read_only)
+    assert shown.returncode == 1, shown.stderr
+    found = problems(shown.stdout)
+    assert found["data_dir"]["message"] == f"{data} is mounted read-only."
+    assert "`sudo dmesg --level=err,warn`" in found["data_dir"]["remedy"]
+    assert f"`sudo mount -o remount,rw {data}`" in found["data_dir"]["remedy"]
+    assert "database" not in found, "one cause is one finding"
+    assert_no_damage(shown.stdout)
+
+    refused = run(opened, "admin", "create-key", "first", before=read_only)
+    assert refused.returncode == 1
+    assert f" is on {data}, which is mounted read-only." in refused.stderr
+    assert "dmesg" in refused.stderr and "Traceback" not in refused.stderr
+
+
+@pytest.mark.parametrize("limit", [7, 8, 9, 10])
+def test_too_many_open_files_are_told_as_that(opened: Terminal, limit: int) -> None:
+    """Python itself starts with five. The lower the limit, the earlier a file is missing."""
+    few = ("sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh")
+    for command in (("doctor", "--problems"), ("admin", "list-keys")):
+        shown = run(opened, *command, before=few)
+        assert f"Too many files are open: this process may open {limit}." in shown.stdout + shown.stderr
+        assert "ulimit -n 4096" in shown.stdout + shown.stderr
+        assert_no_damage(shown.stdout + shown.stderr)
+        assert "socialpub/cli" not in shown.stderr, "no traceback of ours"
+
+
+@contextmanager
+def as_user() -> Iterator[None]:
+    groups = os.getgroups()
+    os.setgroups([])
+    os.setegid(USER.pw_gid)
+    os.seteuid(USER.pw_uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(groups)
+
+
+@pytest.fixture
+def users_own(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    """An appliance of another user, in a place that this user can reach."""
+    # This user may not be able to read Python's modules: have them imported.
+    for command in (("admin", "create-key", "first"), ("doctor",), ("doctor", "--json")):
+        terminal(*command)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        shutil.copytree(terminal.folder, Path(folder, "home"))
+        own = Path(folder, "home")
+        for path in (own, *own.rglob("*")):
+            os.chown(path, USER.pw_uid, USER.pw_gid)
+        monkeypatch.setattr(terminal, "folder", own)
+        monkeypatch.setattr(terminal, "config", own / "config.toml")
+        yield terminal
+
+
+def doctor_of(terminal: Terminal) -> dict[str, dict[str, Any]]:
+    with as_user():
+        shown = terminal("doctor", "--json").stdout
+    assert_no_damage(shown)
+    return problems(shown)
+
+
+@AS_ROOT
+@pytest.mark.parametrize("name", ["socialpub.db", "run", "media"])
+def test_a_file_of_another_user_is_given_back_by_one_line(users_own: Terminal, name: str) -> None:
+    data = users_own.folder / "data"
+    os.chown(data / name, 0, 0)
+    (data / name).chmod(0o700)
+    found = doctor_of(users_own)
+    assert f"{data / name} belongs to root, not to {USER.pw_name}." == found["data_dir"]["message"]
+    assert found["data_dir"]["remedy"] == f"Run `sudo chown -R {USER.pw_name}:{GROUP} {data}`."
+    with as_user():
+        refused = users_own("admin", "create-key", "first")
+    assert refused.exit_code == 1
+    assert "sudo chown -R" in refused.stderr
+    assert_no_damage(refused.stderr)
+
+    subprocess.run(["chown", "-R", f"{USER.pw_name}:{GROUP}", data], check=True)
+    assert "data_dir" not in doctor_of(users_own)
+
+
+@AS_ROOT
+@pytest.mark.parametrize("mode", [0o400, 0o000])
+def test_a_file_that_its_owner_must_not_write_gets_its_mode_back_by_one_line(users_own: Terminal, mode: int) -> None:
+    data = users_own.folder / "data"
+    (data / "socialpub.db").chmod(mode)
+    found = doctor_of(users_own)
+    assert found["data_dir"]["message"] == f"{data / 'socialpub.db'} cannot be written."
+    assert found["data_dir"]["remedy"] == f"Run `chmod -R u+rwX {data}`."
+    with as_user():
+        refused = users_own("admin", "create-key", "first")
+    assert f"Hint: Run `chmod -R u+rwX {data}`." in refused.stderr
+    with as_user():
+        subprocess.run(["chmod", "-R", "u+rwX", data], check=True)
+    assert "data_dir" not in doctor_of(users_own)
+
+
+@AS_ROOT
+def test_a_folder_of_another_user_is_used_as_that_user(users_own: Terminal) -> None:
+    data = users_own.folder / "data"
+    os.chown(data, 0, 0)
+    for path in data.rglob("*"):
+        os.chown(path, 0, 0)
+    found = doctor_of(users_own)
+    assert found["data_dir"]["message"] == f"{data} belongs to root, and only root may use it."
+    assert found["data_dir"]["remedy"].startswith("Run `sudo -u root /usr/bin/socialpub --config ")
+
+
+@AS_ROOT
+def test_everything_of_a_service_belongs_to_its_user(users_own: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if a restored folder belongs to root altogether."""
+    data = users_own.folder / "data"
+    for path in (data, *data.rglob("*")):
+        os.chown(path, 0, 0)
+    monkeypatch.setattr(commands, "discover", lambda _: ServiceCommands(user=USER.pw_name))
+    remedy = doctor_of(users_own)["data_dir"]["remedy"]
+    assert remedy.startswith(f"Run `sudo chown -R {USER.pw_name}:")
+    monkeypatch.setattr(commands, "discover", lambda _: ContainerCommands())
+    assert doctor_of(users_own)["data_dir"]["remedy"] == (
+        "Run `podman run --rm --user root --entrypoint chown --volume socialpub:/data socialpub "
+        f"-R {USER.pw_name}:{GROUP} {data}`."
+    )
+
+
+# --- by SQLite's codes -----------------------------------------------------------------------------------------------
+
+UNUSABLE = [
+    name
+    for name in dir(sqlite3)
+    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM", "SQLITE_FULL"))
+]
+DAMAGED = [name for name in dir(sqlite3) if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))]
+
+
+def error_of(name: str) -> sqlite3.Error:
+    error = sqlite3.DatabaseError("words that decide nothing: database disk image is malformed")
+    error.sqlite_errorcode, error.sqlite_errorname = getattr(sqlite3, name), name
+    return error
+
+
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_no_code_but_those_of_damage_leads_to_moving_the_data_away(
+    opened: Terminal, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error_of(name)
+
+    settings = loader.load(opened.config)
+    monkeypatch.setattr(offline_checks.sqlite3, "connect", fail)
+    found = [one for one in doctor.check_offline(settings)[0] if one.subject == "database"]
+    assert len(found) == 1
+    assert found[0].remedy
+    assert_no_damage(found[0].sentences)
+    shown = as_command_error(error_of(name), partial(file_faults.find, settings=settings))
+    assert shown is not None and shown.hint
+    assert_no_damage(shown.message + shown.hint)
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_the_codes_of_damage_do(opened: Terminal, name: str) -> None:
+    shown = as_command_error(error_of(name), partial(file_faults.find, settings=loader.load(opened.config)))
+    assert shown is not None and shown.hint
+    assert "damaged" in shown.message and "Move data_dir away" in shown.hint
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("EIO", "failed to read or write"),
+        ("ENOSPC", "is full"),
+        ("EDQUOT", "is full"),
+        ("EMFILE", "Too many files are open"),
+    ],
+)
+def test_the_systems_own_codes_are_told_in_the_same_words(opened: Terminal, code: str, words: str) -> None:
+    error = OSError(getattr(errno, code), "words", str(opened.folder / "data" / "media"))
+    shown = as_command_error(error, partial(file_faults.find, settings=loader.load(opened.config)))
+    assert shown is not None and shown.hint
+    assert words in shown.message
+    if code == "EIO":
+        assert "sudo dmesg" in shown.hint
+
+
+def test_a_path_is_on_the_last_mount_that_covers_it(tmp_path: Path) -> None:
+    table = tmp_path / "mountinfo"
+    table.write_text(
+        "22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n"
+        "40 22 8:2 / /srv\\040data rw,relatime - ext4 /dev/sdb1 ro,errors=remount-ro\n"
+        "41 40 8:3 / /srv\\040data/media rw - ext4 /dev/sdc1 rw\n"
+    )
+    for path, point, read_only in (
+        ("/etc/x", "/", False),
+        ("/srv data/app/x", "/srv data", True),
+        ("/srv data/media/x", "/srv data/media", False),
+        ("/srv data2", "/", False),
+    ):
+        mount = file_faults.mount_of(Path(path), table)
+        assert mount is not None
+        assert (str(mount.point), mount.read_only) == (point, read_only)
+
+
+def test_a_unit_that_may_not_write_there_is_adapted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the unit, a folder that is not among its own is read-only, whatever its mount allows."""
+    monkeypatch.setattr(commands, "_here", ServiceCommands(confined=True))
+    assert "`sudo socialpub install-service`" in commands.mount_writable(Path("/srv"))
+    monkeypatch.setattr(commands, "_here", ServiceCommands())
+    assert "`sudo mount -o remount,rw /srv`" in commands.mount_writable(Path("/srv"))
+    monkeypatch.setattr(commands, "_here", ContainerCommands())
+    assert "remount" not in commands.mount_writable(Path("/data"))
+
+
+def test_the_remedy_for_damage_is_typed_line_by_line(opened: Terminal) -> None:
+    """The data is moved away, its secret.key comes back, and the newest scheduled backup is restored."""
+    assert opened("admin", "create-key", "kept").exit_code == 0
+    opened.config.write_text(f'{opened.config.read_text()}\n[backup]\nfolder = "backups"\n')
+    assert opened("backup").exit_code == 0
+    (opened.folder / "data" / "socialpub.db").write_bytes(b"this is no database" * 1000)
+    remedy = problems(opened("doctor", "--json").stdout)["database"]["remedy"]
+    stop, *typed, start = re.findall("`([^`]+)`", remedy)
+    assert stop.endswith(" serve") and start.endswith(" serve")
+    for line in typed:
+        words = shlex.split(line)
+        if words[0] == "socialpub":
+            assert opened(*words[3:]).exit_code == 0, line
+        else:
+            subprocess.run(words, check=True)
+    assert "database" not in problems(opened("doctor", "--json").stdout)
+    assert "kept" in opened("admin", "list-keys").stdout
+
+
+def test_damage_in_a_container_is_repaired_while_it_is_stopped(opened: Terminal) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(commands, "_here", ContainerCommands(name="3f9a1c2b4d5e"))
+        remedy = file_faults.damaged("no words", Settings(data_dir=Path("/data/data"))).remedy
+    volume = "--volume socialpub:/data socialpub"
+    assert re.findall("`([^`]+)`", remedy) == [
+        "podman stop 3f9a1c2b4d5e",
+        f"podman run --rm --entrypoint mv {volume} /data/data /data/data.damaged",
+        f"podman run --rm --entrypoint mkdir {volume} -m 700 /data/data",
+        f"podman run --rm --entrypoint cp {volume} -p /data/data.damaged/secret.key /data/data",
+        f"podman run --rm {volume} restore FILE",
+        "podman start 3f9a1c2b4d5e",
+    ]

@@ -1,0 +1,27 @@
+from typing import Any
+
+import pytest
+
+from socialpub.ops import machine_checks
+from socialpub.runtime import Runtime
+from tests.support.doctor import HERE, NETWORKS, AnsweringHttp, shows
+from tests.support.scripted_network import ScriptedNetwork
+
+
+@pytest.fixture
+def http() -> AnsweringHttp:
+    return AnsweringHttp()
+
+
+@pytest.fixture
+def appliance_options(three_networks: dict[str, ScriptedNetwork], http: AnsweringHttp) -> dict[str, Any]:
+    return {"providers": three_networks, "networks": NETWORKS, "http": http}
+
+
+@pytest.fixture
+def rt(rt: Runtime, http: AnsweringHttp, monkeypatch: pytest.MonkeyPatch) -> Runtime:
+    """With a web server that answers and a worker that has shown itself, on a machine whose clock is kept."""
+    monkeypatch.setattr(machine_checks, "clock_is_kept", lambda: True)
+    http.answers[f"{HERE}/healthz"] = shows(rt.instance_id)
+    rt.db.write(lambda tx: tx.execute("INSERT INTO appliance VALUES ('heartbeat', ?)", (tx.stamp,)).rowcount)
+    return rt

@@ -1,0 +1,136 @@
+"""What the original met, it reports itself: the installation restored from its backup begins with a clean slate."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from socialpub.accounts.remedies import Door
+from socialpub.core.clock import stamp
+from socialpub.core.settings.loader import Settings
+from socialpub.core.settings.notify import NotifySection
+from socialpub.db import appliance_state, notifications
+from socialpub.ops import causes, overview
+from socialpub.ops.copies import last_copy, restore
+from socialpub.ops.notify import absence, apprise_client, findings
+from socialpub.ops.notify.notifier import Notifier
+from socialpub.providers.outcomes import Refused
+from socialpub.publishing import holds
+from socialpub.runtime import Runtime, build
+from tests.support.appliance import accept
+from tests.support.copies import copy_of, resumed
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.postbox import Postbox
+from tests.support.scripted_network import ScriptedNetwork
+
+NOTIFY = NotifySection.model_validate({"urls": ["json://127.0.0.1/owner"]})
+
+
+@pytest.fixture
+def appliance_options(network: ScriptedNetwork) -> dict[str, object]:
+    return {"providers": {"x": network}, "notify": NOTIFY}
+
+
+@pytest.fixture
+def postbox(monkeypatch: pytest.MonkeyPatch) -> Postbox:
+    box = Postbox()
+    monkeypatch.setattr(apprise_client, "send", box.send)
+    monkeypatch.setattr(apprise_client, "check", lambda urls: [None for _ in urls])
+    return box
+
+
+@contextmanager
+def restored(rt: Runtime, folder: Path, network: ScriptedNetwork) -> Iterator[Runtime]:
+    """A backup of this appliance, restored an hour later on another machine."""
+    clock = rt.clock
+    assert isinstance(clock, HandClock)
+    copy = copy_of(rt, folder)
+    clock.forward(3600)
+    settings = Settings(data_dir=folder / "elsewhere", notify=NOTIFY)
+    restore.restore(copy, settings, clock)
+    other = build(settings, clock=clock, role="test")
+    other.providers["x"] = network
+    try:
+        yield other
+    finally:
+        other.close()
+
+
+def fail_one(rt: Runtime, clock: HandClock, network: ScriptedNetwork, profile: str) -> None:
+    network.results["create_post"] = [Refused("The post is not allowed.")]
+    accept(rt, profile)
+    drain(rt, clock)
+
+
+def minutes(rt: Runtime, clock: HandClock, count: int) -> None:
+    """The worker reports, and looks at what needs the owner, once a minute."""
+    notifier = Notifier(rt)
+    for _ in range(count):
+        rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.HEARTBEAT, tx.stamp))
+        notifier.once()
+        clock.forward(60)
+
+
+def test_failures_of_the_original_are_neither_shown_nor_told_and_own_ones_are(
+    rt: Runtime, clock: HandClock, network: ScriptedNetwork, profile: str, postbox: Postbox, tmp_path: Path
+) -> None:
+    minutes(rt, clock, 1)
+    fail_one(rt, clock, network, profile)
+    assert overview.needs(rt).failed.newest
+    with restored(rt, tmp_path, network) as other:
+        minutes(other, clock, 1)
+        resumed(other, clock)
+        minutes(other, clock, 10)
+        assert postbox.received == []
+        assert overview.needs(other).failed.newest == []
+        fail_one(other, clock, network, profile)
+        minutes(other, clock, 3)
+        assert ["1 delivery failed" in title for title in postbox.titles] == [True]
+        assert len(overview.needs(other).failed.newest) == 1
+
+
+def test_what_the_original_told_has_no_end_here_and_what_it_could_not_send_is_not_sent(
+    rt: Runtime, clock: HandClock, network: ScriptedNetwork, postbox: Postbox, tmp_path: Path
+) -> None:
+    minutes(rt, clock, 1)
+    rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "No credits are left.", "402"))
+    minutes(rt, clock, 3)
+    assert len(postbox.received) == 1
+    postbox.failing["json"] = "its host is not found"
+    rt.db.write(lambda tx: notifications.add(tx, "A second message", "that waits"))
+    minutes(rt, clock, 1)
+    assert notifications.services(rt.reader)[0].failing_since
+    postbox.failing.clear()
+    with restored(rt, tmp_path, network) as other:
+        resumed(other, clock)
+        minutes(other, clock, 10)
+        assert len(postbox.received) == 1, "neither the hold, nor its end, nor what waited"
+        assert {finding.level for finding in findings.check(other, Door.SHELL)} == {"ok"}
+
+
+def test_the_network_that_refused_the_original_is_asked_again(
+    rt: Runtime, network: ScriptedNetwork, tmp_path: Path
+) -> None:
+    rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "No credits are left.", "402"))
+    with restored(rt, tmp_path, network) as other:
+        assert overview.needs(other).holds == []
+    assert overview.needs(rt).holds, "the original is still refused"
+
+
+def test_the_clock_the_worker_and_the_backups_of_the_original_are_none_of_this_machine(
+    rt: Runtime, clock: HandClock, network: ScriptedNetwork, tmp_path: Path
+) -> None:
+    rt.write(last_copy.note_failed, "The disk was full.")
+    rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.HEARTBEAT, stamp(tx.now - timedelta(days=1))))
+    rt.write(absence.note_start)
+    clock.jump(7200)
+    rt.db.look_at_clock()
+    kinds = {str(cause.kind) for cause in causes.find(rt, Door.SHELL)}
+    assert {"clock", "copy"} <= kinds
+    with restored(rt, tmp_path, network) as other:
+        assert {str(cause.kind) for cause in causes.find(other, Door.SHELL)} == {"paused", "worker"}
+        assert absence.find(other) is None
+        assert last_copy.read(other.reader).made_at is not None

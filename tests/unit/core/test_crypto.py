@@ -1,0 +1,60 @@
+"""`secret.key` as it is read: what is wrong with the file, and the command that puts it right."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from socialpub.core import crypto
+from socialpub.core.errors import OperatorError
+
+
+@pytest.fixture
+def key_file(tmp_path: Path) -> Path:
+    file = tmp_path / "secret.key"
+    file.write_bytes(crypto.new_key())
+    return file
+
+
+@pytest.fixture
+def denied(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """The kernel forbids the reading, as it does for everybody but root."""
+
+    def read_text(path: Path, *_: object) -> str:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_text", read_text)
+    return monkeypatch
+
+
+def test_a_key_that_root_copied_there_is_given_to_the_user_by_one_command(
+    key_file: Path, denied: pytest.MonkeyPatch
+) -> None:
+    denied.setattr(os, "geteuid", lambda: 54321)
+    with pytest.raises(OperatorError) as refused:
+        crypto.load(key_file)
+    assert f"{key_file} belongs to " in refused.value.message
+    assert refused.value.message.endswith("and 54321 cannot read it.")
+    assert refused.value.hint == f"Run `sudo chown 54321: {key_file}`."
+
+
+def test_a_key_of_the_own_user_that_cannot_be_read_has_a_wrong_mode(key_file: Path, denied: pytest.MonkeyPatch) -> None:
+    with pytest.raises(OperatorError) as refused:
+        crypto.load(key_file)
+    assert refused.value.hint == f"Run `chmod 600 {key_file}`."
+
+
+@pytest.mark.parametrize(
+    ("content", "why"), [(b"\xff\xff", "is not URL-safe base64"), (b"c2hvcnQ=", "is too short: 32 bytes")]
+)
+def test_what_is_no_key_is_said(key_file: Path, content: bytes, why: str) -> None:
+    key_file.write_bytes(content)
+    with pytest.raises(OperatorError, match=why):
+        crypto.load(key_file)
+
+
+def test_a_missing_key_names_where_it_may_be(key_file: Path) -> None:
+    key_file.unlink()
+    with pytest.raises(OperatorError) as refused:
+        crypto.load(key_file)
+    assert "init --new-secret" in str(refused.value.hint)

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from socialpub.accounts import usage
-from socialpub.core import crypto, ids
+from socialpub.core import commands, crypto, ids
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, NotFound, OperatorError
 from socialpub.db import profile_rows, trail
@@ -158,7 +158,8 @@ def revoke(rt: Runtime, tx: Tx, key_id: str) -> None:
     row = tx.one("SELECT name, revoked_at FROM api_key WHERE id = ?", (key_id,))
     if row is None:
         raise OperatorError(
-            f"There is no key {key_id}.", "`socialpub admin list-keys` shows the ids: the part between spk_ and _."
+            f"There is no key {key_id}.",
+            f"`{commands.line('admin', 'list-keys')}` shows the ids: the part between spk_ and _.",
         )
     if row["revoked_at"] is None:
         tx.execute("UPDATE api_key SET revoked_at = ? WHERE id = ?", (tx.stamp, key_id))
@@ -272,7 +273,8 @@ def _record_uses(rt: Runtime, tx: Tx, uses: dict[str, datetime], requests: Count
 def _known_profile(tx: Tx, text: str) -> str:
     profile_id = ids.parse(text)
     if profile_id is None or profile_rows.find(tx, profile_id) is None:
-        raise KeyRefused("profiles", f"There is no profile {text}.", "`socialpub admin list-profiles` shows the ids.")
+        shown = f"`{commands.line('admin', 'list-profiles')}` shows the ids."
+        raise KeyRefused("profiles", f"There is no profile {text}.", shown)
     return profile_id
 
 

@@ -8,7 +8,7 @@ import secrets
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from socialpub.core import crypto
+from socialpub.core import actor, crypto
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import NotFound
 from socialpub.db import trail
@@ -19,6 +19,10 @@ from socialpub.runtime import Runtime
 NOTED_EVERY = timedelta(minutes=10)
 """How exactly it is known when a session was last used: a page that is read writes no more often."""
 LONGEST_USER_AGENT = 300
+FAILURES_NOTED_EVERY = timedelta(hours=1)
+"""Wrong passwords from one place within this time are one entry of the audit log."""
+MAX_FAILURE_ENTRIES = 50
+"""Within that time. The places beyond them have one entry together: no stranger fills the disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,18 @@ def begin(rt: Runtime, tx: Tx, address: str, user_agent: str) -> BrowserSession:
     tx.insert("session", token_hash=crypto.digest(token), instance_id=rt.instance_id, **values)
     trail.record(tx, TrailAction.SIGNED_IN, values["id"], values["user_agent"], address=address)
     return BrowserSession(**values, token=token)
+
+
+def is_failure_due(rt: Runtime, action: TrailAction, place: str) -> bool:
+    """Return whether a failed sign-in from `place` is to be noted: most of many need no write."""
+    since = stamp(rt.now() - FAILURES_NOTED_EVERY)
+    return not any(trail.is_recorded(rt.reader, action, subject, since) for subject in (place, ""))
+
+
+def note_failure(rt: Runtime, tx: Tx, action: TrailAction, place: str, user_agent: str) -> None:
+    """Note a wrong password, or that there are too many. `place` is an address, or the network that counts as one."""
+    since, label = stamp(tx.now - FAILURES_NOTED_EVERY), user_agent[:LONGEST_USER_AGENT]
+    trail.record_once(tx, action, place, label, since, MAX_FAILURE_ENTRIES, by=actor.VISITOR, address=place)
 
 
 def find(rt: Runtime, reader: Reader, token: str) -> BrowserSession | None:

@@ -10,9 +10,8 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
-from socialpub.accounts import consents, identify, profiles, remedies, token_answer, token_space
+from socialpub.accounts import consents, identify, profiles, redirect_addresses, remedies, token_answer, token_space
 from socialpub.accounts.credentials import Credentials
 from socialpub.accounts.profiles import Connected
 from socialpub.accounts.remedies import Door
@@ -81,10 +80,11 @@ def begin(
     if profile_id is not None:
         _must_fit(rt.reader, provider, profile_id, door)
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
+    redirect_uri = rt.settings.redirect_url(provider_name)
     begun = Begun(
         ids.new(int(rt.now().timestamp() * 1000)),
-        provider.oauth.authorize_url(redirect_uri(rt, provider_name), state, verifier),
-        redirect_uri(rt, provider_name),
+        provider.oauth.authorize_url(redirect_uri, state, verifier),
+        redirect_uri,
         rt.now() + consents.LIFETIME,
     )
     rt.write(
@@ -107,18 +107,17 @@ def app_missing(rt: Runtime, provider_name: str) -> OperatorError | None:
     missing = getattr(rt.settings.providers, provider_name).missing_keys()
     if not missing:
         return None
-    label, keys = rt.providers[provider_name].label, " and ".join(missing)
+    provider, keys = rt.providers[provider_name], " and ".join(missing)
+    rule = redirect_addresses.check(rt.settings, provider)
+    app = f"a {rule.app_kind} app" if rule and rule.app_kind else "an app"
+    address = f", give it the redirect address {rt.settings.redirect_url(provider_name)}"
+    wrong = f" {rule.sentence} {rule.change}" if rule and rule.change else ""
     return OperatorError(
-        f"{label} does not know this appliance's app yet: {keys} in [providers.{provider_name}] "
+        f"{provider.label} does not know this appliance's app yet: {keys} in [providers.{provider_name}] "
         f"{'is' if len(missing) == 1 else 'are'} empty.",
-        f"Register an app with {label}, give it the redirect address "
-        f"{redirect_uri(rt, provider_name)} and write what it shows you into the configuration.",
+        f"Register {app} with {provider.label}{'' if wrong else address} and write what it shows you into the "
+        f"configuration.{wrong}",
     )
-
-
-def redirect_uri(rt: Runtime, provider_name: str) -> str:
-    """Where the network sends the browser back to."""
-    return f"{rt.settings.base_url}/oauth/{provider_name}/callback"
 
 
 def _must_fit(reader: Reader | Tx, provider: Provider, profile_id: str, door: Door) -> Profile:
@@ -127,12 +126,12 @@ def _must_fit(reader: Reader | Tx, provider: Provider, profile_id: str, door: Do
     if profile.provider != provider.name:
         raise OperatorError(
             f"The profile “{profile.name}” is no account of {provider.label}.",
-            f"Connect it with: {remedies.connect(profile.provider)} --profile {profile_id}",
+            remedies.sentence(remedies.connect(profile.provider, Door.SHELL, "--profile", profile_id)),
         )
     if profile.status is ProfileStatus.DISCONNECTED:
         raise OperatorError(
             f"The profile “{profile.name}” was disconnected, which cannot be undone.",
-            f"Connect the account as a new profile: {remedies.connect(provider.name, door)}",
+            f"To connect the account as a new profile, {remedies.connect(provider.name, door)}.",
         )
     return profile
 
@@ -154,7 +153,8 @@ def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id
     disk could not store the tokens; then nothing is saved.
     """
     provider = rt.providers[provider_name]
-    row = _find(rt.reader, provider, query)
+    awaited = consents.find(rt.reader, consent_id) if consent_id else None
+    row = _find(rt.reader, provider, query, consents.door_of(awaited) if awaited else Door.SHELL)
     if consent_id not in (None, row["id"]):
         raise OperatorError(
             "This address belongs to another attempt to connect.", "Use the address that this attempt ended at."
@@ -182,9 +182,9 @@ def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id
     return finished
 
 
-def _find(reader: Reader, provider: Provider, query: Mapping[str, str]) -> Row:
-    """The attempt that this state belongs to."""
-    state = query.get("state", "")
+def _find(reader: Reader, provider: Provider, query: Mapping[str, str], door: Door) -> Row:
+    """Return the attempt that this state belongs to. `door`: where a person reads that there is none."""
+    state, again = query.get("state", ""), remedies.begin_again(provider.name, door)
     row = consents.find_by_state(reader, provider.name, state)
     if row is not None:
         return row
@@ -192,12 +192,8 @@ def _find(reader: Reader, provider: Provider, query: Mapping[str, str]) -> Row:
         # Anybody can make such a link: only what has the form of a code is repeated on a page of ours.
         error = query.get("error", "")
         said = f" It says: {error}." if _ERROR_CODE.fullmatch(error) else ""
-        raise UnknownState(
-            f"{provider.label} did not say which attempt this belongs to.{said}", remedies.begin_again(provider.name)
-        )
-    raise UnknownState(
-        "This attempt to connect is not known here, or it was long ago.", remedies.begin_again(provider.name)
-    )
+        raise UnknownState(f"{provider.label} did not say which attempt this belongs to.{said}", again)
+    raise UnknownState("This attempt to connect is not known here, or it was long ago.", again)
 
 
 def _code(provider: Provider, query: Mapping[str, str], door: Door) -> str:
@@ -213,8 +209,8 @@ def _code(provider: Provider, query: Mapping[str, str], door: Door) -> str:
         said = f"{shortened(error)}: {words}" if words else shortened(error)
         raise OperatorError(
             f"{provider.label} gave no consent. It says: {said}",
-            f"Check [providers.{provider.name}] and the app's page at {provider.label}, then begin again: "
-            f"{remedies.connect(provider.name, door)}",
+            f"Check [providers.{provider.name}] and the app's page at {provider.label}. "
+            f"{remedies.begin_again(provider.name, door)}",
         )
     code = query.get("code")
     if not code:
@@ -232,7 +228,7 @@ def _trade(rt: Runtime, provider: Provider, code: str, row: Row) -> tuple[Creden
         tokens = provider.oauth.exchange(rt.http_of(provider.name), code, row["redirect_uri"], verifier)
     except ProviderError as error:
         raise OperatorError(
-            f"This consent gave no tokens: {error.message}",
+            f"{provider.label} returned no tokens after your consent: {error.message}",
             remedies.after_failure(provider, error, door),
         ) from error
     credentials = token_answer.credentials(tokens, asked_at)
@@ -255,7 +251,7 @@ def _connect(
             raise OperatorError(
                 f"This was to connect {wanted} again, but {provider.label} answered for {came}.",
                 f"Log in to {provider.label} as {wanted} (a private window helps), then begin again. "
-                f"To connect {came} as well: {remedies.connect(provider.name, door)}",
+                f"To connect {came} as well, {remedies.connect(provider.name, door)}.",
             )
     connected = profiles.save(rt, tx, provider, identity, credentials, row["name"])
     consents.succeed(tx, consent_id, connected)
@@ -287,21 +283,6 @@ def _take_back(rt: Runtime, provider: Provider, identity: Identity, credentials:
 
 def _handle(username: str | None, otherwise: str) -> str:
     return f"@{username}" if username else f"“{otherwise}”"
-
-
-def read_answer(text: str) -> Mapping[str, str]:
-    """The query of an address that somebody pasted: the whole address, or only what follows the question mark."""
-    from urllib.parse import parse_qsl, urlsplit
-
-    text = text.strip().strip("\"'<>").partition("#")[0]
-    query = urlsplit(text).query if "?" in text else text
-    found: dict[str, Any] = dict(parse_qsl(query, keep_blank_values=True))
-    if "code" not in found and "error" not in found:
-        raise OperatorError(
-            "This is not the address that the browser ended at: it has neither code= nor error= in it.",
-            "Copy the whole address from the browser's address bar, after you have given your consent.",
-        )
-    return found
 
 
 # --- tokens from elsewhere -------------------------------------------------------------------------------------------

@@ -146,6 +146,16 @@ def outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
     return None
 
 
+def waiting(reader: Reader, door: Door, now: str) -> list[Row]:
+    """The attempts begun at this door whose browser may still come back, of each network the newest: id, provider,
+    created_at."""
+    return reader.all(
+        """SELECT id, provider, max(created_at) AS created_at FROM consent WHERE door = ? AND taken_at IS NULL
+            AND finished_at IS NULL AND expires_at > ? GROUP BY provider ORDER BY created_at""",
+        (door, now),
+    )
+
+
 def give_up(rt: Runtime, tx: Tx, consent_id: str) -> None:
     """Nobody waits any more: what the browser brings later connects nothing."""
     fail(rt, tx, consent_id, "The attempt was given up.", None)

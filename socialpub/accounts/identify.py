@@ -19,7 +19,7 @@ def check_grant(provider: Provider, credentials: Credentials, door: Door = Door.
         raise OperatorError(
             f"With this grant nothing could be published to {provider.label}: "
             + " ".join(provider.oauth.missing_scopes(scopes)),
-            f"Consent again, with everything that the app asks for: {remedies.connect(provider.name, door)}",
+            f"Consent again to everything that the app asks for. To begin, {remedies.connect(provider.name, door)}.",
         )
 
 
@@ -60,7 +60,7 @@ def _renew(rt: Runtime, provider: Provider, credentials: Credentials) -> Credent
     if appliance_state.paused_at(rt.reader):
         raise OperatorError(
             "The access token has run out, and while publishing is paused no token is refreshed.",
-            "Import a fresh access token, or `socialpub admin resume` first.",
+            f"Import a fresh access token. Or end the pause first: {remedies.resume()}.",
         )
     assert credentials.refresh_token is not None
     asked_at = rt.now()

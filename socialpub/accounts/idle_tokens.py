@@ -105,11 +105,11 @@ def warning(row: Row, now: datetime, door: Door = Door.SHELL) -> str | None:
     `row` has provider, status, reason, expires_at, renewable.
     """
     how = remedies.reconnect(row["provider"], door)
-    remedy = f"Connect the account again: {how}"
+    remedy = f"To connect the account again, {how}."
     if row["status"] == ProfileStatus.REAUTH_REQUIRED:
         if not row["reason"]:
             return remedy
-        return f"{row['reason']} {f'Run: {how}' if door is Door.SHELL else how[0].upper() + how[1:]}"
+        return f"{row['reason']} {remedies.sentence(how)}"
     if row["status"] != ProfileStatus.ACTIVE or not _within(row["expires_at"], SOON, now):
         return None
     what = "Its refresh token" if row["renewable"] else "It has no refresh token, and its access token"

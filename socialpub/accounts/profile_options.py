@@ -63,12 +63,18 @@ def replace_options(rt: Runtime, tx: Tx, profile_id: str, given: Mapping[str, An
     return _store(rt, tx, profile, given, changed)
 
 
-def _store(rt: Runtime, tx: Tx, profile: Profile, wanted: Mapping[str, Any], changed: Collection[str]) -> Options:
+def check(rt: Runtime, profile: Profile, wanted: Mapping[str, Any]) -> Options:
+    """Return these options under their canonical names. Raises InvalidRequest with every wrong key."""
     options, problems = rt.providers[profile.provider].read_options(wanted)
     if problems:
         raise _refused(problems)
     if option_tables.is_too_large(options):
         raise InvalidRequest.at("providerOptions", profile.provider, message=option_tables.TOO_LARGE)
+    return options
+
+
+def _store(rt: Runtime, tx: Tx, profile: Profile, wanted: Mapping[str, Any], changed: Collection[str]) -> Options:
+    options = check(rt, profile, wanted)
     if changed:
         profile_rows.update(tx, profile.id, options=json.dumps(options, ensure_ascii=False), updated_at=tx.stamp)
         action, name = TrailAction.PROFILE_OPTIONS_SET, profile.name

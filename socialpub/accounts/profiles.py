@@ -4,17 +4,19 @@ An account is connected once at a time. Nothing is saved before the network has 
 `disconnect` has returned nothing is sent with a profile's tokens any more except their revocation.
 """
 
+import contextlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from socialpub.accounts import token_answer
 from socialpub.accounts.credentials import Credentials
 from socialpub.core import ids
-from socialpub.core.errors import InvalidRequest, NotFound
+from socialpub.core.errors import InvalidRequest, NotFound, Unavailable
 from socialpub.db import delivery_rows, profile_rows, trail
 from socialpub.db.models import Profile, ProfileStatus
 from socialpub.db.trail import TrailAction
-from socialpub.db.transaction import Reader, Row, Tx
+from socialpub.db.transaction import Reader, Row, Tx, Value
 from socialpub.providers.oauth import Identity
 from socialpub.providers.protocol import Provider
 from socialpub.runtime import Runtime
@@ -32,6 +34,13 @@ class Connected:
     """What this grant cannot do, as sentences."""
     revived: bool
     """The account was connected already: the same profile has new tokens."""
+
+
+def connected_sentence(profile: Profile, label: str, finished: Connected) -> str:
+    """What the owner reads once the account is connected; `label` is the network's. TikTok gives no handle."""
+    account = f"@{profile.username}" if profile.username else f"“{profile.name}”"
+    done = "has new tokens: what waits for it goes out" if finished.revived else "is connected"
+    return " ".join([f"{account} on {label} {done}.", *finished.missing])
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -73,6 +82,11 @@ def count_ending(reader: Reader, before: str) -> dict[str, int]:
     return dict(profile_rows.count_ending_by_provider(reader, before))
 
 
+def choice_labels(reader: Reader, profile_id: str, key: str) -> dict[str, str]:
+    """Return what the network calls the values of this option, as far as it was asked: the names of boards."""
+    return profile_rows.choice_labels(reader, profile_id, key)
+
+
 def is_connected(store: Reader | Tx, provider_name: str, account_id: str) -> bool:
     """Whether this account has a profile that is not disconnected."""
     return profile_rows.connected(store, provider_name, account_id) is not None
@@ -100,11 +114,9 @@ def save(
     profile_id = known or ids.new(int(tx.now.timestamp() * 1000))
     columns = {
         **token_answer.columns(rt.secrets, profile_id, credentials, tx.stamp),
+        **account_columns(identity, find(tx, profile_id), tx.stamp),
         "status": ProfileStatus.ACTIVE,
         "reason": None,
-        "username": identity.username,
-        "picture_url": identity.picture_url,
-        "facts": json.dumps(dict(identity.facts), ensure_ascii=False),
         "warned_at": None,
     }
     if name is not None:
@@ -113,8 +125,7 @@ def save(
         profile_rows.update(tx, known, **columns)
         delivery_rows.wake_waiting_for_owner(tx, known)
         return Connected(known, missing, revived=True)
-    label = identity.name or identity.username or identity.account_id
-    columns = {"name": label.strip()[:LONGEST_NAME] or identity.account_id, **columns}
+    columns = {"name": columns["account_name"], **columns}
     profile_rows.insert(
         tx,
         id=profile_id,
@@ -126,6 +137,20 @@ def save(
     return Connected(profile_id, missing, revived=False)
 
 
+def account_columns(identity: Identity, known: Profile | None, now: str) -> dict[str, Value]:
+    """The columns for what the network says of an account. What it leaves out keeps its value. The label follows the
+    account's name unless the owner has changed the label."""
+    said = {"username": identity.username, "picture_url": identity.picture_url}
+    former = known.account_name if known else None
+    name = (identity.name or former or identity.username or "").strip()[:LONGEST_NAME] or identity.account_id
+    columns: dict[str, Value] = {key: value for key, value in said.items() if value is not None}
+    columns |= {"account_name": name, "account_read_at": now}
+    columns["facts"] = json.dumps({**(known.facts if known else {}), **identity.facts}, ensure_ascii=False)
+    if known is not None and known.name == known.account_name:
+        columns["name"] = name
+    return columns
+
+
 # --- changing --------------------------------------------------------------------------------------------------------
 
 
@@ -135,6 +160,15 @@ def rename(rt: Runtime, tx: Tx, profile_id: str, name: str) -> None:
     name = check_name(name)
     profile_rows.update(tx, profile_id, name=name, updated_at=tx.stamp)
     trail.record(tx, TrailAction.PROFILE_RENAMED, profile_id, name, provider=profile.provider, former=profile.name)
+
+
+def note_choice_labels(rt: Runtime, profile_id: str, key: str, labels: Mapping[str, str]) -> None:
+    """Keep what the network calls the values of this option. A failure to write takes no list from its reader."""
+    known = profile_rows.choice_labels(rt.reader, profile_id, key)
+    changed = {value: label for value, label in labels.items() if known.get(value) != label}
+    if changed:
+        with contextlib.suppress(Unavailable):
+            rt.db.write(lambda tx: profile_rows.put_choice_labels(tx, profile_id, key, changed))
 
 
 def require_reauth(rt: Runtime, tx: Tx, profile_id: str, reason: str) -> None:

@@ -51,12 +51,18 @@ def explained(rt: Runtime, profile: Profile, failure: str, door: Door = Door.SHE
     try:
         yield
     except Withdrawn:
-        hint = f"Connect it as a new profile: {remedies.connect(provider.name, door)}"
+        hint = f"To connect the account as a new profile, {remedies.connect(provider.name, door)}."
         raise OperatorError(f"The profile “{profile.name}” is disconnected.", hint) from None
     except renewal.Paused as paused:
-        raise OperatorError(f"{failure} {paused.message}", f"To continue: {remedies.resume(door)}") from None
+        raise OperatorError(f"{failure} {paused.message}", f"To continue, {remedies.resume(door)}.") from None
     except ProviderError as error:
         raise OperatorError(f"{failure} {error.message}", remedies.after_question(provider, error, door)) from error
+
+
+def remember(rt: Runtime, profile: Profile, what: str, answer: object) -> None:
+    """Have `remembered` return this for a minute: the owner has just changed what the network answers."""
+    question = (profile.id, profile.access_token, what)
+    rt.memory(RememberedAnswers).of_question[question] = (rt.clock.monotonic() + REMEMBERED_SECONDS, answer)
 
 
 def remembered(rt: Runtime, profile: Profile, what: str, answer: Callable[[], T], *, anew: bool = False) -> T:
@@ -75,7 +81,7 @@ def remembered(rt: Runtime, profile: Profile, what: str, answer: Callable[[], T]
             found = answer()
         except OperatorError as error:
             found = error
-        known[question] = (rt.clock.monotonic() + REMEMBERED_SECONDS, found)
+        remember(rt, profile, what, found)
     if isinstance(found, OperatorError):
         raise found
     return found  # type: ignore[return-value]

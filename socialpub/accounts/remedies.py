@@ -1,7 +1,11 @@
-"""What to do about an account that cannot be used: one wording for each door at which somebody reads it."""
+"""What to do about an account that cannot be used, for each place where the owner reads it.
+
+A function that names one action returns it as a phrase, "run `…`" or "press “…”", without a period.
+"""
 
 from enum import StrEnum
 
+from socialpub.core import commands
 from socialpub.providers import registry
 from socialpub.providers.errors import AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
 from socialpub.providers.protocol import Provider
@@ -14,42 +18,54 @@ class Door(StrEnum):
     DASHBOARD = "dashboard"
 
 
-def connect(provider_name: str, door: Door = Door.SHELL) -> str:
-    """How an account of this network is connected, again or for the first time, as the end of a sentence: a command, or
-    which button to press."""
+def sentence(phrase: str) -> str:
+    """Return the phrase as a sentence of its own."""
+    return f"{phrase[0].upper()}{phrase[1:]}."
+
+
+def connect(provider_name: str, door: Door = Door.SHELL, *options: str) -> str:
+    """Return how an account of this network is connected, again or for the first time."""
     if door is Door.DASHBOARD:
-        return f"press “Connect {registry.LABELS[provider_name]}” under Profiles."
-    return f"socialpub admin connect-profile {provider_name}"
+        return f"press “Connect {registry.LABELS[provider_name]}” under Profiles"
+    return _run("admin", "connect-profile", provider_name, *options)
 
 
 def reconnect(provider_name: str, door: Door = Door.SHELL) -> str:
-    """The same for an account that has a profile."""
-    return "press “Reconnect” on the profile's page." if door is Door.DASHBOARD else connect(provider_name)
+    """Return the same for an account that has a profile."""
+    return "press “Reconnect” on the profile's page" if door is Door.DASHBOARD else connect(provider_name)
 
 
 def reconnect_anywhere(provider_name: str) -> str:
-    """The same for whoever may read it anywhere, as a post's message."""
-    return f"“Reconnect” under Profiles in the dashboard, or `{connect(provider_name)}`"
+    """Return the same for a message that is read anywhere, such as a post's."""
+    where = "under Profiles in the dashboard"
+    return f"press “Reconnect” {where}{commands.or_run('admin', 'connect-profile', provider_name)}"
 
 
 def begin_again(provider_name: str, door: Door = Door.SHELL) -> str:
-    """The sentence for an attempt to connect that came to nothing."""
-    return f"Begin again: {connect(provider_name, door)}"
+    """Return the sentence for an attempt to connect that came to nothing."""
+    return f"To begin again, {connect(provider_name, door)}."
 
 
 def resume(door: Door = Door.SHELL) -> str:
-    """How a pause is ended."""
-    return "press “Resume” under System." if door is Door.DASHBOARD else "socialpub admin resume"
+    """Return how a pause is ended."""
+    return "press “Resume” under System" if door is Door.DASHBOARD else _run("admin", "resume")
 
 
 def try_held(door: Door = Door.SHELL) -> str:
-    """How a network that refuses this app is asked again at once."""
-    return "press “Try now” under System" if door is Door.DASHBOARD else "socialpub admin resume"
+    """Return how a network that refuses this app is asked again at once."""
+    return "press “Try now” under System" if door is Door.DASHBOARD else _run("admin", "resume")
 
 
 def test_message(door: Door = Door.SHELL) -> str:
-    """How a service that tells the owner is tried."""
-    return "press “Send a test message” under System" if door is Door.DASHBOARD else "socialpub admin notify-test"
+    """Return how a notification service is tested."""
+    return "press “Send a test message” under System" if door is Door.DASHBOARD else _run("admin", "notify-test")
+
+
+def add_address(door: Door = Door.SHELL) -> str:
+    """How the owner gets notifications, as a sentence."""
+    if door is Door.DASHBOARD:
+        return "Add an address under System, “Notifications”: mail, ntfy, Gotify, Telegram or another service."
+    return "Set [notify] urls to where you can be reached: mail, ntfy, Gotify, Telegram and others."
 
 
 def after_failure(provider: Provider, error: ProviderError, door: Door = Door.SHELL) -> str:
@@ -69,6 +85,10 @@ def after_question(provider: Provider, error: ProviderError, door: Door = Door.S
 def _after_refusal(provider: Provider, error: ProviderError, how: str) -> str:
     match error:
         case AuthExpired() | Rejected(reauth=True):
-            return f"Let the account's owner consent again: {how}"
+            return f"To consent again, {how}."
         case _:
             return f"Check [providers.{provider.name}] in the configuration and the app's page at {provider.label}."
+
+
+def _run(*words: str) -> str:
+    return f"run `{commands.line(*words)}`"

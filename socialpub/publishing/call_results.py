@@ -36,7 +36,7 @@ def of_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, asked: bo
         case Rejected() if delivery.progress.reading_back:
             return _not_readable(error.message)
         case Rejected():
-            return Refused(error.message, error.code)
+            return Refused(error.message, error.code, content=error.content)
         case NoAnswer() if commits:
             return Unknown(error.message, error.code)
         case _:
@@ -67,7 +67,7 @@ def of_unusable(delivery: Delivery, profile: Profile) -> Result | None:
                 return _not_readable("The profile was disconnected.")
             how = remedies.reconnect(profile.provider)
             return Refused(
-                f"The profile was disconnected. Connect the account again (`{how}`) and create the post anew."
+                f"The profile was disconnected. To connect the account again, {how}. Then create the post again."
             )
         case ProfileStatus.REAUTH_REQUIRED:
             return NeedsOwner(owner_wait.reason(profile))

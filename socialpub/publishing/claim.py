@@ -110,7 +110,7 @@ def _ended_by_patience(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
         return owner_wait.ended_late(rt, tx, delivery)
     if delivery.started_at is None:
         if message := _too_late(rt, tx, delivery):
-            _end_unsent(rt, tx, delivery, f"Not sent: {message}")
+            _end_unsent(rt, tx, delivery, Refused(f"Not sent: {message}"))
             return True
         if not scheduling.was_put_off(tx, delivery):
             return False
@@ -124,12 +124,12 @@ def _ended_by_patience(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
     return True
 
 
-def _end_unsent(rt: Runtime, tx: Tx, delivery: Delivery, message: str) -> None:
+def _end_unsent(rt: Runtime, tx: Tx, delivery: Delivery, refused: Refused) -> None:
     """This installation has sent nothing of it, and sends nothing. Another one may have published it."""
     if delivery.may_be_public:
-        deliveries.close(rt, tx, delivery, Run(tx.stamp), message)
+        deliveries.close(rt, tx, delivery, Run(tx.stamp), refused.message)
     else:
-        deliveries.fail(tx, delivery, State.FAILED, message, Run(tx.stamp))
+        deliveries.fail(tx, delivery, State.FAILED, refused.message, Run(tx.stamp), content=refused.content)
 
 
 def _too_late(rt: Runtime, tx: Tx, delivery: Delivery) -> str | None:

@@ -168,13 +168,17 @@ def fail(
     run: Run,
     outcome: AttemptOutcome = AttemptOutcome.REFUSED,
     code: str | None = None,
+    *,
+    content: bool = False,
 ) -> None:
+    """End a delivery. `content`: the post itself was refused."""
     delivery_rows.update(
         tx,
         delivery.id,
         state=state,
         failed_at=tx.stamp,
         error_message=message,
+        content_refused=content,
         owner=None,
         started_at=delivery.started_at,
         progress=delivery_rows.as_json(delivery.progress.as_dict()),

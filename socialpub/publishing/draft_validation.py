@@ -41,7 +41,10 @@ def validate(
         profile, options = target.profile, target.options
         problems = post_content.check(rt, profile, content, options)
         provider = rt.providers[profile.provider]
-        notes = provider.notes(content, provider.read_options(options)[0])
+        chosen = provider.read_options(options)[0]
+        notes = provider.notes(content, chosen, post_content.account_of(profile))
+        if limits := provider.app_limits(chosen):
+            notes = [" ".join(limits.sentences), *notes]
         if profile.status is ProfileStatus.REAUTH_REQUIRED:
             hours = deliveries.hours(rt.settings.publishing.max_lateness)
             wait = f"What comes due for it waits until then, and fails when that is more than {hours} late."

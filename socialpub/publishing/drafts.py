@@ -1,5 +1,6 @@
 """What a caller wants published or changed, checked against the rows: profiles, media, options, times."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -37,13 +38,17 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a PATCH gives: only the fields named in `given` (`body`, `scheduled_at`, `media`, `options`) count."""
+    """What a PATCH or a form gives: only the fields named in `given` (`body`, `scheduled_at`, `media`, `options`)
+    count."""
 
     given: frozenset[str]
     body: str | None = None
     scheduled_at: datetime | None = None
     media: tuple[DraftMedia, ...] = ()
     options: Mapping[str, Mapping[str, Any]] | None = None
+    """All options per provider, as given."""
+    single_options: Mapping[str, Mapping[str, Any]] | None = None
+    """Instead of all options: the keys that change, per provider. None as a value: the profile's stored default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +146,31 @@ def check_change(rt: Runtime, tx: Tx, post: Row, change: Change) -> None:
         if not change.media and not body:
             errors.append(FieldError(("media",), "can be emptied only when a body remains"))
     if "options" in change.given:
-        profiles = [profile_rows.find(tx, row["profile_id"]) for row in delivery_rows.of_post(tx, post["id"])]
-        applied = [(profile.provider, options_for(rt, profile, change.options)) for profile in profiles if profile]
-        errors += _foreign_options(change.options, {provider for provider, _ in applied})
+        given = change.options if change.single_options is None else change.single_options
+        applied = [
+            (profile.provider, options_after(rt, profile, json.loads(row["options"]), change))
+            for row in delivery_rows.of_post(tx, post["id"])
+            if (profile := profile_rows.find(tx, row["profile_id"])) is not None
+        ]
+        errors += _foreign_options(given, {provider for provider, _ in applied})
         errors += oversized(applied)
-        errors += unusable_in_options(tx, change.options)
+        errors += unusable_in_options(tx, given)
     if errors:
         raise InvalidRequest.of(errors)
+
+
+def options_after(rt: Runtime, profile: Profile, present: Mapping[str, Any], change: Change) -> dict[str, Any]:
+    """Return the options of a delivery to this profile after the change."""
+    if change.single_options is None:
+        return options_for(rt, profile, change.options)
+    provider = rt.providers[profile.provider]
+    given = change.single_options.get(profile.provider, {})
+    # A spelling of the network's own gives way to the key, so that it is found below.
+    options = provider.merge_options(present, given)
+    for key in (key for key, value in given.items() if value is None):
+        del options[key]
+        options |= {key: profile.options[key]} if key in profile.options else {}
+    return options
 
 
 def options_for(rt: Runtime, profile: Profile, options: Mapping[str, Mapping[str, Any]] | None) -> dict[str, Any]:

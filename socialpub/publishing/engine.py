@@ -104,12 +104,12 @@ def prepare(rt: Runtime, delivery: Delivery) -> Preflight:
             problems = post_content.check(rt, profile, content, delivery.options)
             if problems:
                 refused = " ".join(problem.message for problem in problems)
-                return Preflight(content, delivery.options, refused=refused)
+                return Preflight(content, delivery.options, refused=Refused(refused, content=True))
             provider = rt.providers[delivery.provider]
             steps = provider.plan(content, provider.read_options(delivery.options)[0])
     except examination.Deadly:
         refused = f"Not sent: the worker died {examination.MOST_DEATHS} times while it examined this post. Change it."
-        return Preflight(content, delivery.options, refused=refused)
+        return Preflight(content, delivery.options, refused=Refused(refused, content=True))
     except (Unavailable, sqlite3.OperationalError, OSError) as error:
         log.warning("a post cannot be examined just now", delivery_id=delivery.id, reason=str(error))
         return Preflight(content, delivery.options, later="It could not be examined just now.")
@@ -117,7 +117,7 @@ def prepare(rt: Runtime, delivery: Delivery) -> Preflight:
         # The rest of its lane would wait behind it for ever.
         log.error("a post could not be examined", exc_info=True, delivery_id=delivery.id)
         refused = "Not sent: socialpub failed unexpectedly when it examined this post; its log says why."
-        return Preflight(content, delivery.options, refused=refused)
+        return Preflight(content, delivery.options, refused=Refused(refused))
     return Preflight(content, delivery.options, tuple((step.name, step.kind.value) for step in steps))
 
 

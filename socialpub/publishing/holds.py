@@ -106,6 +106,11 @@ def drop_unasked(tx: Tx) -> None:
             release(tx, hold["provider"], hold["scope"])
 
 
+def forget_all(tx: Tx) -> None:
+    """Forget every hold: another installation was refused, and this one finds out for itself."""
+    tx.execute("DELETE FROM hold")
+
+
 def list_all(store: Reader | Tx) -> list[Row]:
     """What is held: provider, scope, reason, code, since, probe_at."""
     return store.all("SELECT provider, scope, reason, code, since, probe_at FROM hold ORDER BY provider, scope")

@@ -20,7 +20,8 @@ def reason(profile: Profile) -> str:
 
 
 def sentence(provider: str, why: str) -> str:
-    return f"The account must be connected again ({remedies.reconnect_anywhere(provider)}): {why.rstrip('.')}."
+    how = remedies.sentence(remedies.reconnect_anywhere(provider))
+    return f"The account must be connected again: {why.rstrip('.')}. {how}"
 
 
 def begin(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, message: str, code: str | None = None) -> None:

@@ -21,7 +21,7 @@ def of_post(rt: Runtime, store: Reader | Tx, post_id: str) -> Content:
     post = post_rows.find(store, post_id)
     given = [(row["provider"], json.loads(row["options"])) for row in delivery_rows.of_post(store, post_id)]
     files = _files(rt, store, post_rows.media_of(store, post_id))
-    return Content((post and post["body"]) or "", files, _option_files(rt, store, given))
+    return Content((post and post["body"]) or "", files, _option_files(rt, store, given), rt.settings.base_url)
 
 
 def earlier(rt: Runtime, delivery: Delivery) -> list[tuple[Content, dict[str, Any]]]:
@@ -44,7 +44,7 @@ def of_draft(rt: Runtime, reader: Reader, draft: Draft, options: Sequence[tuple[
         else _known_file(rt, reader, media.artifact_id, position, media.alt)
         for position, media in enumerate(draft.media)
     ]
-    return Content(draft.body or "", tuple(files), _option_files(rt, reader, options))
+    return Content(draft.body or "", tuple(files), _option_files(rt, reader, options), rt.settings.base_url)
 
 
 def check(rt: Runtime, profile: Profile, content: Content, given: Mapping[str, Any]) -> list[Problem]:
@@ -55,7 +55,7 @@ def check(rt: Runtime, profile: Profile, content: Content, given: Mapping[str, A
 
 
 def account_of(profile: Profile) -> Account:
-    return Account(profile.account_id, profile.username, profile.scopes, profile.facts)
+    return Account(profile.account_id, profile.username, profile.scopes, profile.facts, profile.id)
 
 
 def _files(rt: Runtime, store: Reader | Tx, media: Sequence[tuple[str, str | None]]) -> tuple[MediaFile, ...]:

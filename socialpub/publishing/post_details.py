@@ -11,9 +11,12 @@ from socialpub.db import artifact_rows, delivery_rows, json_views, trail
 from socialpub.db.models import Delivery, State
 from socialpub.db.trail import TrailEntry
 from socialpub.db.transaction import Reader, Row
+from socialpub.providers.registry import DRAFT_MODES
 from socialpub.publishing import deliveries
 from socialpub.publishing.deliveries import OUTCOME_UNKNOWN
 
+IN_APP = "inApp"
+"""The outcome of a draft that waits in the network's own app."""
 AT_WORK = "A worker is at it now."
 ITS_TIME = "Its time."
 ITS_TURN = "Its turn: to each account one post goes after the other."
@@ -89,6 +92,15 @@ def outcome_of(shown: dict[str, Any]) -> str:
     """The outcome of a delivery as the API shows it, which calls failed what may be public all the same."""
     unknown = shown.get("errorMessage", "").startswith(OUTCOME_UNKNOWN)
     return "unknown" if unknown else str(shown["status"])
+
+
+def owner_outcome(provider: str, outcome: str, mode: str | None, provider_post_id: str | None) -> str:
+    """Return the outcome as the owner needs it: `IN_APP` for a draft that arrived, which the API calls published.
+
+    The network reports no end of a draft that the owner finishes in its app. A draft with a post id is public.
+    """
+    is_draft = mode is not None and DRAFT_MODES.get(provider) == mode
+    return IN_APP if is_draft and outcome == "published" and provider_post_id is None else outcome
 
 
 def _details(

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from socialpub.accounts.api_keys import Caller
-from socialpub.core import actor, ids
+from socialpub.core import actor, commands, ids
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, NotFound
 from socialpub.db import appliance_state, artifact_rows, delivery_rows, post_rows, profile_rows, trail
@@ -125,7 +125,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
         if "options" in change.given:
             profile = profile_rows.find(tx, delivery["profile_id"])
             assert profile is not None
-            options = drafts.options_for(rt, profile, change.options)
+            options = drafts.options_after(rt, profile, options, change)
         delivery_rows.update(
             tx,
             delivery["id"],
@@ -151,7 +151,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
 def check_changeable(status: str, scheduled_at: str | None, now: str) -> None:
     """Raises Conflict unless a post of this status and time can be changed at this moment."""
     if status != PostStatus.SCHEDULED or (scheduled_at or "") <= now:
-        raise Conflict("Only a scheduled post whose time is still to come can be changed.")
+        raise Conflict("Only posts scheduled for the future can be edited.")
 
 
 def cancel(rt: Runtime, tx: Tx, post_id: str, caller: Caller) -> None:
@@ -168,9 +168,11 @@ def check_cancelable(store: Reader | Tx, post_id: str, now: str) -> None:
     if post["status"] != PostStatus.SCHEDULED:
         raise Conflict(f"The post is {post['status']}; only a scheduled post that has not started can be canceled.")
     if _may_be_out(store, post, now):
+        with commands.in_public():
+            how = commands.or_run("admin", "resume")
         raise Conflict(
             "socialpub was restored from a backup, and the original may have published this post. To find out, press "
-            "“Resume” under System in the dashboard, or run `socialpub admin resume`."
+            f"“Resume” under System in the dashboard{how}."
         )
 
 

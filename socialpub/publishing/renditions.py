@@ -22,14 +22,14 @@ from socialpub.providers.content import ImageLimits, MediaFile
 from socialpub.providers.job import Unfit
 from socialpub.runtime import Runtime
 
-_VERDICT = {"mime_type": str, "width": int, "height": int, "size_bytes": int, "changed": bool}
+_VERDICT = {"mime_type": str, "width": int, "height": int, "size_bytes": int, "changed": bool, "reencoded": bool}
 _NOT_NOW = "The picture could not be made to fit just now."
 
 log = logging.get_logger("socialpub.renditions")
 
 
 def fitted(rt: Runtime, delivery_id: str, media: MediaFile, limits: ImageLimits) -> MediaFile:
-    """The media file within the limits: itself, or a version made for this delivery.
+    """The media file within the limits and without metadata: itself, or a version made for this delivery.
 
     Raises Unfit, FileNotFoundError (the original is gone), Unavailable (it could not be made just now).
     """
@@ -39,7 +39,9 @@ def fitted(rt: Runtime, delivery_id: str, media: MediaFile, limits: ImageLimits)
     verdict = _read_verdict(version) or _make(rt, media, version, limits)
     if not verdict["changed"]:
         return media
-    facts = {**media.facts, "width": verdict["width"], "height": verdict["height"], "frames": 1}
+    facts = {**media.facts, "width": verdict["width"], "height": verdict["height"]}
+    if verdict["reencoded"]:
+        facts["frames"] = 1
     return replace(media, path=version, mime_type=verdict["mime_type"], size_bytes=verdict["size_bytes"], facts=facts)
 
 

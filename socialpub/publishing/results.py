@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from socialpub.providers.content import Content
-from socialpub.providers.outcomes import Outcome
+from socialpub.providers.outcomes import Outcome, Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Preflight:
     content: Content
     options: Mapping[str, Any]
     plan: tuple[tuple[str, str], ...] = ()
-    refused: str | None = None
+    refused: Refused | None = None
     later: str | None = None
     """Why it could not be made just now."""
 

@@ -239,6 +239,8 @@ def _refuse(rt: Runtime, tx: Tx, delivery: Delivery, refused: Refused, run: Run,
         until = after(tx.stamp, min(refused.rest_seconds, cooldowns.LONGEST_SECONDS))
         give_up_after = rt.settings.publishing.give_up_after
         cooldowns.begin(tx, delivery.profile_id, cooldowns.ANY_ENDPOINT, until, refused.message, give_up_after)
+    if refused.too_long:
+        profile_rows.expect_account_data(tx, delivery.profile_id)
     # Of a copy's delivery that was not past its commit yet, the original may have begun another task since.
     of_another = delivery.progress.restored and delivery.progress.unknown is not None
     if refused.reauth and not refused.verdict:
@@ -247,8 +249,9 @@ def _refuse(rt: Runtime, tx: Tx, delivery: Delivery, refused: Refused, run: Run,
         return
     if refused.reauth:
         profile_rows.require_reauth(tx, delivery.profile_id, refused.message)
+    end = partial(deliveries.fail, tx, delivery, State.FAILED, refused.message, run, content=refused.content)
     if refused.verdict and not of_another:
-        deliveries.fail(tx, delivery, State.FAILED, refused.message, run, AttemptOutcome.REFUSED, refused.code)
+        end(AttemptOutcome.REFUSED, refused.code)
     elif delivery.may_be_public and not delivery.asks:
         # The call before this one may have arrived, and this one perhaps was refused because of that.
         deliveries.close(rt, tx, delivery, run, refused.message, refused.code, AttemptOutcome.REFUSED)
@@ -256,7 +259,7 @@ def _refuse(rt: Runtime, tx: Tx, delivery: Delivery, refused: Refused, run: Run,
         # A refused question is no verdict on the post.
         deliveries.fail_unconfirmed(tx, delivery, refused.message, run, AttemptOutcome.REFUSED, refused.code)
     else:
-        deliveries.fail(tx, delivery, State.FAILED, refused.message, run, AttemptOutcome.REFUSED, refused.code)
+        end(AttemptOutcome.REFUSED, refused.code)
 
 
 def _wait_for_owner(rt: Runtime, tx: Tx, delivery: Delivery, run: Run, message: str, code: str | None) -> None:

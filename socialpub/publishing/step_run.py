@@ -44,9 +44,10 @@ def _run(rt: Runtime, delivery: Delivery, trace: CallTrace) -> Result:
     except step_job.LookDue:
         return Retry("The account is looked at again first.", seconds=0.0)
     except Unfit as unfit:
-        return Refused(str(unfit))
+        return Refused(str(unfit), content=True)
     except FileNotFoundError as missing:
-        return Refused(f"A media file is missing in socialpub's storage: {_name_of(rt, delivery, missing)}.")
+        name = _name_of(rt, delivery, missing)
+        return Refused(f"A media file is missing in socialpub's storage: {name}.", content=True)
     except Unavailable as error:
         return Retry(error.detail)
     except OperatorError as error:

@@ -80,6 +80,11 @@ def find(rt: Runtime, artifact_id: str) -> Row | None:
     return artifact_rows.find(rt.reader, artifact_id)
 
 
+def newest_images(rt: Runtime, most: int) -> list[Row]:
+    """The images that were uploaded last: id and file_name."""
+    return artifact_rows.newest_images(rt.reader, most)
+
+
 def type_of(rt: Runtime, storage_key: str) -> str | None:
     """The media type of the verified artifact under this key, or None."""
     return artifact_rows.verified_type(rt.reader, storage_key)

@@ -23,6 +23,8 @@ from socialpub.core.errors import (
 from socialpub.media import decoder_client
 from socialpub.runtime import Runtime
 from socialpub.web import authentication, body_memory, problems
+from socialpub.web.answer import Answer
+from socialpub.web.dashboard import page as dashboard_page
 from socialpub.web.request import MOST_BODY_BYTES, ClientGone, Receive, Request, Send
 from socialpub.web.routes import routes, verification_routes
 from socialpub.web.state import WebState
@@ -167,12 +169,23 @@ async def _answer_problem(problem: SocialpubError, request: Request) -> None:
         if authentication.find_caller(request) is not None:
             request.most_body_bytes = MOST_BODY_BYTES
         problem = request.too_large(length) or problem
-    answer = problems.answer(problem, request)
+    answer = await _page_of_missing(problem, request) or problems.answer(problem, request)
     ends_connection = problem.status == 413 or length > MOST_BODY_BYTES or request.waits_for_continue
     if ends_connection and not request.is_whole:
         await RequestStream(request).leave(answer)
     else:
         await request.answer(answer)
+
+
+async def _page_of_missing(problem: SocialpubError, request: Request) -> Answer | None:
+    """Return the dashboard's page for an address that leads nowhere, for a browser outside of the API."""
+    if not (isinstance(problem, NotFound) and request.state.rt.settings.dashboard.enabled):
+        return None
+    if request.method not in ("GET", "HEAD") or not problems.is_for_page(request):
+        return None
+    with contextlib.suppress(SocialpubError, sqlite3.Error):
+        return await dashboard_page.missing(request, problem)
+    return None
 
 
 def _as_problem(error: Exception, request: Request) -> SocialpubError:

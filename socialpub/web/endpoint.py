@@ -6,7 +6,7 @@ it, a resource that is there and a body that has the right shape, and returns an
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -266,7 +266,9 @@ Answering = Callable[[Request], Awaitable[Answer | None]]
 class Methods:
     """One path: which endpoint answers which method. An ASGI callable for Starlette's `Route`."""
 
-    def __init__(self, path: str, **by_method: Answering) -> None:
+    def __init__(self, path: str, instead: Mapping[str, str], **by_method: Answering) -> None:
+        """`instead` says what to send in place of a method that this path does not support."""
+        self.instead = instead
         self.path = path.replace(":path}", "}")
         self.by_method = by_method
         self._endpoints = dict(by_method)
@@ -279,17 +281,18 @@ class Methods:
         request.route = self.path
         found = self._endpoints.get(request.method)
         if found is None:
-            raise MethodNotAllowed(f"This address supports {self.allow}.", headers=(("allow", self.allow),))
+            advice = f" {self.instead[request.method]}" if request.method in self.instead else ""
+            raise MethodNotAllowed(f"This address supports {self.allow}.{advice}", headers=(("allow", self.allow),))
         request.path_params = scope["path_params"]
         answer = await found(request)
         if answer is not None:
             await request.answer(answer)
 
 
-def route(path: str, **methods: Answering) -> Route:
-    """The address `path` with what answers each method there."""
+def route(path: str, instead: Mapping[str, str] | None = None, **methods: Answering) -> Route:
+    """The address `path` with what answers each method there, and the advice for methods that callers expect."""
     # The path's own 405 answers for every method, so the route takes them all.
-    return Route(path, Methods(path, **methods), methods=None)
+    return Route(path, Methods(path, instead or {}, **methods), methods=None)
 
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")

@@ -8,7 +8,7 @@ import errno
 import socket
 from typing import Any
 
-from socialpub.core import logging
+from socialpub.core import commands, logging
 from socialpub.core.errors import OperatorError
 from socialpub.core.service_manager import written
 from socialpub.core.settings.loader import Settings
@@ -36,7 +36,8 @@ def open_for(rt: Runtime) -> list[socket.socket]:
         listener.setblocking(False)
     if not _is_configured(sockets, rt.settings):
         log.warning(
-            "systemd's socket counts, and its address is not `listen`: `sudo socialpub install-service` tells systemd",
+            "systemd's socket counts, and its address is not `listen`",
+            remedy=f"{commands.move_socket()}.",
             address=addresses(sockets),
             listen=rt.settings.listen,
         )

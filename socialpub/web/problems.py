@@ -34,6 +34,11 @@ def render(error: SocialpubError, base_url: str) -> Answer:
 def answer(error: SocialpubError, request: Request) -> Answer:
     """The failure of this request: a problem, or a page for a browser that is outside of the API."""
     problem = render(error, request.state.rt.settings.base_url)
-    if not request.path.startswith(("/api/", "/storage/")) and request.prefers_page():
+    if is_for_page(request):
         return Answer(problem.status, pages.failure(error), (*problem.headers, *pages.HEADERS), pages.HTML)
     return problem
+
+
+def is_for_page(request: Request) -> bool:
+    """Return whether a failure of this request is shown as a page: to a browser, outside of the API."""
+    return not request.path.startswith(("/api/", "/storage/")) and request.prefers_page()

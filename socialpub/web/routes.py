@@ -10,18 +10,27 @@ from socialpub.web.openapi import document
 from socialpub.web.pages import home, oauth_callback, tiktok_verification
 from socialpub.web.pages import problems as problem_pages
 
+_POST = {
+    "DELETE": "To cancel a scheduled post, send POST /api/v1/posts/{id}/cancel.",
+    "PUT": "To change a scheduled post, send PATCH with the fields that change.",
+    "POST": "To change a scheduled post, send PATCH. To publish another post, send POST /api/v1/posts.",
+}
+_PROFILE = {"DELETE": "To disconnect an account, send POST /api/v1/profiles/{id}/disconnect."}
+_PROFILES = {"POST": "The owner of the appliance connects accounts."}
+"""Methods that callers know from other APIs, with what does the same here."""
+
 
 def routes(*, dashboard: bool = False) -> list[Route]:
     """They are tried in this order: what is asked most comes first. With the dashboard or without its pages."""
     found = [
         route("/api/v1/posts/validate", POST=posts.validate),
-        route("/api/v1/posts/{postId}", GET=posts.show, PATCH=posts.edit),
+        route("/api/v1/posts/{postId}", instead=_POST, GET=posts.show, PATCH=posts.edit),
         route("/api/v1/posts", GET=posts.index, POST=posts.create),
         route("/api/v1/posts/{postId}/cancel", POST=posts.cancel),
         route("/api/v1/posts/{postId}/retry", POST=posts.retry),
         route("/api/v1/posts/{postId}/attempts", GET=posts.attempts),
-        route("/api/v1/profiles", GET=profiles.index),
-        route("/api/v1/profiles/{id}", GET=profiles.show),
+        route("/api/v1/profiles", instead=_PROFILES, GET=profiles.index),
+        route("/api/v1/profiles/{id}", instead=_PROFILE, GET=profiles.show),
         route("/api/v1/profiles/{id}/disconnect", POST=profiles.disconnect),
         route("/api/v1/uploads", POST=uploads.reserve),
         route("/api/v1/uploads/complete", POST=uploads.complete),

@@ -86,12 +86,13 @@ def read_id(value: Any) -> str:
 
 MOST_IDS = 100
 """So many profiles may a post go to."""
+WHERE_IDS_ARE = "take ids from GET /api/v1/profiles"
 
 
 def read_ids(value: Any) -> list[str]:
-    """An array of ids, each listed once."""
+    """An array of profiles' ids, each listed once."""
     if not isinstance(value, list):
-        raise wrong("must be an array of UUIDs")
+        raise wrong(f"must be an array of UUIDs; {WHERE_IDS_ARE}")
     if len(value) > MOST_IDS:
         raise wrong(f"may have at most {MOST_IDS} items and has {len(value)}")
     known: dict[str, int] = {}
@@ -99,7 +100,7 @@ def read_ids(value: Any) -> list[str]:
     for index, item in enumerate(value):
         one = ids.parse(item) if isinstance(item, str) else None
         if one is None:
-            errors.append(((index,), "must be a UUID"))
+            errors.append(((index,), f"must be a UUID; {WHERE_IDS_ARE}"))
         elif known.setdefault(one, index) != index:
             errors.append(((index,), "is listed twice"))
     if errors:

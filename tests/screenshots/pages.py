@@ -79,6 +79,7 @@ def compose(camera: Camera, url: str, stage: Stage) -> None:
     expect(alts).to_have_count(2)
     for number, alt in enumerate(("The studio in the evening", "A shelf with four colours of linen")):
         alts.nth(number).fill(alt)
+    page.get_by_role("group", name="TikTok").get_by_label("How to post").select_option("direct")
     page.get_by_role("button", name="Check", exact=True).click()
     camera.take("compose-with-problems")
     page.get_by_role("group", name="TikTok").get_by_label("Who can").select_option("SELF_ONLY")

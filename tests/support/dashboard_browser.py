@@ -225,10 +225,10 @@ class DashboardBrowser:
             fields = [(k, v) for k, v in fields if k != key]
             chosen = value if isinstance(value, list) else [value]
             fields += [(key, Attachment.of(one) if isinstance(one, Path) else one) for one in chosen]
-        return self.send(form, fields)
+        return self.send(form, fields, button.attributes.get("formaction"))
 
-    def send(self, form: Element, fields: Sequence[tuple[str, Value]]) -> Page:
-        action = urljoin(self.page.url, form.attributes.get("action", "") or self.page.url)
+    def send(self, form: Element, fields: Sequence[tuple[str, Value]], action: str | None = None) -> Page:
+        action = urljoin(self.page.url, action or form.attributes.get("action", "") or self.page.url)
         if form.attributes.get("method", "get").lower() == "get":
             return self._load("GET", f"{action.partition('?')[0]}?{urlencode(fields)}")
         if form.attributes.get("enctype") == MULTIPART:

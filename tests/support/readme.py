@@ -13,6 +13,11 @@ def blocks(section: str, language: str) -> list[str]:
     _, found, rest = README.partition(f"\n{section}\n")
     assert found, f"the README has no {section!r}"
     level = section.partition(" ")[0]
-    text = re.split(rf"^#{{1,{len(level)}}} ", rest, maxsplit=1, flags=re.MULTILINE)[0]
+    text, inside = "", False
+    for line in rest.splitlines(keepends=True):
+        inside ^= line.lstrip().startswith("```")
+        if not inside and re.match(rf"#{{1,{len(level)}}} ", line):
+            break  # the next section; inside a block such a line is a comment
+        text += line
     fenced = re.findall(rf"^( *)```{language}\n(.*?)^\1```$", text, re.MULTILINE | re.DOTALL)
     return [textwrap.dedent(lines) for _, lines in fenced]

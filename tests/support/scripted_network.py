@@ -10,6 +10,7 @@ from socialpub.providers.oauth import Identity, Tokens
 from socialpub.providers.outcomes import CannotTell, Done, Look, Outcome, Published
 from socialpub.providers.preview import Preview, TextPart
 from socialpub.providers.protocol import Kind, Step
+from socialpub.providers.redirect_rules import RedirectRow, RedirectRules
 
 ScriptedResult = Outcome | Look | CannotTell | ProviderError | BaseException | Callable[[Job], object]
 """An exception is raised, a function is called with the job, everything else is returned."""
@@ -19,6 +20,7 @@ class ScriptedOAuth:
     refresh_early_seconds = 300
     idle_refresh_seconds = 30 * 86400
     revokes_every_grant = False
+    redirect_rules = RedirectRules((RedirectRow("https or http", ("https", "http"), "this file", "2026-11"),))
 
     def __init__(self) -> None:
         self.refreshes: list[str] = []
@@ -76,8 +78,14 @@ class ScriptedNetwork:
     def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[Problem]:
         return self.problems
 
-    def notes(self, content: Content, options: Mapping[str, Any]) -> list[str]:
+    def notes(self, content: Content, options: Mapping[str, Any], account: Account | None = None) -> list[str]:
         return []
+
+    def account_facts(self, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+        return [(str(key), str(value)) for key, value in facts.items()]
+
+    def app_limits(self, chosen: Mapping[str, Any] | None = None) -> None:
+        return None
 
     def preview(self, content: Content, options: Mapping[str, Any], account: Account) -> Preview:
         return Preview(text=(TextPart(content.text),), media=tuple(item.position for item in content.media))

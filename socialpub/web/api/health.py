@@ -9,6 +9,7 @@ from enum import StrEnum
 
 import orjson
 
+from socialpub.core import commands
 from socialpub.db.transaction import Row
 from socialpub.ops import health
 from socialpub.ops.health import Readiness
@@ -35,7 +36,12 @@ async def live(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: 
 @endpoint(scope=None)
 async def ready(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
     """The appliance works, or the reasons why not."""
-    found = await _look(rt, request.state)
+    # Anyone may ask: the machine's paths are none of their business.
+    with commands.in_public():
+        return _answer(await _look(rt, request.state))
+
+
+def _answer(found: Readiness) -> Answer:
     shown: dict[str, object] = {"status": "unready" if found.reasons else "paused" if found.paused else "ready"}
     if found.paused:
         shown["paused"] = True
@@ -75,13 +81,13 @@ _HELD = {
     HoldCode.QUERIES: "{network} refuses this app's queries: publishing continues.",
     HoldCode.STEP: "{network} refuses one step to this app: deliveries wait at that step.",
 }
-_WHERE_THE_REASON_IS = "The dashboard and `socialpub doctor` show the reason."
 
 
 def _shown_hold(hold: Row) -> dict[str, str]:
     scope = hold["scope"]
     codes = {holds.PUBLISHING: HoldCode.PUBLISHING, holds.QUESTIONS: HoldCode.QUERIES}
     code = codes.get(scope, HoldCode.STEP)
-    reason = f"{_HELD[code].format(network=registry.LABELS[hold['provider']])} {_WHERE_THE_REASON_IS}"
+    where = f"The dashboard and `{commands.line('doctor')}` show the reason."
+    reason = f"{_HELD[code].format(network=registry.LABELS[hold['provider']])} {where}"
     shown = {"provider": hold["provider"], "since": hold["since"], "code": code, "reason": reason}
     return shown if code is HoldCode.PUBLISHING else {**shown, "only": scope}

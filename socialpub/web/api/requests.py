@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from typing_extensions import TypeAliasType
 
 from socialpub.core import ids, sizes
 from socialpub.core.errors import FieldError
@@ -19,6 +20,7 @@ from socialpub.web.enumerations import DeliveryOutcome, PostStatus, Provider
 from socialpub.web.shapes import (
     LARGEST,
     LEFT_OUT,
+    WHERE_IDS_ARE,
     Alt,
     FreeForm,
     Id,
@@ -215,7 +217,7 @@ class CompleteRequest(Shape):
 def _read_id_list(value: Any) -> list[str]:
     known = [ids.parse(item) for item in value.split(",")]
     if None in known:
-        raise wrong("must be a comma-separated list of UUIDs")
+        raise wrong(f"must be a comma-separated list of UUIDs; {WHERE_IDS_ARE}")
     return [item for item in known if item is not None]
 
 
@@ -224,6 +226,18 @@ def _read_provider_list(value: Any) -> list[str]:
     if not set(names) <= set(PROVIDERS):
         raise wrong(f"must be a comma-separated list of {', '.join(PROVIDERS)}")
     return names
+
+
+def _states(own: TypeAliasType, other: TypeAliasType, advice: str) -> BeforeValidator:
+    """Refuse a state that only something else has, and say which parameter takes it."""
+    states, others = (get_args(get_args(alias.__value__)[0]) for alias in (own, other))
+
+    def check(value: Any) -> Any:
+        if value in others and value not in states:
+            raise wrong(f"must be one of {', '.join(states)}; {advice}={value}")
+        return value
+
+    return BeforeValidator(check)
 
 
 def _read_instant_in_query(value: Any) -> Any:
@@ -243,8 +257,12 @@ _INSTANT = WithJsonSchema({"type": "string", "format": "date-time"})
 class PostsQuery(Query):
     LENIENT = frozenset({"page", "perPage"})
 
-    status: PostStatus = optional("Only posts with this status")
-    delivery_status: DeliveryOutcome = optional(
+    status: Annotated[
+        PostStatus, _states(PostStatus, DeliveryOutcome, "for the outcome of a delivery, use deliveryStatus")
+    ] = optional("Only posts with this status")
+    delivery_status: Annotated[
+        DeliveryOutcome, _states(DeliveryOutcome, PostStatus, "for the status of a post, use status")
+    ] = optional(
         "Only posts with such a delivery; together with `profileIds` or `providers` one delivery must match all"
     )
     profile_ids: Annotated[

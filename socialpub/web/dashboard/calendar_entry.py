@@ -7,6 +7,7 @@ from socialpub.core.clock import parse
 from socialpub.db.models import PostStatus
 from socialpub.db.post_calendar import CalendarPost
 from socialpub.providers.registry import LABELS
+from socialpub.publishing import post_details
 from socialpub.web.dashboard import post_words, times
 from socialpub.web.dashboard.post_words import StateWord
 
@@ -14,7 +15,7 @@ DUE = StateWord("Due", "warn")
 """Scheduled, and its time has come: it starts at any moment, or waits for something that the post's page tells."""
 
 _SIGNS = {PostStatus.SCHEDULED: "◷", PostStatus.PENDING: "↑", PostStatus.CANCELED: "–"}
-_SIGNS_OF_SETTLED = {"good": "✓", "bad": "✕", "warn": "?"}
+_SIGNS_OF_SETTLED = {"good": "✓", "bad": "✕", "warn": "?", "": "→"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,11 @@ class CalendarEntry:
     def of(cls, post: CalendarPost, zone: tzinfo, now: datetime) -> "CalendarEntry":
         at = parse(post.at)
         status = PostStatus(post.status)
-        state = post_words.of_outcomes(status, (delivery.outcome for delivery in post.deliveries))
+        outcomes = (
+            post_details.owner_outcome(one.provider, one.outcome, one.mode, one.provider_post_id)
+            for one in post.deliveries
+        )
+        state = post_words.of_outcomes(status, outcomes)
         if status is PostStatus.SCHEDULED and at <= now:
             state = DUE
         return cls(post, times.localized(at, zone), state, _SIGNS.get(status) or _SIGNS_OF_SETTLED[state.kind])
@@ -41,7 +46,7 @@ class CalendarEntry:
         """`09:30`, with the zone in an hour that comes twice on that day."""
         other = self.local.replace(fold=1 - self.local.fold)
         twice = other.utcoffset() != self.local.utcoffset()
-        return f"{self.local:%H:%M} {self.local.tzname()}" if twice else f"{self.local:%H:%M}"
+        return f"{self.local:%H:%M} {times.abbreviation(self.local)}" if twice else f"{self.local:%H:%M}"
 
     @property
     def exact_time(self) -> str:

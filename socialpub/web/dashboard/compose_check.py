@@ -16,13 +16,14 @@ from socialpub.publishing.drafts import Draft
 from socialpub.runtime import Runtime
 from socialpub.web.api import mapping
 from socialpub.web.api.requests import PostDraft
-from socialpub.web.dashboard import compose_media, compose_problems, times
+from socialpub.web.dashboard import compose_changes, compose_media, compose_problems, times
 from socialpub.web.dashboard.compose_form import AT, ComposeForm
 from socialpub.web.dashboard.compose_page import Circumstances, Said
 from socialpub.web.dashboard.compose_problems import FormProblem
 
 MOST_NAMES = 3
 STOPPED = ("providerOptions", "tiktok")
+NOT_NOW = "a time is filled in, but “Now” is chosen: choose “At a time”, or empty the field “Time”"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +139,14 @@ def _guidelines(form: ComposeForm, around: Circumstances, post: Content | None) 
 
 def _time(form: ComposeForm) -> list[FieldError]:
     if form.when != AT:
-        return []
+        return [FieldError(("when",), NOT_NOW)] if form.time and not compose_changes.is_old_time(form) else []
     found = []
+    local = form.local_time
     if not times.is_zone(form.zone):
         found.append(FieldError(("zone",), "choose one of the list"))
-    if form.scheduled_at is None:
+    elif local is not None and form.scheduled_at is None:
+        found.append(FieldError(("post", "scheduledAt"), local.complaint))
+    if local is None:
         found.append(FieldError(("post", "scheduledAt"), "choose a date and a time"))
     return found
 

@@ -3,18 +3,21 @@
 Nothing is judged here. The body that it becomes is judged by the shapes and rows that judge a request to the API.
 """
 
-import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from typing import Any
 
+import orjson
+
 from socialpub.core import ids
-from socialpub.core.clock import stamp
+from socialpub.core.clock import parse, stamp
 from socialpub.providers.registry import PROVIDERS
 from socialpub.providers.tiktok import sharing_guidelines
-from socialpub.web.dashboard import option_fields, times
+from socialpub.web.dashboard import option_fields, submissions, times
 from socialpub.web.dashboard.forms import Form
+from socialpub.web.dashboard.post_versions import PostVersion
+from socialpub.web.dashboard.times import LocalTime
 
 NOW, AT = "now", "at"
 DISCLOSED = "tiktok.disclosed"
@@ -28,10 +31,33 @@ class FormMedia:
 
 
 @dataclass(frozen=True, slots=True)
+class FormBase:
+    """The post that a form was made from: its version, and a mark of each value that the form began with."""
+
+    version: PostVersion
+    marks: Mapping[str, str]
+
+    @classmethod
+    def read(cls, form: Form) -> "FormBase | None":
+        """Return what a form says it was made from; None for a form that begins a post."""
+        version = PostVersion.read(form)
+        try:
+            marks = orjson.loads(form.text("was") or "null")
+        except orjson.JSONDecodeError:
+            marks = None
+        return cls(version, marks) if version is not None and isinstance(marks, dict) else None
+
+    @property
+    def was(self) -> str:
+        """The marks as the value of a hidden field."""
+        return orjson.dumps(dict(self.marks)).decode()
+
+
+@dataclass(frozen=True, slots=True)
 class ComposeForm:
     """`options` by network as they are shown, `zone` the name of the zone that `time` is meant in."""
 
-    form_id: str = field(default_factory=lambda: secrets.token_urlsafe(16))
+    form_id: str = field(default_factory=submissions.new_id)
     """By which a form that is sent twice is recognised."""
     body: str = ""
     profiles: tuple[str, ...] = ()
@@ -39,17 +65,32 @@ class ComposeForm:
     when: str = NOW
     time: str = ""
     zone: str = "UTC"
+    which: str = ""
+    """Which of two equal times is meant (`times.FIRST`, `times.SECOND`)."""
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     disclosed: bool = False
+    base: FormBase | None = None
+    """Of a form that edits a post."""
+    twice: str = ""
+    """The post with equal content beside which the owner wants this one."""
+    again: str = ""
+    """The post whose failed deliveries this one replaces."""
 
     @property
     def scheduled_at(self) -> datetime | None:
-        """The chosen time; None also for a text that is none."""
-        return times.of_field(self.time, times.zone_named(self.zone)) if self.when == AT else None
+        """The chosen time; None also for a text that names no single instant."""
+        local = self.local_time
+        return local.instant(self.which) if local is not None and self.when == AT else None
 
-    def with_media(self, artifact_ids: Sequence[str]) -> "ComposeForm":
-        """These behind those that are there."""
-        return replace(self, media=(*self.media, *(FormMedia(one) for one in artifact_ids)))
+    @property
+    def local_time(self) -> LocalTime | None:
+        """What the fields for the time hold; None for a text that is no time."""
+        return times.read_local(self.time, times.zone_named(self.zone))
+
+    def with_uploads(self, artifact_ids: Sequence[str], of_options: Mapping[str, str]) -> "ComposeForm":
+        """The artifacts behind the media that are there; those of options (by the name of the field) in their place."""
+        media = (*self.media, *(FormMedia(one) for one in artifact_ids))
+        return replace(self, media=media, options=option_fields.with_uploads(self.options, of_options))
 
     def moved(self, artifact_id: str, direction: str) -> "ComposeForm":
         """This one before its neighbour (`up`) or behind it (`down`)."""
@@ -59,6 +100,10 @@ class ComposeForm:
         if at is not None and to is not None and 0 <= to < len(order):
             order[at], order[to] = order[to], order[at]
         return replace(self, media=tuple(order))
+
+    def without_time(self) -> "ComposeForm":
+        """The form that publishes at once."""
+        return replace(self, when=NOW, time="", which="")
 
     def without(self, artifact_id: str) -> "ComposeForm":
         return replace(self, media=tuple(item for item in self.media if item.artifact_id != artifact_id))
@@ -93,25 +138,31 @@ def read(form: Form, zone: tzinfo) -> ComposeForm:
     """What was sent. Ids that are none are left out."""
     artifacts = dict.fromkeys(one for one in map(ids.parse, form.texts("artifact")) if one)
     return ComposeForm(
-        form_id=form.text("form")[:100] or secrets.token_urlsafe(16),
+        form_id=form.text(submissions.FIELD)[: submissions.LONGEST_ID] or submissions.new_id(),
         body=form.text("body"),
         profiles=tuple(dict.fromkeys(one for one in map(ids.parse, form.texts("profiles")) if one)),
         media=tuple(FormMedia(one, form.text(f"alt.{one}")) for one in artifacts),
         when=AT if form.text("when") == AT else NOW,
         time=form.text("time").strip(),
         zone=form.text("zone") or times.zone_name(zone),
+        which=form.text("which"),
         options={name: option_fields.read(form, name) for name in PROVIDERS},
         disclosed=form.ticked(DISCLOSED),
+        base=FormBase.read(form),
+        twice=ids.parse(form.text("twice")) or "",
+        again=ids.parse(form.text("again")) or "",
     )
 
 
 def of_post(post: Mapping[str, Any], zone: tzinfo, *, whole: bool) -> ComposeForm:
     """The form that this post (as the API shows it) would have come from. Not `whole`, it begins another post: without
-    its time, and TikTok's choices are made anew."""
+    its time, and of TikTok's choices only the mode is the same: the others are made again."""
     options: dict[str, Mapping[str, Any]] = {}
     for delivery in post["deliveries"]:
-        if whole or delivery["provider"] != "tiktok":
-            options.setdefault(delivery["provider"], delivery["providerOptions"])
+        given = delivery["providerOptions"]
+        if delivery["provider"] == "tiktok" and not whole:
+            given = {key: value for key, value in given.items() if key == "mode"}
+        options.setdefault(delivery["provider"], given)
     at = post.get("scheduledAt") if whole else None
     return ComposeForm(
         body=post.get("body", ""),
@@ -120,8 +171,9 @@ def of_post(post: Mapping[str, Any], zone: tzinfo, *, whole: bool) -> ComposeFor
             FormMedia(item["artifactId"], item.get("alt", "")) for item in post["media"] if whole or "url" in item
         ),
         when=AT if at else NOW,
-        time=times.for_field(at, zone),
+        time=times.exact_for_field(at, zone),
         zone=times.zone_name(zone),
+        which=times.which_of(parse(at), zone) if at else "",
         options=options,
         disclosed=sharing_guidelines.is_commercial(options.get("tiktok", {})),
     )

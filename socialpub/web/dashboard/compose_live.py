@@ -28,7 +28,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
     async with rt.memory(LiveChecks).turns:
         if form.profiles and (form.body.strip() or form.media):
             # Before there is anything to publish, that there is nothing is no news.
-            around = await compose_page.look(rt, anew=False, only=form.profiles)
+            around = await compose_page.look(rt, refresh=False, only=form.profiles)
             said = (await compose_check.check(rt, form, around, [], editing=visit.form.text("editing"))).said
         found = await compose_previews.of_form(rt, form)
-    return visit.show("_checked.html", said=said, found=found)
+    return visit.show("_checked.html", form=form, said=said, found=found)

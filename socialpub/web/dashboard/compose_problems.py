@@ -10,7 +10,8 @@ from socialpub.providers.registry import LABELS
 from socialpub.web.dashboard import option_words
 from socialpub.web.dashboard.compose_form import ComposeForm
 
-TEXT, PROFILES, MEDIA, TIME, ZONE = "field-body", "profiles", "field-media", "field-time", "field-zone"
+TEXT, PROFILES, MEDIA = "field-body", "profiles", "field-media"
+WHEN, TIME, ZONE = "when", "field-time", "field-zone"
 """Ids of the form's elements."""
 
 
@@ -36,7 +37,7 @@ def located(
         anchor, label = _place(tuple(error.path), form, names)
         if profile is not None:
             label = f"{profile}: {label}"
-        found.append(FormProblem(anchor, label, _message(tuple(error.path), error.message)))
+        found.append(FormProblem(anchor, label, _message(error)))
     return list(dict.fromkeys(found))
 
 
@@ -62,6 +63,8 @@ def _place(path: Path, form: ComposeForm, names: Mapping[str, str]) -> tuple[str
             return TEXT, "Text"
         case ("post", "scheduledAt", *_):
             return TIME, "Time"
+        case ("when",):
+            return WHEN, "When"
         case ("zone",):
             return ZONE, "Zone"
         case ("profiles", int(at), *_) if at < len(form.profiles):
@@ -82,6 +85,11 @@ def _place(path: Path, form: ComposeForm, names: Mapping[str, str]) -> tuple[str
             return "compose", "Post"
 
 
-def _message(path: Path, message: str) -> str:
+def _message(error: FieldError | Problem) -> str:
     """In the words of the form: an option's own name is that of the API."""
-    return option_words.complaint(str(path[2]), message) if path[:1] == ("providerOptions",) and path[2:] else message
+    if error.path[:1] != ("providerOptions",) or not error.path[2:]:
+        return error.message
+    key = str(error.path[2])
+    if isinstance(error, Problem) and error.is_missing and key in option_words.NEEDED:
+        return option_words.NEEDED[key]
+    return option_words.complaint(key, error.message)

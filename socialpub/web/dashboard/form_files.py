@@ -15,7 +15,7 @@ from socialpub.publishing import uploads
 from socialpub.runtime import Runtime
 from socialpub.web import arrived_files, multipart
 from socialpub.web.answer import Answer
-from socialpub.web.dashboard import forgery, forms
+from socialpub.web.dashboard import forgery, forms, option_fields
 from socialpub.web.dashboard.forms import Form
 from socialpub.web.dashboard.visit import Visit
 from socialpub.web.endpoint import MULTIPART
@@ -25,14 +25,16 @@ from socialpub.web.request import MOST_BODY_BYTES
 
 @dataclass(frozen=True, slots=True)
 class KeptFiles:
-    """What became of the files of a form: artifacts in their order, and a sentence for each that is none."""
+    """What became of the files of a form: artifacts in their order, and a sentence for each that is none. `of_options`
+    are the artifacts that were uploaded for an option, by the name of the field."""
 
     artifact_ids: list[str]
     refused: list[str]
+    of_options: dict[str, str]
 
 
 class FilesForm(MultipartForm):
-    """Texts of any name behind the token, and files named `media`."""
+    """Texts of any name behind the token, and files: those named `media`, and those of options."""
 
     def __init__(self, check: Callable[[str], None]) -> None:
         super().__init__()
@@ -86,15 +88,20 @@ async def keep(rt: Runtime, received: FilesForm) -> KeptFiles:
     refused = [_why_not_taken(part) for part in received.parts if part.incoming is None]
     taken = [part for part in received.parts if part.incoming is not None]
     results = await arrived_files.examine(rt, taken, OWNER.key_id)
-    files = []
+    files, media, of_options = [], [], {}
     for part, result in zip(taken, results, strict=True):
-        if isinstance(result, Facts):
-            files.append(await arrived_files.keep(rt, part, result))
-        else:
+        if not isinstance(result, Facts):
             refused.append(f"“{part.file_name}”: {result.reason}")
+            continue
+        file = await arrived_files.keep(rt, part, result)
+        files.append(file)
+        if part.field.startswith(option_fields.PREFIX):
+            of_options[part.field] = file.artifact_id
+        else:
+            media.append(file.artifact_id)
     if files:
         await rt.write_soon(uploads.adopt, files)
-    return KeptFiles([file.artifact_id for file in files], refused)
+    return KeptFiles(media, refused, of_options)
 
 
 def _why_not_taken(part: FormPart) -> str:

@@ -16,7 +16,7 @@ from socialpub.db.models import ProfileStatus
 from socialpub.providers.registry import LABELS
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
-from socialpub.web.dashboard import times
+from socialpub.web.dashboard import post_words, times
 from socialpub.web.dashboard.forms import Form
 from socialpub.web.dashboard.page import page
 from socialpub.web.dashboard.visit import Visit
@@ -118,6 +118,7 @@ def _page(
         restored={key.id for key in restored_keys.undecided(rt.reader, rt.stamp())},
         labels=LABELS,
         profiles=rows,
+        names=post_words.profile_names(rows, network_is_shown=True),
         form=form,
         key_id=key_id,
         errors=errors or {},
@@ -126,7 +127,7 @@ def _page(
 
 
 def _shown(rt: Runtime, key: Key, requested: dict[str, int]) -> ShownKey:
-    names = {row["id"]: row["name"] for row in profiles.list_all(rt.reader)} if key.profiles else {}
+    names = post_words.profile_names(profiles.list_all(rt.reader)) if key.profiles else {}
     return ShownKey(
         key,
         key.state(rt.stamp()),

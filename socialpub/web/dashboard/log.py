@@ -7,7 +7,6 @@ from socialpub.core.errors import InvalidRequest
 from socialpub.db import log_lists
 from socialpub.providers.registry import LABELS
 from socialpub.publishing import log_csv
-from socialpub.publishing.deliveries import OUTCOME_UNKNOWN
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
 from socialpub.web.dashboard import log_filters, post_words
@@ -18,9 +17,9 @@ from socialpub.web.dashboard.visit import Visit
 
 @page()
 async def index(rt: Runtime, visit: Visit) -> Answer:
-    """The history, newest first."""
+    """The history, newest first: outcomes, unless the address asks for more."""
     rows = profiles.list_all(rt.reader)
-    wanted = _wanted(visit, {row["id"] for row in rows})
+    wanted = _wanted(visit, {row["id"] for row in rows}, whole=False)
     query = wanted.query
     found = await rt.read_aside(lambda reader: log_lists.read(reader, query)) if query.long else None
     return visit.show(
@@ -30,9 +29,9 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
         found=found or log_lists.read(rt.reader, query),
         wanted=wanted,
         profiles=rows,
+        names=post_words.profile_names(rows, network_is_shown=True),
         labels=LABELS,
         types=log_lists.TYPES,
-        outcome_unknown=OUTCOME_UNKNOWN,
         words=post_words,
     )
 
@@ -40,7 +39,7 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
 @page()
 async def download(rt: Runtime, visit: Visit) -> Answer | None:
     """The same entries, all of them, as CSV."""
-    wanted = _wanted(visit, {row["id"] for row in profiles.list_all(rt.reader)})
+    wanted = _wanted(visit, {row["id"] for row in profiles.list_all(rt.reader)}, whole=True)
     for name, reason in wanted.errors.items():
         raise InvalidRequest.at(message=f"The filter “{name}” cannot be used. {reason}")
     pieces = log_csv.pieces(rt, wanted.query)
@@ -59,5 +58,5 @@ async def download(rt: Runtime, visit: Visit) -> Answer | None:
     return None
 
 
-def _wanted(visit: Visit, profile_ids: set[str]) -> ShownFilter:
-    return log_filters.read(visit.query, visit.zone, LABELS, profile_ids)
+def _wanted(visit: Visit, profile_ids: set[str], *, whole: bool) -> ShownFilter:
+    return log_filters.read(visit.query, visit.zone, LABELS, profile_ids, whole=whole)

@@ -1,4 +1,7 @@
-"""What the address of `/log` and `/log.csv` asks for: `?network=x&type=failed&from=2026-11-01`."""
+"""What the address of `/log` and `/log.csv` asks for: `?network=x&type=failed&from=2026-11-01`.
+
+Without a type the page shows outcomes, and the file holds every entry.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -10,6 +13,8 @@ from socialpub.db.log_lists import TYPES, LogFilter
 from socialpub.web.dashboard import times
 from socialpub.web.dashboard.forms import Form
 
+ALL = "all"
+"""The type of every entry."""
 NAMES = ("network", "profile", "type", "from", "to", "search")
 PER_PAGE = 50
 
@@ -33,11 +38,11 @@ class ShownFilter:
         return f"{path}?{urlencode(values)}" if values else path
 
 
-def read(form: Form, zone: tzinfo, networks: Collection[str], profiles: Collection[str]) -> ShownFilter:
-    """Days are those of the browser's zone."""
+def read(form: Form, zone: tzinfo, networks: Collection[str], profiles: Collection[str], *, whole: bool) -> ShownFilter:
+    """Days are those of the browser's zone. `whole`: without a type, every entry is meant."""
     shown = {name: form.text(name).strip() for name in NAMES}
     errors = {}
-    for name, known in (("network", networks), ("profile", profiles), ("type", TYPES)):
+    for name, known in (("network", networks), ("profile", profiles), ("type", (*TYPES, ALL))):
         if shown[name] and shown[name] not in known:
             errors[name] = "Choose one of the list."
     since, until = times.of_date(shown["from"], zone), times.of_date(shown["to"], zone, end=True)
@@ -48,7 +53,8 @@ def read(form: Form, zone: tzinfo, networks: Collection[str], profiles: Collecti
     query = LogFilter(
         given.get("network"),
         given.get("profile"),
-        given.get("type"),
+        None if given.get("type") == ALL else given.get("type"),
+        not whole and "type" not in given,
         None if since is None else stamp(since),
         None if until is None else stamp(until),
         given.get("search"),

@@ -50,7 +50,7 @@ def _boards(rt: Runtime, profile: Profile, board_id: str) -> NetworkChoices:
     ]
     if not found:
         return NetworkChoices(
-            unknown="This account has no board yet. Create one on Pinterest, then load the page again."
+            unknown="This account has no board yet. Create one on the page of the profile, under “Boards”."
         )
     return NetworkChoices({"boardId": boards, "boardSectionId": sections})
 

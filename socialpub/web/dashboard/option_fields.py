@@ -12,6 +12,9 @@ profile's page there is none. So a truth value has three states: blank (not give
 wants a box to be ticked instead, a hidden field of the same name stands before it and says what the empty box means
 (`disableComment`: hidden `true`, box `false`). A list sends a blank besides its ticked boxes, which counts for nothing.
 A value that is locked is shown and sent as it is.
+
+An artifact is chosen by its picture, or uploaded: a file field named `options.<network>.<key>.file` stands below, and
+`with_uploads` puts the artifact that its file became into the options.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,6 +29,12 @@ from socialpub.web.dashboard.forms import Form
 
 PREFIX = "options."
 SECTION = "boardSectionId"
+UPLOAD = ".file"
+NO_PICTURE = "None"
+ARTIFACTS = {
+    option.name: network for network, table in OPTIONS.items() for option in table if option.type is OptionType.ARTIFACT
+}
+"""The options whose value is an artifact, and their network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +66,7 @@ class OptionField:
     key: str
     label: str
     control: str
-    """`select`, `boxes`, `text`, `number` or `url`."""
+    """`select`, `boxes`, `pictures`, `text`, `number` or `url`."""
     value: str
     ticked: tuple[str, ...]
     """The boxes that are, of `boxes`."""
@@ -68,6 +77,13 @@ class OptionField:
     placeholder: str
     minimum: int | None = None
     maximum: int | None = None
+
+    of_one_post: bool = False
+    """Whether it is none for a profile's defaults."""
+
+    @property
+    def is_given(self) -> bool:
+        return bool(self.value or self.ticked)
 
     @property
     def id(self) -> str:
@@ -86,13 +102,20 @@ def fields(
     blank: str = "Default",
     errors: Mapping[str, str] | None = None,
     known: NetworkChoices | None = None,
+    defaults: Mapping[str, str] | None = None,
 ) -> dict[str, OptionField]:
-    """Every option of this network by key. `shown` are the values in the fields (as stored, or as `read`). Where a
-    field is blank, `stored` holds, else the table's default: the blank choice says so after the word `blank`."""
+    """Every option of this network by key; one that the network has closed only if it has a value.
+
+    `shown` are the values in the fields (as stored, or as `read`). Where a field is blank, the value in `stored` holds,
+    which the blank choice names after the word `blank`. Otherwise the default holds: the words in `defaults` by key,
+    or the table's."""
     known = known or NetworkChoices()
     return {
-        option.name: _field(network, option, shown.get(option.name), stored or {}, blank, errors or {}, known)
+        option.name: _field(
+            network, option, shown.get(option.name), stored or {}, blank, errors or {}, known, defaults or {}
+        )
         for option in OPTIONS[network]
+        if not option.closed or shown.get(option.name)
     }
 
 
@@ -106,6 +129,32 @@ def read(form: Form, network: str) -> dict[str, Any]:
         elif texts:
             found[option.name] = _value(option, texts[-1])
     return _without_foreign_section({key: value for key, value in found.items() if value is not None})
+
+
+def with_uploads(options: Mapping[str, Mapping[str, Any]], uploads: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """The options with the artifacts that were uploaded for them, by the name of the file field."""
+    found = {network: dict(given) for network, given in options.items()}
+    for name, artifact_id in uploads.items():
+        network, _, key = name.removeprefix(PREFIX).removesuffix(UPLOAD).partition(".")
+        if ARTIFACTS.get(key) == network:
+            found.setdefault(network, {})[key] = artifact_id
+    return found
+
+
+def untouched(shown: Mapping[str, OptionField]) -> list[tuple[str, str]]:
+    """Return what a browser sends of these fields when they are untouched."""
+    sent = []
+    for one in shown.values():
+        if one.control == "boxes":
+            ticked = [choice.value for choice in one.choices if choice.value in one.ticked]
+            sent += [(one.name, value) for value in ("", *ticked)]
+        elif one.control == "select" and not one.locked:
+            chosen = [choice.value for choice in one.choices if one.is_chosen(choice)]
+            # Without a chosen one, a browser chooses the first; of several, the last.
+            sent.append((one.name, chosen[-1] if chosen else one.choices[0].value))
+        else:
+            sent.append((one.name, one.value))
+    return sent
 
 
 def errors_of(network: str, errors: Sequence[FieldError]) -> dict[str, str]:
@@ -145,12 +194,19 @@ def _field(
     blank: str,
     errors: Mapping[str, str],
     known: NetworkChoices,
+    defaults: Mapping[str, str],
 ) -> OptionField:
     holds = stored.get(option.name, option.default)
-    control, choices = _control(option, known.choices.get(option.name), _text(value))
+    offered = known.choices.get(option.name)
+    control, choices = _control(option, offered, _text(value))
     if control == "select":
-        words = "Not set" if holds is None else f"{blank}: {_shown(option, holds)}"
+        source = blank if option.name in stored else "Default"
+        held = defaults.get(option.name) if option.name not in stored else None
+        held = held or (None if holds is None else _label(offered or (), holds) or _shown(option, holds))
+        words = "Not set" if held is None else f"{source}: {held}"
         choices = (OptionChoice("", words), *choices)
+    elif control == "pictures":
+        choices = (OptionChoice("", NO_PICTURE), *choices)
     limited = option.type in (OptionType.TEXT, OptionType.LINK, OptionType.DIGITS, OptionType.INTEGER)
     return OptionField(
         name=f"{PREFIX}{network}.{option.name}",
@@ -163,9 +219,10 @@ def _field(
         hint=option_words.hint(option, listed=option.name in known.choices),
         error=errors.get(option.name),
         locked=known.locked.get(option.name),
-        placeholder="" if holds is None or control in ("select", "boxes") else _shown(option, holds),
+        placeholder="" if holds is None or control in ("select", "boxes", "pictures") else _shown(option, holds),
         minimum=option.minimum if option.type is OptionType.INTEGER else None,
         maximum=option.maximum if limited else None,
+        of_one_post=option.of_one_post,
     )
 
 
@@ -175,7 +232,12 @@ def _control(
     """The kind of control, and what it offers: a value that is no longer offered stays to be seen."""
     match option.type:
         case OptionType.BOOLEAN:
-            return "select", (OptionChoice("true", "Yes"), OptionChoice("false", "No"))
+            words = [(text, option_words.shown(option.name, text == "true").capitalize()) for text in ("true", "false")]
+            allowed_first = option.name in option_words.DENIALS
+            return "select", tuple(OptionChoice(*one) for one in (reversed(words) if allowed_first else words))
+        case OptionType.ARTIFACT if offered is not None:
+            is_there = not value or any(one.value == value for one in offered)
+            return "pictures", (*offered, *(() if is_there else (OptionChoice(value, "A file that was removed"),)))
         case OptionType.CHOICES:
             return "boxes", tuple(OptionChoice(one, option_words.value(one)) for one in option.values)
         case OptionType.CHOICE if offered is None:
@@ -192,6 +254,11 @@ def _control(
     return "select", tuple(offered)
 
 
+def _label(choices: Sequence[OptionChoice], value: Any) -> str | None:
+    """What the network calls a stored value, such as a board."""
+    return next((one.label for one in choices if _text(value) in (one.value, one.value.rpartition("/")[2])), None)
+
+
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -200,5 +267,5 @@ def _text(value: Any) -> str:
 
 def _shown(option: Option, value: Any) -> str:
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return option_words.shown(option.name, value)
     return option_words.value(str(value)) if option.type is OptionType.CHOICE else str(value)

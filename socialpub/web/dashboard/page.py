@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from socialpub.accounts import browser_sessions, password
 from socialpub.accounts.browser_sessions import BrowserSession
+from socialpub.core import commands
 from socialpub.core.actor import DASHBOARD, acting
 from socialpub.core.errors import NotFound, OperatorError, PayloadTooLarge, SocialpubError, UnsupportedMediaType
 from socialpub.runtime import Runtime
@@ -51,7 +52,7 @@ class Page:
             elif not self.streams:
                 visit.form = await _read_form(request)
                 visit.check_form(visit.form.text(forgery.FIELD) or _token_header(request))
-            with acting(DASHBOARD):
+            with acting(DASHBOARD), commands.in_dashboard():
                 return await self.handler(request.state.rt, visit)
         except SocialpubError as error:
             if error.status >= 500:
@@ -83,7 +84,12 @@ def refusal(visit: Visit, error: SocialpubError) -> Answer:
 
 def nothing_here() -> NotFound:
     """For an id in an address that leads to nothing."""
-    return NotFound("There is nothing at this address any more. The navigation leads on.")
+    return NotFound("This page no longer exists. Use the menu to continue.")
+
+
+async def missing(request: Request, error: NotFound) -> Answer:
+    """Return the page for an address that leads nowhere. The menu is on it only for the owner."""
+    return refusal(await visit_of(request), error)
 
 
 def check_header(visit: Visit) -> None:
@@ -126,7 +132,7 @@ def _lead_to_sign_in(visit: Visit) -> Answer:
         visit.headers.append((b"hx-redirect", visit.href("/login").encode()))
         return Answer(401, b"", tuple(visit.headers))
     if not password.is_set(visit.rt.reader):
-        return visit.show("no_password.html", base_url=visit.rt.settings.base_url)
+        return set_a_password_first(visit)
     back = visit.address if visit.request.method in ("GET", "HEAD") else "/"
     if len(back) > LONGEST_WAY_BACK:
         back = "/"
@@ -142,3 +148,9 @@ async def _read_form(request: Request) -> Form:
 
 def _token_header(request: Request) -> str:
     return request.headers.get(forgery.HEADER, b"").decode("latin-1")
+
+
+def set_a_password_first(visit: Visit) -> Answer:
+    """Show how the first password is set. Anyone may see this page."""
+    with commands.in_public():
+        return visit.show("no_password.html")

@@ -11,7 +11,7 @@ from socialpub.web.dashboard.page import page
 from socialpub.web.dashboard.visit import Visit
 
 SENT = "nothing"
-"""The value of the choice that is the owner's word: the original sent nothing since the copy."""
+"""The value of the choice that is the owner's word: the original sent nothing since the backup."""
 
 
 @page()
@@ -35,7 +35,7 @@ async def submit(rt: Runtime, visit: Visit) -> Answer:
         raise Conflict("Publishing is not paused.")
     restored, choice = appliance_state.restored_from(rt.reader) is not None, visit.form.text("original")
     if restored and choice not in (SENT, "maybe"):
-        return await _ask(rt, visit, problem="Say first what the original did since the copy was made.")
+        return await _ask(rt, visit, problem="Say first what the original did since the backup was made.")
     resumed = await rt.write_soon(resume.resume, nothing_was_sent=restored and choice == SENT)
     too_late = resume_sentences.too_late(resumed.too_late, rt.settings)
     said = [*resume_sentences.results(resumed), *([too_late] if too_late else [])]

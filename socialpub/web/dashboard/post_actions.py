@@ -33,6 +33,8 @@ class PostActions:
     post_again: bool
     asks_first: bool
     """Before it is posted again: something of it may be public already."""
+    change_first: bool
+    """Whether the post itself was refused, so that only a changed one may pass."""
 
 
 def applying(rt: Runtime, details: PostDetails) -> PostActions:
@@ -43,8 +45,9 @@ def applying(rt: Runtime, details: PostDetails) -> PostActions:
         cancel=cancel,
         change=_passes(lambda: _check_change(rt, post)),
         stop=not cancel and _passes(lambda: posts.check_stoppable(post["status"])),
-        post_again=bool(outlook.certain or outlook.unknown),
+        post_again=outlook.may_pass,
         asks_first=bool(outlook.unknown),
+        change_first=outlook.content_refused,
     )
 
 

@@ -8,12 +8,12 @@ from socialpub.accounts.api_keys import OWNER
 from socialpub.core.errors import Conflict, FieldError, InvalidRequest
 from socialpub.db.transaction import Row
 from socialpub.providers.registry import LABELS
-from socialpub.publishing import retries
+from socialpub.publishing import idempotency, retries
 from socialpub.publishing.post_details import PostDetails
 from socialpub.publishing.retries import RetryOutlook
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
-from socialpub.web.dashboard import found_post, post_words
+from socialpub.web.dashboard import found_post, post_words, submissions
 from socialpub.web.dashboard.page import page
 from socialpub.web.dashboard.visit import Visit
 
@@ -36,16 +36,22 @@ async def submit(rt: Runtime, visit: Visit) -> Answer:
     """It is published again, and the new post is shown."""
     details = found_post.find(rt, visit)
     include_unknown = visit.form.ticked("includeUnknown")
+    ticket = submissions.ticket(visit.form.text(submissions.FIELD) or submissions.new_id(), visit.path, [])
+    kept = idempotency.find(rt, rt.reader, ticket, rt.now())
+    if kept is not None:
+        return visit.go(f"/posts/{kept.location}", status=submissions.SUBMITTED)
     outlook = retries.outlook(rt.reader, details.post["id"])
     if outlook.unknown and not outlook.certain and not include_unknown:
         return _page(rt, visit, details, outlook, UNTICKED)
     try:
-        new_id = await rt.write_soon(retries.retry, details.post["id"], OWNER, include_unknown)
+        again = (retries.retry, details.post["id"], OWNER, include_unknown)
+        new_id, is_new = await rt.write_soon(submissions.do, ticket, *again)
     except Conflict as error:
         return found_post.go(visit, alert=error.detail)
     except InvalidRequest as error:
         return found_post.go(visit, alert=f"It cannot be posted again. {' '.join(map(_sentence, error.errors))}")
-    return visit.go(f"/posts/{new_id}", status=f"Posted again: this is the new post, {new_id}.")
+    said = f"Posted again: this is the new post, {new_id}." if is_new else submissions.SUBMITTED
+    return visit.go(f"/posts/{new_id}", status=said)
 
 
 def _page(rt: Runtime, visit: Visit, details: PostDetails, outlook: RetryOutlook, error: str | None = None) -> Answer:
@@ -57,6 +63,7 @@ def _page(rt: Runtime, visit: Visit, details: PostDetails, outlook: RetryOutlook
         certain=[_account(rt, row) for row in outlook.certain],
         unknown=[_account(rt, row) for row in outlook.unknown],
         error=error,
+        form_id=visit.form.text(submissions.FIELD) or submissions.new_id(),
         words=post_words,
     )
 

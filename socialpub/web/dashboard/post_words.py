@@ -1,10 +1,15 @@
-"""Posts and their deliveries in the words of pages: states, and what a post is called where its text is too long."""
+"""Posts, deliveries and profiles in the words of pages: states, and what is shown where a text is too long or a label
+is not unique."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from socialpub.db.log_lists import LogEntry
+from socialpub.db.models import ProfileStatus
+from socialpub.db.transaction import Row
 from socialpub.providers.registry import LABELS
 from socialpub.publishing import post_details
+from socialpub.publishing.deliveries import OUTCOME_UNKNOWN
 
 LONGEST_EXCERPT = 200
 LONGEST_NAME = 60
@@ -17,6 +22,14 @@ class StateWord(NamedTuple):
     kind: str
 
 
+class NetworkState(NamedTuple):
+    """What became of a post on one network. `accounts` says where: the profile, or how many there are."""
+
+    label: str
+    accounts: str
+    state: StateWord
+
+
 DELIVERY_STATES = {
     "pending": StateWord("Not out yet", ""),
     "published": StateWord("Published", "good"),
@@ -25,6 +38,11 @@ DELIVERY_STATES = {
     "canceled": StateWord("Canceled", ""),
 }
 """By outcome, as the API filters by it (`deliveryStatus`)."""
+ACCEPTED = StateWord("Accepted", "")
+"""What the log says of a delivery without an outcome."""
+
+IN_APP_STATE = StateWord("In the TikTok app", "")
+_DELIVERY_WORDS = {**DELIVERY_STATES, post_details.IN_APP: IN_APP_STATE}
 
 POST_STATES = {
     "scheduled": StateWord("Scheduled", ""),
@@ -40,6 +58,11 @@ _SETTLED = {
     frozenset({"unknown"}): StateWord("Outcome unknown", "warn"),
     frozenset({"failed", "unknown"}): StateWord("Failed, partly unknown", "bad"),
     frozenset({"published", "unknown"}): StateWord("Partly unknown", "warn"),
+    frozenset({post_details.IN_APP}): IN_APP_STATE,
+    frozenset({"published", post_details.IN_APP}): StateWord("Partly in the TikTok app", ""),
+    frozenset({"unknown", post_details.IN_APP}): StateWord("Partly unknown", "warn"),
+    frozenset({"failed", post_details.IN_APP}): StateWord("Partly failed", "bad"),
+    frozenset({"canceled", post_details.IN_APP}): StateWord("Partly canceled", ""),
 }
 
 ATTEMPTS = {
@@ -55,7 +78,30 @@ ATTEMPTS = {
 
 def of_post(post: Mapping[str, Any]) -> StateWord:
     """The state of a post as the API shows it."""
-    return of_outcomes(post["status"], (post_details.outcome_of(one) for one in post["deliveries"]))
+    return of_outcomes(post["status"], (outcome_of(one) for one in post["deliveries"]))
+
+
+def outcome_of(shown: Mapping[str, Any]) -> str:
+    """Return the outcome of a delivery as the API shows it, where a draft that arrived has one of its own."""
+    outcome, mode = post_details.outcome_of(dict(shown)), shown["providerOptions"].get("mode")
+    return post_details.owner_outcome(shown["provider"], outcome, mode, shown.get("providerPostId"))
+
+
+def outcome_of_entry(entry: LogEntry) -> str:
+    """Return the same for an entry of the log."""
+    outcome = "unknown" if (entry.error or "").startswith(OUTCOME_UNKNOWN) else entry.type
+    return post_details.owner_outcome(entry.provider, outcome, entry.mode, entry.provider_post_id)
+
+
+def of_entry(entry: LogEntry) -> StateWord:
+    """Return the state that an entry of the log reports."""
+    return ACCEPTED if entry.type == "pending" else _DELIVERY_WORDS[outcome_of_entry(entry)]
+
+
+def of_attempt(outcome: str, delivery: Mapping[str, Any]) -> StateWord:
+    """Return the state of an attempt of this delivery."""
+    is_in_app = outcome == "published" and outcome_of(delivery) == post_details.IN_APP
+    return IN_APP_STATE if is_in_app else ATTEMPTS[outcome]
 
 
 def of_outcomes(status: str, outcomes: Iterable[str]) -> StateWord:
@@ -65,12 +111,44 @@ def of_outcomes(status: str, outcomes: Iterable[str]) -> StateWord:
     return _SETTLED.get(frozenset(outcomes), StateWord("Partly published", "bad"))
 
 
+def by_network(status: str, deliveries: Iterable[tuple[str, str, str]]) -> list[NetworkState]:
+    """Return one state for each network, in the order of the deliveries (provider, profile name, outcome)."""
+    grouped: dict[str, list[tuple[str, str]]] = {}
+    for provider, name, outcome in deliveries:
+        grouped.setdefault(provider, []).append((name, outcome))
+    return [
+        NetworkState(
+            LABELS[provider],
+            f"“{found[0][0]}”" if len(found) == 1 else f"({len(found)} profiles)",
+            _of_network(status, {outcome for _, outcome in found}),
+        )
+        for provider, found in grouped.items()
+    ]
+
+
+def networks_of(post: Mapping[str, Any], names: Mapping[str, str]) -> list[NetworkState]:
+    """Return the same for a post as the API shows it. `names` are those of `profile_names`."""
+    found = (
+        (one["provider"], named(one["profileId"], one["profileName"], names), outcome_of(one))
+        for one in post["deliveries"]
+    )
+    return by_network(post["status"], found)
+
+
+def _of_network(status: str, outcomes: set[str]) -> StateWord:
+    if status == "scheduled" and outcomes == {"pending"}:
+        return POST_STATES["scheduled"]
+    if len(outcomes) == 1:
+        return _DELIVERY_WORDS[outcomes.pop()]
+    return POST_STATES["pending"] if "pending" in outcomes else of_outcomes("settled", outcomes)
+
+
 def of_delivery(shown: Mapping[str, Any], post_status: str) -> StateWord:
     """The state of one of its deliveries."""
-    outcome = post_details.outcome_of(dict(shown))
+    outcome = outcome_of(shown)
     if outcome == "pending" and post_status == "scheduled":
         return POST_STATES["scheduled"]
-    return DELIVERY_STATES[outcome]
+    return _DELIVERY_WORDS[outcome]
 
 
 def excerpt(post: Mapping[str, Any], longest: int = LONGEST_EXCERPT) -> str:
@@ -100,6 +178,33 @@ def accounts(deliveries: Sequence[Mapping[str, Any]]) -> str:
     """Where they go: `X “Shop” and Pinterest “Shop”`."""
     named = [f"{LABELS[one['provider']]} “{one['profileName']}”" for one in deliveries]
     return " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
+
+
+def profile_names(rows: Iterable[Row], *, network_is_shown: bool = False) -> dict[str, str]:
+    """Return what each profile is called in a list, by id: its label, and where that is not unique, its network or
+    handle. Disconnected profiles make no label of a connected one ambiguous."""
+    same: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        same.setdefault((row["name"].casefold(), row["provider"] if network_is_shown else ""), []).append(row)
+    return {row["id"]: _profile_name(row, found, network_is_shown) for found in same.values() for row in found}
+
+
+def named(profile_id: str, name: str, names: Mapping[str, str]) -> str:
+    """Return the name of a profile in `names`, as long as its label is still the `name` that a post was made under."""
+    found = names.get(profile_id, name)
+    return found if found.startswith(name) else name
+
+
+def _profile_name(row: Row, same: Sequence[Row], network_is_shown: bool) -> str:
+    label = str(row["name"])
+    others = [one for one in same if one["id"] != row["id"] and one["status"] != ProfileStatus.DISCONNECTED]
+    if not others:
+        return label
+    network = [] if network_is_shown else [LABELS[row["provider"]]]
+    if network and all(one["provider"] != row["provider"] for one in others):
+        return f"{label} ({network[0]})"
+    handle = f"@{row['username']}" if row["username"] else row["id"][-6:]
+    return f"{label} ({' '.join([*network, handle])})"
 
 
 def step(name: str) -> str:

@@ -12,18 +12,27 @@ from socialpub.db import json_views, post_lists
 from socialpub.db.post_lists import PostPage
 from socialpub.db.transaction import Reader
 from socialpub.ops import trail_sentences
+from socialpub.providers.outcomes import LABELS as LABELS_OF_CHOICES
 from socialpub.providers.registry import LABELS
-from socialpub.publishing import audiences, previews
-from socialpub.publishing.post_details import PostDetails
+from socialpub.providers.tiktok import options as tiktok_options
+from socialpub.providers.tiktok.adapter import TikTok
+from socialpub.publishing import audiences, owner_wait, post_details, previews, uploads
+from socialpub.publishing.post_details import DeliveryDetails, PostDetails
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
-from socialpub.web.dashboard import found_post, option_words, post_actions, post_filters, post_words, refresh
+from socialpub.web.dashboard import (
+    found_post,
+    option_fields,
+    option_words,
+    post_actions,
+    post_filters,
+    post_words,
+    refresh,
+    submissions,
+)
 from socialpub.web.dashboard.page import page
 from socialpub.web.dashboard.post_filters import ListedFilter
 from socialpub.web.dashboard.visit import Visit
-
-MOST_SHOWN_DELIVERIES = 8
-"""In the list, of one post."""
 
 
 @page()
@@ -43,7 +52,7 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
         wanted=wanted,
         address=lambda number: visit.href(wanted.address(number)),
         profiles=known.values(),
-        most_shown=MOST_SHOWN_DELIVERIES,
+        names=post_words.profile_names(known.values(), network_is_shown=True),
         per_page=post_filters.PER_PAGE,
         labels=LABELS,
         words=post_words,
@@ -67,25 +76,41 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
     """One post: its text and media, each delivery, and what can be done."""
     details = found_post.find(rt, visit)
     refresh_seconds = _refresh_seconds(details)
+    wants_preview = visit.query.ticked("preview")
     if refresh_seconds is None and visit.is_fragment:
         visit.headers.append((b"hx-refresh", b"true"))  # what can be done has changed as well: the whole page anew
-    # Weighing a text can take a while; of a page that refreshes itself only the deliveries are exchanged.
+    # Weighing a text can take a while, and the page has the text already: previews are shown when they are asked for.
     post_id = details.post["id"]
-    previewed = [] if visit.is_fragment else await rt.read_aside(lambda reader: previews.of_post(rt, reader, post_id))
+    previewed = await rt.read_aside(lambda reader: previews.of_post(rt, reader, post_id)) if wants_preview else None
     return visit.show(
         "post.html",
         details=details,
         post=details.post,
         media=[_media(visit, item) for item in details.post["media"]],
         actions=post_actions.applying(rt, details),
+        form_id=submissions.new_id(),
         refresh_seconds=refresh_seconds,
         previewed=previewed,
         link=_link,
-        options_of=_options,
+        pasted=_is_pasted(details.post),
+        options_of=lambda one: _options(rt, one),
+        waits_for=lambda one: _waits_for(rt, one),
+        is_all_published=all(one.outcome == "published" for one in details.deliveries),
+        names=post_words.profile_names(profiles.list_all(rt.reader), network_is_shown=True),
         labels=LABELS,
         words=post_words,
+        in_app=post_details.IN_APP,
         who=trail_sentences.who,
-        what=trail_sentences.what,
+        what=lambda entry: trail_sentences.what_to_this(trail_sentences.with_times(entry, visit.written)),
+    )
+
+
+def _is_pasted(post: dict[str, Any]) -> bool:
+    """Whether the owner pastes the text in a network's app."""
+    has_video = any(item.get("contentType", "").startswith("video/") for item in post["media"])
+    return any(
+        one["provider"] == TikTok.name and tiktok_options.loses_caption(one["providerOptions"], has_video=has_video)
+        for one in post["deliveries"]
     )
 
 
@@ -124,18 +149,29 @@ def _link(url: str | None) -> str | None:
         return None
 
 
-def _options(given: dict[str, Any]) -> list[tuple[str, str]]:
-    """Options in words: label and value."""
-    return [(option_words.LABELS.get(key, key), _value(value)) for key, value in given.items()]
+def _waits_for(rt: Runtime, details: DeliveryDetails) -> str | None:
+    """What a delivery waits for. How an account is connected again is said in the words of this place: what was stored
+    names a command as well."""
+    if details.waits_for is None:
+        return None
+    profile = profiles.find(rt.reader, details.delivery.profile_id)
+    if profile is None or not details.delivery.progress.waits_for_owner:
+        return details.waits_for.reason
+    return owner_wait.reason(profile)
 
 
-def _value(value: Any) -> str:
-    match value:
-        case bool():
-            return "yes" if value else "no"
-        case str():
-            return option_words.value(value)
-        case list():
-            return ", ".join(map(_value, value))
-        case _:
-            return str(value)
+def _options(rt: Runtime, details: DeliveryDetails) -> list[tuple[str, str]]:
+    """The options of a delivery in words: label and value."""
+    given: dict[str, Any] = details.shown["providerOptions"]
+    return [(option_words.LABELS.get(key, key), _value(rt, details, key, value)) for key, value in given.items()]
+
+
+def _value(rt: Runtime, details: DeliveryDetails, key: str, value: Any) -> str:
+    """The value as its network calls it, as far as that is stored: no network is asked for a page."""
+    if key in option_fields.ARTIFACTS:
+        artifact = uploads.find(rt, str(value))
+        return "a file that was removed" if artifact is None else str(artifact["file_name"])
+    delivery = details.delivery
+    label = delivery.memo.get(LABELS_OF_CHOICES, {}).get(key)
+    label = label or profiles.choice_labels(rt.reader, delivery.profile_id, key).get(str(value))
+    return f"{label} ({value})" if label and label != value else option_words.shown(key, value)

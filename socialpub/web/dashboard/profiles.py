@@ -1,17 +1,30 @@
 """`/profiles` and `/profiles/{profileId}`: the connected accounts, and what the owner can do about each."""
 
+import asyncio
 import json
+from functools import partial
 from typing import Any
 
-from socialpub.accounts import avatars, connect, idle_tokens, profile_options, profiles, token_health
+from socialpub.accounts import (
+    avatars,
+    connect,
+    consents,
+    idle_tokens,
+    pinterest_boards,
+    profile_options,
+    profiles,
+    token_health,
+)
+from socialpub.accounts.pinterest_boards import CreatedSection
 from socialpub.accounts.remedies import Door
 from socialpub.core.errors import InvalidRequest, NotFound
 from socialpub.db.models import ProfileStatus
+from socialpub.providers.pinterest.adapter import Pinterest
 from socialpub.providers.registry import LABELS
 from socialpub.publishing import profile_queue
 from socialpub.runtime import Runtime
 from socialpub.web.answer import Answer
-from socialpub.web.dashboard import forms, network_choices, option_fields, pictures
+from socialpub.web.dashboard import forms, network_choices, option_fields, option_words, pictures, post_words
 from socialpub.web.dashboard.page import page
 from socialpub.web.dashboard.visit import Visit
 
@@ -26,9 +39,11 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
         connected=connected,
         disconnected=[row for row in rows if row["status"] == ProfileStatus.DISCONNECTED],
         warnings={row["id"]: idle_tokens.warning(row, rt.now(), Door.DASHBOARD) for row in connected},
+        names=post_words.profile_names(connected),
         waiting=profile_queue.counts(rt.reader),
         pictures=avatars.versions(rt),
         labels=LABELS,
+        attempts=consents.waiting(rt.reader, Door.DASHBOARD, rt.stamp()),
         missing_apps={name: connect.app_missing(rt, name) for name in rt.providers},
     )
 
@@ -65,11 +80,45 @@ async def set_options(rt: Runtime, visit: Visit) -> Answer:
     profile = profiles.get(rt.reader, visit.params["profileId"])
     given = option_fields.read(visit.form, profile.provider)
     try:
+        profile_options.check(rt, profile, given)  # here, where its words are those of the dashboard
         await rt.write_soon(profile_options.replace_options, profile.id, given)
     except InvalidRequest as error:
         return await _page(rt, visit, options=given, options_error=error)
     told = "The default options are saved. They apply to posts that are made from now on."
     return visit.go(f"/profiles/{profile.id}", status=told)
+
+
+@page()
+async def create_board(rt: Runtime, visit: Visit) -> Answer:
+    """A new board of a Pinterest account; the one of that name if there is one."""
+    profile_id, name, secret = visit.params["profileId"], visit.form.text("board"), visit.form.ticked("secret")
+    create = partial(pinterest_boards.create_board, rt, profile_id, name, secret=secret, door=Door.DASHBOARD)
+    try:
+        made = await asyncio.to_thread(create)
+    except InvalidRequest as error:
+        return await _page(rt, visit, errors=forms.field_errors(error))
+    done = "is created" if made.is_new else "exists already"
+    return visit.go(f"/profiles/{profile_id}", status=f"The board “{made.board.name}” {done}.")
+
+
+@page()
+async def create_section(rt: Runtime, visit: Visit) -> Answer:
+    """A new section of one of its boards."""
+    profile_id, name, board_id = visit.params["profileId"], visit.form.text("section"), visit.form.text("of")
+
+    def create() -> CreatedSection:
+        listed = pinterest_boards.list_lately(rt, profile_id, None, Door.DASHBOARD)
+        board = next((one.board for one in listed if one.board.id == board_id), None)
+        if board is None:
+            raise InvalidRequest.at("of", message="is not one of this account's boards")
+        return pinterest_boards.create_section(rt, profile_id, board, name, Door.DASHBOARD)
+
+    try:
+        made = await asyncio.to_thread(create)
+    except InvalidRequest as error:
+        return await _page(rt, visit, errors=forms.field_errors(error))
+    done = "is created" if made.is_new else "exists already"
+    return visit.go(f"/profiles/{profile_id}", status=f"The section “{made.section.name}” {done}.")
 
 
 async def _page(
@@ -88,6 +137,7 @@ async def _page(
     # A page that refreshes itself shows what waits; its options stay as they are in the browser.
     asks = row["status"] == ProfileStatus.ACTIVE and not visit.is_fragment
     known = await network_choices.of_profile(rt, profiles.get(rt.reader, row["id"]), shown) if asks else None
+    limits = rt.providers[row["provider"]].app_limits()
     problem = None
     if options_error is not None:
         problem = "The options were not saved: see the fields below." if wrong else options_error.detail
@@ -99,10 +149,19 @@ async def _page(
         picture=avatars.versions(rt).get(row["id"]),
         health=token_health.look(rt, row, Door.DASHBOARD),
         queue=profile_queue.look(rt, row["id"]),
+        account_facts=rt.providers[row["provider"]].account_facts(json.loads(row["facts"])),
+        app_limits=limits,
         name=row["name"] if name is None else name,
         errors=errors or {},
         problem=problem,
-        options=list(option_fields.fields(row["provider"], shown, errors=wrong, known=known).values()),
+        options=[
+            one
+            for one in option_fields.fields(
+                row["provider"], shown, errors=wrong, known=known, defaults=option_words.UNAUDITED if limits else {}
+            ).values()
+            if one.is_given or not one.of_one_post
+        ],
         known=known,
+        has_boards=row["provider"] == Pinterest.name,
         permalink=f"/profiles/{row['id']}",
     )

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from socialpub.core import sizes
+from socialpub.core import commands, sizes
 from socialpub.web import accept
 from socialpub.web.answer import Answer, Header
 from socialpub.web.pages import pages
@@ -19,6 +19,7 @@ from socialpub.web.request import Request
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; "
@@ -59,6 +60,18 @@ def _compressed(body: bytes) -> bytes:
     return packed.getvalue()
 
 
+def _code(text: str) -> "Markup":
+    """Return the text with its commands, which stand in backticks, as code."""
+    from markupsafe import Markup
+
+    plain, code = Markup("%s"), Markup("<code>%s</code>")
+    parts = text.split("`")
+    whole = len(parts) % 2 == 1
+    return Markup("").join(
+        (code if index % 2 else plain) % part for index, part in enumerate(parts if whole else [text])
+    )
+
+
 @cache
 def _environment() -> "Environment":
     # jinja2 costs memory: only an appliance whose pages are opened pays for it.
@@ -72,4 +85,6 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
     )
     environment.filters["size"] = sizes.write
+    environment.filters["code"] = _code
+    environment.globals["commands"] = commands
     return environment

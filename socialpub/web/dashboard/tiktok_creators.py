@@ -10,6 +10,7 @@ from socialpub.accounts.remedies import Door
 from socialpub.accounts.tiktok_creator import PostingBarred
 from socialpub.core.errors import OperatorError
 from socialpub.db.transaction import Row
+from socialpub.providers.tiktok.options import PRIVATE
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import open_questions
 
@@ -21,7 +22,8 @@ UNTIL_THEN = "Until TikTok has said what this account may do, only a draft can b
 
 @dataclass(frozen=True, slots=True)
 class Creator:
-    """One account as the form shows it. `levels` are empty when TikTok did not say."""
+    """One account as the form shows it. `levels` are empty when TikTok did not say. An app that TikTok has not audited
+    offers `SELF_ONLY` alone."""
 
     profile_id: str
     name: str
@@ -55,12 +57,13 @@ async def _ask(rt: Runtime, row: Row, anew: bool) -> Creator:
         return Creator(profile_id, name, name, username, unknown=f"{error.sentence} {UNTIL_THEN}")
     if isinstance(info, PostingBarred):
         return Creator(profile_id, name, name, username, stop=info.message)
+    is_limited = rt.providers["tiktok"].app_limits() is not None
     return Creator(
         profile_id,
         name,
         info.nickname or name,
         info.username or username,
-        info.privacy_levels,
+        tuple(level for level in info.privacy_levels if not is_limited or level == PRIVATE),
         info.off,
         info.longest_video_seconds,
     )

@@ -13,8 +13,9 @@ LABELS = {
     "key": "Keys",
     "profile": "Profiles",
     "publishing": "Pause and resume",
-    "copy": "Copies",
+    "copy": "Backups",
     "secret": "secret.key",
+    "notify": "Notifications",
     "password": "Password",
     "session": "Sign-ins",
     "post": "Posts",
@@ -38,7 +39,7 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
         per_page=PER_PAGE,
         address=lambda page: visit.href("/trail") + f"?page={page}" + (f"&kind={kind}" if kind else ""),
         who=trail_sentences.who,
-        what=trail_sentences.what,
+        what=lambda entry: trail_sentences.what(trail_sentences.with_times(entry, visit.written)),
         place=_place,
     )
 

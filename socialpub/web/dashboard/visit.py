@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from socialpub.accounts.browser_sessions import BrowserSession
+from socialpub.core.clock import parse
 from socialpub.db import appliance_state
 from socialpub.runtime import Runtime
 from socialpub.web import static_files
@@ -134,8 +135,12 @@ class Visit:
             headers.append(self._notice_header("status", status))
         return Answer(303, b"", tuple(headers), pages.HTML)
 
-    def _when(self, text: str | None, absent: str = "–") -> Markup:
-        return times.element(text, self.zone, self.now, absent=absent)
+    def written(self, text: str) -> str:
+        """Return a stamp as a time in the browser's zone, for a sentence."""
+        return times.written(parse(text), self.zone)
+
+    def _when(self, text: str | None, absent: str = "–", *, seconds: bool = False) -> Markup:
+        return times.element(text, self.zone, self.now, absent=absent, seconds=seconds)
 
     def _notice_header(self, kind: Kind, text: str) -> Header:
         return cookies.put(self.request, "notice", notices.pack(Notice(kind, text), self._secret), NOTICE_SECONDS)

@@ -1,10 +1,10 @@
 """Metrics of this installation: whether it works, its room, its copies, its processes."""
 
 from collections.abc import Iterator
-from importlib import metadata
 
 from prometheus_client.core import Metric
 
+from socialpub.core import version
 from socialpub.core.clock import parse
 from socialpub.db import clock_jumps
 from socialpub.db.transaction import Reader
@@ -16,7 +16,7 @@ from socialpub.web.metrics.shapes import counter, gauge, one
 
 
 def families(rt: Runtime, reader: Reader) -> Iterator[Metric]:
-    yield gauge("socialpub_build_info", "Which version answers", ["version"], [(metadata.version("socialpub"), 1)])
+    yield gauge("socialpub_build_info", "Which version answers", ["version"], [(version.current(), 1)])
     yield from _health(rt, reader)
     yield from _storage(rt)
     yield from _copies(reader)
@@ -68,18 +68,18 @@ def _copies(reader: Reader) -> Iterator[Metric]:
     copy = last_copy.read(reader)
     if copy.made_at is not None:
         made_at = parse(copy.made_at).timestamp()
-        yield one("socialpub_last_copy_timestamp_seconds", "The instant that the last copy is of", made_at)
+        yield one("socialpub_last_copy_timestamp_seconds", "The instant of the last backup", made_at)
     if copy.scheduled is not None:
-        yield one("socialpub_scheduled_copy_bytes", "Size of the last scheduled copy", copy.scheduled.size_bytes)
+        yield one("socialpub_scheduled_copy_bytes", "Size of the last scheduled backup", copy.scheduled.size_bytes)
         yield one(
             "socialpub_scheduled_copy_new_bytes",
-            "What of it takes room that data and earlier copies did not take already",
+            "What it adds to the room that data and earlier backups take",
             copy.scheduled.new_bytes,
         )
     failed_at = 0.0 if copy.failed_at is None else parse(copy.failed_at).timestamp()
     yield one(
         "socialpub_last_copy_failure_timestamp_seconds",
-        "When a copy failed, if none was made since; else 0",
+        "When a backup failed, if none was made since; else 0",
         failed_at,
     )
 

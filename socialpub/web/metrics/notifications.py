@@ -1,4 +1,4 @@
-"""Metrics of what the owner is told. A service is its place in `notify.urls` and the kind of its address."""
+"""Metrics of notifications. A service is named by the scheme and the host of its address."""
 
 from collections.abc import Iterator
 

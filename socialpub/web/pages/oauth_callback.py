@@ -8,7 +8,6 @@ import asyncio
 from urllib.parse import parse_qsl
 
 from socialpub.accounts import connect, profiles
-from socialpub.accounts.profiles import Connected
 from socialpub.accounts.remedies import Door
 from socialpub.core.errors import NotFound, OperatorError
 from socialpub.runtime import Runtime
@@ -55,7 +54,7 @@ async def callback(rt: Runtime, caller: None, request: Request) -> Answer:  # no
     place = _place(connect.origin(rt, provider.name, query))
     visit = await _signed_in(request, place)
     if visit is not None:
-        return visit.go(place or "/", status=_told(f"{account} on {provider.label}", finished))
+        return visit.go(place or "/", status=profiles.connected_sentence(profile, provider.label, finished))
     way_back = rt.settings.base_url + place if place else None
     return Answer(200, pages.connected(provider.label, account, profile.name, finished, way_back), headers, pages.HTML)
 
@@ -74,8 +73,3 @@ async def _signed_in(request: Request, place: str | None) -> Visit | None:
     visit = await visit_of(request)
     visit.headers += PRIVATE
     return visit if visit.session is not None else None
-
-
-def _told(account: str, finished: Connected) -> str:
-    done = "has new tokens: what waits for it goes out" if finished.revived else "is connected"
-    return " ".join([f"{account} {done}.", *finished.missing])

@@ -21,16 +21,22 @@
 
   const move = async (entry, at) => {
     const { token, zone, back, failed } = calendar().dataset;
+    const updatedAt = entry.dataset.updated;
     let answer, page;
     try {
       answer = await fetch(entry.dataset.move, {
         method: "POST",
         headers: { "X-Csrf-Token": token, Accept: "text/html" },
-        body: new URLSearchParams({ at, zone, back }),
+        body: new URLSearchParams({ at, zone, back, updatedAt }),
       });
       page = new DOMParser().parseFromString(await answer.text(), "text/html");
     } catch {
       return say("refused", failed);
+    }
+    // A change in between, and a time that comes twice: the form itself asks.
+    if (page.querySelector('form[action$="/reschedule"] :is([name="which"], [name="do"])')) {
+      location.assign(`${entry.dataset.move}?${new URLSearchParams({ at, back, updatedAt })}`);
+      return false;
     }
     const shown = page.getElementById("calendar");
     const reason = page.querySelector("main [role=alert]:not(:empty)");

@@ -33,6 +33,8 @@ window.composeForm = (() => {
     uploads: { running: 0, failed: 0 },
   };
   form.classList.add("with-script");
+  // This browser gives a form that was sent its id back (compose_draft.js).
+  form.append(Object.assign(document.createElement("input"), { type: "hidden", name: "scripted", value: "yes" }));
   for (const one of form.querySelectorAll(".scripted-only")) one.hidden = false;
 
   // --- groups of networks, and the word on the button ----------------------------------------------------------------
@@ -52,9 +54,15 @@ window.composeForm = (() => {
     for (const field of form.querySelectorAll('[name="time"], [name="zone"]')) {
       field.closest("div").hidden = !at;
     }
+    document.getElementById("which").hidden = !at;
     const button = form.querySelector('button[name="do"][value="publish"][data-at]');
     if (button) button.textContent = at ? button.dataset.at : button.dataset.now;
   }
+
+  // A time that is hidden beside "Now" is kept for "At a time", and not sent.
+  form.addEventListener("formdata", ({ formData }) => {
+    if (formData.get("when") === "now") for (const name of ["time", "which"]) formData.delete(name);
+  });
 
   function show() {
     showGroups();
@@ -91,6 +99,11 @@ window.composeForm = (() => {
     place.replaceChildren(...found.childNodes);
   }
 
+  // Of a time that comes twice one is chosen: the same two stay as they are.
+  function putWhich(found) {
+    if (document.getElementById("which").textContent.trim() !== found.textContent.trim()) put("which", found);
+  }
+
   async function check() {
     // One at a time: an answer never overtakes a later one.
     if (asking) { again = true; return; }
@@ -105,6 +118,7 @@ window.composeForm = (() => {
       const part = (id) => found.content.getElementById(id);
       put("counters", part("counters"));
       put("preview", part("preview"));
+      putWhich(part("which"));
       if (!untouched) {
         document.getElementById("problems").replaceChildren();
         put("found", part("found"));

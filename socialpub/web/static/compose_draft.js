@@ -10,7 +10,8 @@
   const LONGEST = 30 * 24 * 3600 * 1000;
   const query = new URLSearchParams(location.search);
   // A copy of a post is another draft than an empty page; a day that the calendar names is not.
-  const copied = query.has("from") ? `?from=${query.get("from")}` : "";
+  const origin = ["from", "again"].find((name) => query.has(name));
+  const copied = origin ? `?${origin}=${query.get(origin)}` : "";
   const key = `${PREFIX}${words.installation}:${location.pathname}${copied}`;
   const line = document.getElementById("compose-draft");
   const SAVE_AFTER = 300;
@@ -18,14 +19,16 @@
   let stopped = false;
 
   // Fields that somebody fills in. `form` tells two sendings of one form apart from two posts: it stays with the draft.
-  const isKept = (field) => field.name === "form" || (
+  // So does the version of the post that the form was made from: an edit changes no later version unasked.
+  const isOfForm = (field) => ["form", "updatedAt", "content", "was"].includes(field.name);
+  const isKept = (field) => isOfForm(field) || (
     field.name && !["csrf", "artifact"].includes(field.name) && !field.name.startsWith("alt.")
     && !["hidden", "file", "submit", "button"].includes(field.type) && !field.closest("#media-list"));
   const kept = () => [...form.elements].filter(isKept);
   const isBox = (field) => ["checkbox", "radio"].includes(field.type);
 
   function isAtFirst(field) {
-    if (field.name === "form") return true;
+    if (isOfForm(field)) return true;
     if (isBox(field)) return field.checked === field.defaultChecked;
     if (field.options) {
       const first = [...field.options].findIndex((option) => option.defaultSelected);
@@ -42,15 +45,32 @@
   const began = listed();
   const isEmpty = () => kept().every(isAtFirst) && listed() === began;
 
+  function written() {
+    const fields = kept().filter((field) => !isBox(field) || field.checked).map((field) => [field.name, field.value]);
+    const boxes = [...new Set(kept().filter(isBox).map((field) => field.name))];
+    return { at: Date.now(), fields, boxes, media: media() };
+  }
+
   function save() {
     clearTimeout(timer);
-    if (stopped) return;
+    if (stopped || isSent()) return;
     try {
       if (isEmpty()) { localStorage.removeItem(key); return; }
-      const fields = kept().filter((field) => !isBox(field) || field.checked).map((field) => [field.name, field.value]);
-      const boxes = [...new Set(kept().filter(isBox).map((field) => field.name))];
-      localStorage.setItem(key, JSON.stringify({ at: Date.now(), fields, boxes, media: media() }));
+      localStorage.setItem(key, JSON.stringify(written()));
     } catch { /* a browser that keeps nothing, or is full */ }
+  }
+
+  // --- a form that was sent, and comes back with "Back" ----------------------------------------------------------------
+
+  // The entry of the browser's history keeps it, with the id by which the server knows the form.
+  let sent = form.elements.updatedAt ? null : history.state?.sent ?? null;
+  const content = (of) => JSON.stringify([of.fields, of.media]);
+  // What was sent is no draft, as long as nothing is changed.
+  const isSent = () => sent !== null && content(sent) === content(written());
+
+  function keepSent() {
+    sent = written();
+    try { history.replaceState({ ...history.state, sent }, ""); } catch { /* too large to be kept */ }
   }
 
   function read(from) {
@@ -70,8 +90,8 @@
   }
 
   function fill(draft) {
-    // A field that the address has filled in already, such as a day of the calendar, is not overwritten.
-    const later = new Set(query.has("at") ? ["when", "time", "zone"] : []);
+    // A field that the address has filled in already, such as a day of the calendar, is not overwritten by a draft.
+    const later = new Set(query.has("at") && draft !== sent ? ["when", "time", "zone"] : []);
     const values = new Map();
     for (const [name, value] of draft.fields) values.set(name, [...(values.get(name) ?? []), value]);
     for (const field of kept()) {
@@ -107,11 +127,11 @@
     return lost;
   }
 
-  async function restore(draft) {
+  async function restore(draft, message) {
     fill(draft);
     const lost = await restoreList(draft.media);
     const when = new Date(draft.at).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
-    const text = sentence(words.restored, { when }) + (lost ? ` ${sentence(words.lost, { count: lost })}` : "");
+    const text = sentence(message, { when }) + (lost ? ` ${sentence(words.lost, { count: lost })}` : "");
     line.setAttribute("role", "status");
     line.hidden = false;
     line.querySelector("span").textContent = text;
@@ -121,6 +141,7 @@
   function discard() {
     stopped = true;
     localStorage.removeItem(key);
+    history.replaceState({ ...history.state, sent: null }, "");
     location.reload();
   }
 
@@ -137,7 +158,10 @@
     if (event.target === form && !event.defaultPrevented) {
       save();
       // The next page tells whether it was accepted; dashboard.js forgets the draft then.
-      if (["publish", "anyway"].includes(event.submitter?.value)) markSent();
+      if (/^(publish|anyway|keep|save)\b/.test(event.submitter?.value)) {
+        keepSent();
+        markSent();
+      }
     } else if (event.target.action?.endsWith?.("/logout")) {
       stopped = true;
     }
@@ -147,5 +171,7 @@
   // A page that was sent and came back holds what counts.
   const cameBack = document.querySelector("#problems [role]") !== null;
   const draft = cameBack ? null : read(key);
-  if (draft) restore(draft);
+  // What was accepted is no draft any more.
+  if (draft) restore(draft, words.restored);
+  else if (sent && !cameBack) restore(sent, words.submitted);
 })();

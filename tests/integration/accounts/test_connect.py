@@ -5,13 +5,16 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import avatars, connect, consents, profiles, renewal, revocation
+from socialpub.accounts import avatars, connect, consents, profiles, redirect_addresses, renewal, revocation
 from socialpub.accounts.connect import Origin, UnknownState
 from socialpub.accounts.consents import Failed
 from socialpub.accounts.profiles import Connected
+from socialpub.accounts.redirect_addresses import WrongAddress, read_answer
 from socialpub.accounts.remedies import Door
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
+from socialpub.core.settings.sections import ProvidersSection
 from socialpub.db.models import State
+from socialpub.providers import registry
 from socialpub.providers.errors import NoAnswer, NotSent, Rejected
 from socialpub.providers.oauth import Identity
 from socialpub.providers.oauth import Tokens as Grant
@@ -24,6 +27,7 @@ from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
 
+HERE = "http://127.0.0.1:8000/oauth/x/callback"
 NETWORKS = ("x", "tiktok", "pinterest")
 ONE_LESS = {"x": "media.write", "tiktok": "video.upload"}
 NOTHING_LEFT = {"x": ("tweet.write",), "tiktok": ("video.publish", "video.upload"), "pinterest": ("pins:write",)}
@@ -255,18 +259,18 @@ def test_a_remedy_names_what_can_be_done_where_the_attempt_was_begun(
     query = query_of(browser.decides(begun.url, "other"))
     with pytest.raises(OperatorError, match="to connect @demo again, but X answered for @other") as refused:
         connect.finish(rt, "x", query)
-    assert str(refused.value.hint).endswith("To connect @other as well: press “Connect X” under Profiles.")
+    assert str(refused.value.hint).endswith("To connect @other as well, press “Connect X” under Profiles.")
     assert connect.origin(rt, "x", query) == Origin(Door.DASHBOARD, first.profile_id)
     with pytest.raises(OperatorError, match="used already") as again:
         connect.finish(rt, "x", query)
-    assert again.value.hint == "Begin again: press “Connect X” under Profiles."
+    assert again.value.hint == "To begin again, press “Connect X” under Profiles."
 
 
 def test_a_code_that_came_too_late_means_beginning_again(rt: Runtime, browser: Browser, clock: HandClock) -> None:
     begun = connect.begin(rt, "x")
     query = query_of(browser.decides(begun.url))
     clock.forward(31)
-    with pytest.raises(OperatorError, match="gave no tokens") as refused:
+    with pytest.raises(OperatorError, match="returned no tokens") as refused:
         connect.finish(rt, "x", query)
     assert "connect-profile x" in str(refused.value.hint)
     assert query["code"] not in refused.value.message
@@ -395,16 +399,110 @@ def test_attempts_are_forgotten_after_a_day(rt: Runtime, clock: HandClock) -> No
         "http://127.0.0.1:8000/oauth/x/callback?state=s%201&code=a%2Bb*!",
         " '?state=s%201&code=a%2Bb*!#_=_' \n",
         "state=s%201&code=a%2Bb*!",
+        "127.0.0.1:8000/oauth/x/callback?state=s%201&code=a%2Bb*!",
+        "https://127.0.0.1:8000/oauth/x/callback?state=s%201&code=a%2Bb*!",
     ],
 )
 def test_a_pasted_address_is_read_whole_or_in_part(text: str) -> None:
-    assert connect.read_answer(text) == {"state": "s 1", "code": "a+b*!"}
+    """Browsers hide the scheme, and some of them change it."""
+    assert read_answer(text, HERE) == {"state": "s 1", "code": "a+b*!"}
 
 
 @pytest.mark.parametrize("text", ["", "hello", "http://127.0.0.1:8000/oauth/x/callback", "state=s1"])
 def test_a_pasted_text_that_is_no_address_of_the_kind_is_told(text: str) -> None:
-    with pytest.raises(OperatorError, match="not the address"):
-        connect.read_answer(text)
+    with pytest.raises(WrongAddress, match="not the address"):
+        read_answer(text, HERE)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "http://evil.example/oauth/x/callback",
+        "http://127.0.0.1:8001/oauth/x/callback",
+        "http://127.0.0.1/oauth/x/callback",
+        "http://127.0.0.1:8000/oauth/tiktok/callback",
+        "http://127.0.0.1:8000/",
+        "http://127.0.0.1:99999/oauth/x/callback",
+        "http://[::1/oauth/x/callback",
+        "javascript:alert(1)",
+    ],
+)
+def test_an_address_of_another_host_or_path_is_not_the_one_that_is_waited_for(place: str) -> None:
+    with pytest.raises(WrongAddress):
+        read_answer(f"{place}?state=s&code=c", HERE)
+
+
+# --- the redirect address --------------------------------------------------------------------------------------------
+
+
+def with_networks(rt: Runtime, **sections: dict[str, Any]) -> Runtime:
+    """These values in the sections of these networks, whose addresses are the networks' own."""
+    providers = ProvidersSection.model_validate(sections)
+    rt.settings = rt.settings.model_copy(update={"providers": providers})
+    rt.providers = registry.build(providers)
+    return rt
+
+
+def test_each_network_may_have_an_address_of_its_own(rt: Runtime, browser: Browser) -> None:
+    rt.settings.providers.x.__dict__["redirect_url"] = "http://127.0.0.1:9000/anything"
+    begun, other = connect.begin(rt, "x"), connect.begin(rt, "pinterest")
+    assert begun.redirect_uri == "http://127.0.0.1:9000/anything"
+    assert other.redirect_uri == "http://127.0.0.1:8000/oauth/pinterest/callback"
+    back = browser.decides(begun.url)
+    assert back.startswith("http://127.0.0.1:9000/anything?")
+    assert connect.finish(rt, "x", read_answer(back, begun.redirect_uri), begun.id).profile_id
+
+
+@pytest.mark.parametrize(
+    ("base_url", "network", "redirect_url", "remedy"),
+    [
+        ("http://127.0.0.1:8000", "x", "", None),
+        ("http://localhost:8000", "x", "", 'Set redirect_url = "http://127.0.0.1:8000/oauth/x/callback"'),
+        (
+            "http://127.0.0.1:8000",
+            "pinterest",
+            "",
+            'Set redirect_url = "http://localhost:8000/oauth/pinterest/callback"',
+        ),
+        ("http://box.lan", "tiktok", "", 'Set redirect_url = "http://127.0.0.1:8000/oauth/tiktok/callback"'),
+        ("http://box.lan", "tiktok", "https://social.example.com/any", None),
+        (
+            "https://social.example.com/social",
+            "tiktok",
+            "http://box.lan/",
+            "Remove redirect_url",
+        ),
+    ],
+)
+def test_an_address_that_the_network_does_not_accept_has_a_remedy_that_works(
+    rt: Runtime, base_url: str, network: str, redirect_url: str, remedy: str | None
+) -> None:
+    with_networks(rt, **{network: {"redirect_url": redirect_url}})
+    rt.settings = rt.settings.model_copy(update={"base_url": base_url})
+    found = redirect_addresses.check(rt.settings, rt.providers[network])
+    assert found is not None
+    assert (found.remedy or "").startswith(remedy or "")
+    assert (found.remedy is None) == (remedy is None)
+    if remedy and remedy.startswith("Set"):
+        with_networks(rt, **{network: {"redirect_url": remedy.split('"')[1]}})
+        again = redirect_addresses.check(rt.settings, rt.providers[network])
+        assert again is not None
+        assert again.remedy is None
+
+
+def test_a_stand_in_takes_any_address(rt: Runtime) -> None:
+    assert [redirect_addresses.check(rt.settings, one) for one in rt.providers.values()] == [None, None, None]
+
+
+def test_only_an_address_of_this_appliance_brings_the_browser_back(rt: Runtime) -> None:
+    found = {}
+    for address in ("", "http://localhost:8000/oauth/x/callback", "http://localhost:9000/oauth/x/callback"):
+        with_networks(rt, x={"redirect_url": address})
+        found[address] = redirect_addresses.comes_back(rt.settings, "x")
+    assert list(found.values()) == [True, True, False]
+    with_networks(rt, x={"redirect_url": "http://127.0.0.1:8000/oauth/x/callback"})
+    rt.settings = rt.settings.model_copy(update={"base_url": "http://box.lan"})
+    assert not redirect_addresses.comes_back(rt.settings, "x"), "the browser may run on another machine"
 
 
 # --- going -----------------------------------------------------------------------------------------------------------

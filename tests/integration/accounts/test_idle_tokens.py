@@ -223,7 +223,7 @@ def test_the_owner_is_told_once_a_day_during_the_last_week(
 def test_an_account_that_must_be_connected_again_is_told_with_its_reason(rt: Runtime, profile: str) -> None:
     rt.write(profiles.require_reauth, profile, "X does not accept the authorization any more.")
     said = idle_tokens.warning(profiles.list_all(rt.reader)[0], rt.now())
-    assert said == "X does not accept the authorization any more. Run: socialpub admin connect-profile x"
+    assert said == "X does not accept the authorization any more. Run `socialpub admin connect-profile x`."
     assert idle_tokens.warn(rt) == 1
     rt.write(profiles.disconnect, profile)
     assert idle_tokens.warning(profiles.list_all(rt.reader)[0], rt.now()) is None

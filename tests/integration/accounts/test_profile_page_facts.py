@@ -86,7 +86,7 @@ def test_the_health_of_tokens_is_told_with_what_to_do(rt: Runtime, world: World,
     ending = token_health.look(rt, profiles.of_owner(rt.reader, profile), Door.DASHBOARD)
     assert ending is not None
     assert (ending.warning or "").startswith("Its refresh token ends on 2027-10-")
-    assert (ending.warning or "").endswith("Connect the account again: press “Reconnect” on the profile's page.")
+    assert (ending.warning or "").endswith("To connect the account again, press “Reconnect” on the profile's page.")
 
 
 def test_a_token_that_cannot_be_renewed_and_a_refused_one_name_the_way_back(rt: Runtime, world: World) -> None:

@@ -65,7 +65,7 @@ def test_a_token_that_tiktok_does_not_take_is_renewed_for_the_question(rt: Runti
     world.tiktok.remove_access("quiet")
     with pytest.raises(OperatorError, match="did not say what this account may do") as refused:
         tiktok_creator.ask(rt, creator, Door.DASHBOARD)
-    assert refused.value.hint == "Let the account's owner consent again: press “Reconnect” on the profile's page."
+    assert refused.value.hint == "To consent again, press “Reconnect” on the profile's page."
     assert profiles.get(rt.reader, creator).status == "reauthRequired"
 
 
@@ -84,7 +84,7 @@ def test_a_paused_copy_asks_with_the_token_it_has_and_renews_none(
     clock.forward(86400)
     with pytest.raises(OperatorError, match="Publishing is paused") as refused:
         tiktok_creator.ask(rt, creator, Door.DASHBOARD)
-    assert refused.value.hint == "To continue: press “Resume” under System."
+    assert refused.value.hint == "To continue, press “Resume” under System."
     assert world.tiktok.counts["token"] == 0
 
 

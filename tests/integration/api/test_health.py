@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from socialpub.core import commands
 from socialpub.core.clock import stamp
+from socialpub.core.command_forms import ServiceCommands, TerminalCommands
 from socialpub.core.errors import Unavailable
 from socialpub.media import decoder_client, decoder_starts
 from socialpub.ops import health, worker_report
@@ -109,6 +111,21 @@ def test_a_network_that_refuses_the_app_is_told_and_the_light_stays_green(
             "reason": "X refuses this app: its deliveries wait. The dashboard and `socialpub doctor` show the reason.",
         }
     ]
+
+
+def test_readyz_names_the_command_of_this_machine_and_none_of_its_paths(
+    client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = "/home/ada/socialpub/.venv/bin/socialpub"
+    monkeypatch.setattr(commands, "_here", TerminalCommands((home,), (home,), Path("/home/ada/config.toml")))
+    shown = client.send("GET", "/readyz", key=None)
+    assert shown.status == 503
+    assert "Start `socialpub serve`." in str(shown.json()["reasons"])
+    assert "ada" not in str(shown.json())
+    monkeypatch.setattr(commands, "_here", ServiceCommands())
+    rt.clock.forward(2)  # type: ignore[attr-defined]  # an answer counts for a second
+    shown = client.send("GET", "/readyz", key=None)
+    assert "Run `sudo systemctl start socialpub-worker`." in str(shown.json()["reasons"])
 
 
 def test_a_network_that_refuses_questions_says_that_only_they_are_held(client: Client, rt: Runtime) -> None:

@@ -72,9 +72,11 @@ def test_the_detail_alone_says_what_is_wrong_and_how_much_more(client: Client, r
         return str(client.send("POST", "/posts", body).json()["detail"])
 
     post = {"body": "x"}
-    assert detail({"post": post, "profiles": ["x"]}) == "profiles[0] must be a UUID."
+    assert detail({"post": post, "profiles": ["x"]}) == (
+        "profiles[0] must be a UUID; take ids from GET /api/v1/profiles."
+    )
     assert detail({"post": {}, "profiles": ["x", "y"], "media": []}) == (
-        "profiles[0] must be a UUID. There are 2 more errors."
+        "profiles[0] must be a UUID; take ids from GET /api/v1/profiles. There are 2 more errors."
     )
     assert detail({"post": post, "profiles": [UNKNOWN]}) == (
         "profiles[0] is not the id of a profile; take ids from GET /profiles."
@@ -166,3 +168,62 @@ def test_known_and_unknown_parameters_are_told_together(client: Client) -> None:
 
 def test_the_document_itself_takes_any_parameter(client: Client) -> None:
     assert client.send("GET", "/openapi-docs?color=red", key=None).status == 200
+
+
+# --- confusions with other APIs --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ("{key}", "Put Bearer before the key"),
+        ("Token {key}", "with the scheme Bearer"),
+        ("Basic dXNlcjpwYXNz", "with the scheme Bearer"),
+        ("Bearer", "Put the key alone behind Bearer"),
+        ("Bearer Bearer {key}", "Put the key alone behind Bearer"),
+        ('Bearer "{key}"', "Put the key alone behind Bearer"),
+        ("Bearer spk_none_of_ours", "not known"),
+    ],
+)
+def test_a_header_that_is_written_otherwise_is_led_to_bearer(client: Client, header: str, words: str) -> None:
+    reply = client.ask("GET", "/api/v1/profiles", headers={"authorization": header.format(key=client.key)})
+    assert (reply.status, reply.headers["www-authenticate"]) == (401, "Bearer")
+    assert words in reply.json()["detail"]
+    if "spk_none" not in header:
+        assert "Authorization: Bearer <API_KEY>" in reply.json()["detail"]
+    assert client.key.partition("_")[2] not in reply.body.decode()
+
+
+def test_a_state_of_a_delivery_is_led_to_its_own_parameter(client: Client) -> None:
+    def message(query: str) -> str:
+        reply = client.send("GET", f"/posts?{query}")
+        assert reply.status == 400
+        return told(reply)[query.partition("=")[0]]
+
+    for outcome in ("published", "failed", "unknown"):
+        assert message(f"status={outcome}") == (
+            "must be one of pending, settled, canceled, scheduled; for the outcome of a delivery, use "
+            f"deliveryStatus={outcome}"
+        )
+    for status in ("settled", "scheduled"):
+        assert message(f"deliveryStatus={status}").endswith(f"for the status of a post, use status={status}")
+    assert "deliveryStatus" not in message("status=done")
+    assert message("profileIds=x").endswith("take ids from GET /api/v1/profiles")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "words"),
+    [
+        ("DELETE", "/posts/{id}", "POST /api/v1/posts/{id}/cancel"),
+        ("PUT", "/posts/{id}", "send PATCH"),
+        ("POST", "/posts/{id}", "send PATCH"),
+        ("DELETE", "/profiles/{id}", "POST /api/v1/profiles/{id}/disconnect"),
+        ("POST", "/profiles", "The owner of the appliance connects accounts"),
+    ],
+)
+def test_a_method_of_other_apis_is_led_to_what_does_the_same_here(
+    client: Client, method: str, path: str, words: str
+) -> None:
+    reply = client.ask(method, f"/api/v1{path.format(id=UNKNOWN)}")
+    assert reply.status == 405
+    assert words in reply.json()["detail"]

@@ -11,6 +11,7 @@ from pydantic import SecretStr
 
 from socialpub.accounts import renewal
 from socialpub.accounts.renewal import NotRenewed
+from socialpub.core import version
 from socialpub.core.clock import stamp
 from socialpub.core.settings.sections import MetricsSection
 from socialpub.ops import worker_report
@@ -58,6 +59,7 @@ def test_metrics_are_text_that_prometheus_reads(client: Client, rt: Runtime, pro
     assert reply.headers["content-type"].startswith("text/plain")
     found = samples(reply.body)
     assert found["socialpub_posts", ("status", "pending")] == 1
+    assert found["socialpub_build_info", ("version", version.current())] == 1
     assert found["socialpub_deliveries_waiting", ("provider", "x")] == 1
     assert found["socialpub_http_answers_total", ("method", "GET"), ("route", "/api/v1/posts"), ("status", "200")] == 1
     assert found["socialpub_profiles", ("provider", "x"), ("status", "active")] == 1

@@ -8,10 +8,12 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from socialpub.accounts import browser_sessions, password, sign_in_links
 from socialpub.accounts.sign_in_links import Purpose
+from socialpub.publishing import posts
+from socialpub.publishing.drafts import Change
 from socialpub.runtime import Runtime
 from socialpub.web.app import App
 from tests.support import axe
-from tests.support.appliance import accept, add_profile
+from tests.support.appliance import OWNER, accept, add_profile
 from tests.support.hand_clock import START, HandClock
 from tests.support.served import served
 
@@ -119,9 +121,41 @@ def test_a_post_that_started_meanwhile_stays_and_the_calendar_says_so(
     show(page, "month=2026-10")
     clock.forward(86_400)
     drag(page, "First frost", "2026-10-20")
-    expect(page.get_by_role("alert")).to_contain_text("Only a scheduled post whose time is still to come")
+    expect(page.get_by_role("alert")).to_contain_text("Only posts scheduled for the future can be edited")
     expect(cell(page, "2026-10-13")).to_contain_text("Due")
     assert stored_time(rt, post) == "2026-10-13T09:00:00.000Z"
+
+
+def test_a_post_that_was_changed_meanwhile_is_moved_only_when_asked(
+    page: Page, rt: Runtime, profile: str, clock: HandClock
+) -> None:
+    post = accept(rt, profile, body="First frost", at=START + timedelta(days=1))
+    show(page, "month=2026-10")
+    clock.forward(1)
+    rt.write(posts.edit, post, Change(frozenset({"body"}), body="First snow"), OWNER)
+    drag(page, "First frost", "2026-10-20")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Reschedule a post")
+    expect(page.get_by_role("alert")).to_contain_text("The post was changed after this form was opened.")
+    expect(page.locator("main")).to_contain_text("First snow")
+    expect(page.get_by_label("Time")).to_have_value("2026-10-20T11:00")
+    assert axe.violations(page) == []
+    assert stored_time(rt, post) == "2026-10-13T09:00:00.000Z"
+    page.get_by_role("button", name="Save my changes").click()
+    expect(page.get_by_role("status").first).to_contain_text("20 Oct 2026, 11:00 CEST")
+    assert page.url.endswith("/calendar?month=2026-10")
+
+
+def test_a_post_that_is_dropped_on_an_hour_that_comes_twice_asks_which_one(
+    page: Page, rt: Runtime, profile: str
+) -> None:
+    post = accept(rt, profile, body="First frost", at=datetime(2026, 10, 24, 10, 30, tzinfo=UTC))
+    show(page, "week=2026-W43")
+    drag(page, "First frost", "2026-10-25T02:00")
+    expect(page.get_by_label("Time")).to_have_value("2026-10-25T02:30")
+    page.get_by_label("Second: 02:30 CET (UTC+1)").check()
+    page.get_by_role("button", name="Reschedule").click()
+    expect(page.get_by_role("status").first).to_contain_text("25 Oct 2026, 02:30 CET")
+    assert stored_time(rt, post) == "2026-10-25T01:30:00.000Z"
 
 
 def test_without_an_answer_the_post_goes_back_and_the_reader_is_told(page: Page, rt: Runtime, profile: str) -> None:

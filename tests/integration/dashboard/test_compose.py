@@ -29,7 +29,7 @@ def test_a_post_with_pictures_is_checked_and_goes_out_as_it_was_written(
     owner.open("/compose")
     files = [media.jpeg(tmp_path / "first.jpg"), media.jpeg(tmp_path / "second.jpg", width=64)]
     page = owner.press("Check", {"Text": "Two\npictures", "Media": files})
-    assert (page.status, page.role("status")) == (200, "x profile: nothing speaks against it.")
+    assert (page.status, page.role("status")) == (200, "x profile: no problems found.")
     assert page.field("Text").raw_text == "\nTwo\npictures"
     page = owner.press("Move down first.jpg", {"Alt text": "The first one"})
     assert [one.text.partition(",")[0] for one in page.root.all("small") if one.attributes.get("class") == "file"][

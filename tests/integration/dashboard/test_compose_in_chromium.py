@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, expect
 
-from socialpub.accounts import password, sign_in_links
-from socialpub.accounts.sign_in_links import Purpose
 from socialpub.publishing.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
@@ -17,9 +15,9 @@ from socialpub.web.app import App
 from tests.samples import media
 from tests.support import axe
 from tests.support.appliance import accept
+from tests.support.chromium import signed_in
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact, connect_pinterest, connect_tiktok, connect_x
-from tests.support.served import served
 
 pytestmark = pytest.mark.chromium
 
@@ -69,13 +67,9 @@ def page(
     context: BrowserContext, app: App, rt: Runtime, networks: dict[str, str], password_hash: str
 ) -> Iterator[Page]:
     """A signed-in tab with an empty form."""
-    rt.write(password.put, password_hash)
-    with served(app) as address:
-        page = context.new_page()
-        page.goto(f"{address}/login?token={rt.write(sign_in_links.make, Purpose.SIGN_IN)}")
+    with signed_in(context, app, rt, password_hash) as (page, address):
         page.goto(f"{address}/compose")
         yield page
-        page.close()
 
 
 @pytest.fixture
@@ -336,4 +330,55 @@ def test_the_page_at_work_fits_and_can_be_used_by_everybody(page: Page, photos: 
     expect(page.locator("#preview section")).to_have_count(3)
     expect(page.locator("#counters li.wrong")).to_have_count(1)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert axe.violations(page) == []
+
+
+def test_a_problem_of_the_time_leaves_the_zone_beside_it(page: Page) -> None:
+    page.get_by_label("Text").fill("Hello")
+    page.get_by_label("x profile").check()
+    page.get_by_label("At a time").check()
+    page.get_by_label("Time", exact=True).fill("2020-01-01T10:00")
+    page.get_by_role("button", name="Schedule").click()
+    expect(page.locator("#field-time-wrong")).to_be_visible()
+    time, zone = page.locator("#field-time").bounding_box(), page.locator("#field-zone").bounding_box()
+    assert time is not None
+    assert zone is not None
+    assert abs(time["y"] - zone["y"]) < 2
+
+
+def test_on_a_phone_publish_and_check_stay_visible_and_the_preview_comes_before_the_options(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    for network in ("x", "tiktok", "pinterest"):
+        tick(page, network)
+    page.get_by_label("Text", exact=True).fill("Small batches")
+    expect(page.locator("#preview .preview")).to_have_count(3)
+    middle = page.locator("#options-x")
+    for place in (0, middle.bounding_box()["y"], 10**6):  # type: ignore[index]
+        page.mouse.wheel(0, place)
+        for name in ("Publish", "Check"):
+            expect(page.get_by_role("button", name=name, exact=True)).to_be_in_viewport(ratio=1)
+    tops = [page.locator(one).bounding_box()["y"] for one in ("#when", "#preview", "#options-x")]  # type: ignore[index]
+    assert tops == sorted(tops)
+    cards = [one.bounding_box() for one in page.locator("#preview .preview").all()]
+    assert len({card["y"] for card in cards if card}) == 1, "one row, which is swiped"
+    page.get_by_label("Link", exact=True).focus()
+    bar, field = page.locator(".bar").bounding_box(), page.get_by_label("Link", exact=True).bounding_box()
+    assert bar is not None
+    assert field is not None
+    assert field["y"] + field["height"] <= bar["y"], "what has the focus is not behind the bar"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_cover_is_chosen_and_its_upload_goes_with_the_form(page: Page, photos: list[Path], tmp_path: Path) -> None:
+    tick(page, "pinterest")
+    film = media.video_mp4(tmp_path / "waves.mp4", 4.0, width=320, height=240)
+    page.get_by_label("Media", exact=True).set_input_files(film)
+    expect(items(page)).to_have_count(1)
+    group = page.get_by_role("group", name="Pinterest")
+    group.get_by_label("Board", exact=True).select_option(index=1)
+    group.get_by_text("More options").click()
+    page.get_by_label("Or upload a picture").set_input_files(photos[0])
+    page.get_by_role("button", name="Check", exact=True).click()
+    expect(page.get_by_role("status")).to_contain_text("no problems found")
+    expect(page.get_by_role("radio", name="first.jpg")).to_be_checked()
     assert axe.violations(page) == []

@@ -1,18 +1,20 @@
 """TikTok's form, as its guidelines for sharing want it: each choice is the owner's, and what cannot be posted stops."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from socialpub.publishing.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.samples import media
-from tests.support.appliance import state_of
+from tests.support.appliance import accept, state_of
 from tests.support.dashboard_browser import DashboardBrowser, Element, Page
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import FaultTransport, connect_tiktok, connect_x
+from tests.support.sandbox_http import FaultTransport, artifact, connect_tiktok, connect_x
 
 NOT_PRIVATE = "Branded content visibility cannot be set to private."
 
@@ -20,6 +22,18 @@ NOT_PRIVATE = "Branded content visibility cannot be set to private."
 @pytest.fixture
 def video(tmp_path: Path) -> Path:
     return media.video_mp4(tmp_path / "evening.mp4", seconds=1.0, width=640, height=360, rate=30)
+
+
+@pytest.fixture(autouse=True)
+def audited(rt: Runtime) -> None:
+    """TikTok has audited the app: a form offers direct posts first."""
+    rt.settings.providers.tiktok.__dict__["audited"] = True
+
+
+@pytest.fixture
+def unaudited(rt: Runtime, audited: None) -> None:
+    """As an owner's own app stays."""
+    rt.settings.providers.tiktok.__dict__["audited"] = False
 
 
 @pytest.fixture
@@ -275,7 +289,7 @@ def test_the_post_is_what_was_chosen_and_nothing_is_added(
 ) -> None:
     page = owner.open("/compose")
     assert "no watermark and no text of its own" in page.text
-    assert "it can take a few minutes" in page.text
+    assert "TikTok may need a few minutes" in page.text
     ticks = {"Allow comments": True, "Disclose commercial content": True, "Your brand": True}
     owner.press("Check", {"Text": "Preset", "Media": [video], "Who can see it": "SELF_ONLY", **ticks})
     owner.press("Publish", {"Text": "Evening light #demo"})
@@ -323,3 +337,62 @@ def test_another_post_of_the_same_content_is_chosen_for_anew(
     assert page.field("Text").raw_text.strip() == "Again"
     assert chosen(page, "Who can see it") == []
     assert not is_ticked(page, "Allow comments")
+
+
+# --- an app that TikTok has not audited ------------------------------------------------------------------------------
+
+SENT_TO_THE_APP, PUBLISHED = "Send to the TikTok app", "Publish it"
+
+
+def modes(page: Page) -> list[str]:
+    return [one.text for one in page.field("How to post").all("option")]
+
+
+def test_drafts_are_offered_first_until_the_app_is_audited(
+    owner: DashboardBrowser, rt: Runtime, world: World, tiktok: str, video: Path, unaudited: None
+) -> None:
+    page = owner.open("/compose")
+    assert modes(page) == [SENT_TO_THE_APP, PUBLISHED]
+    assert chosen(page, "How to post") == [SENT_TO_THE_APP]
+    assert "A direct post must be “Only me” (SELF_ONLY)" in page.text
+    assert "Only for a post that is published directly." in page.text
+    assert [value for value, _ in levels(page)] == ["", "SELF_ONLY"]
+    owner.press("Publish", {"Text": "Evening", "Media": [video]})
+    drain(rt)
+    assert [task.direct for task in world.tiktok.tasks.all.values()] == [False]
+    assert owner.page.has_button("Copy caption")
+    assert "TikTok takes no caption with the draft of a video" in owner.page.text
+
+
+def test_only_what_tiktok_leaves_out_is_to_be_pasted(
+    owner: DashboardBrowser, rt: Runtime, tiktok: str, video: Path, tmp_path: Path
+) -> None:
+    film = DraftMedia(artifact(rt, video, "video/mp4"))
+    photo = DraftMedia(artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg"))
+    sent, direct = {"mode": "draft"}, {"privacyLevel": "SELF_ONLY"}
+    for options, item, body in ((direct, film, "Evening"), (sent, photo, "Evening"), (sent, film, None)):
+        post = accept(rt, tiktok, body=body, media=(item,), options={"tiktok": options})
+        assert not owner.open(f"/posts/{post}").has_button("Copy caption"), options
+
+
+def test_an_audited_app_publishes_first_and_says_nothing_about_limits(owner: DashboardBrowser, tiktok: str) -> None:
+    page = owner.open("/compose")
+    assert modes(page) == [PUBLISHED, SENT_TO_THE_APP]
+    assert chosen(page, "How to post") == [PUBLISHED]
+    assert "SELF_ONLY" not in page.text
+
+
+def test_a_stored_mode_wins_and_so_does_that_of_a_post(
+    owner: DashboardBrowser, rt: Runtime, clock: HandClock, tiktok: str, video: Path, unaudited: None
+) -> None:
+    rt.write(_store, tiktok, {"mode": "direct"})
+    assert chosen(owner.open("/compose"), "How to post") == [PUBLISHED]
+    rt.write(_store, tiktok, {"mode": ""})
+    assert chosen(owner.open("/compose"), "How to post") == [SENT_TO_THE_APP]
+    at = clock.now() + timedelta(hours=1)
+    by_api = accept(rt, tiktok, at=at, options={"tiktok": {"privacyLevel": "SELF_ONLY"}})
+    assert chosen(owner.open(f"/posts/{by_api}/edit"), "How to post") == [PUBLISHED], "accepted without a mode"
+    direct = accept(rt, tiktok, at=at, options={"tiktok": {"mode": "direct", "privacyLevel": "SELF_ONLY"}})
+    page = owner.open(f"/compose?from={direct}")
+    assert chosen(page, "How to post") == [PUBLISHED]
+    assert chosen(page, "Who can see it") == [], "nobody but the owner chooses it"

@@ -28,6 +28,7 @@ def page(real_browser: Browser, app: App, rt: Runtime, world: World, password_ha
         profile = connect_tiktok(rt, world, name)
         rt.db.write(lambda tx, profile=profile, name=name: tx.update("profile", profile, name=name))
     connect_x(rt, world)
+    rt.settings.providers.tiktok.__dict__["audited"] = True
     rt.write(password.put, password_hash)
     with served(app) as address, real_browser.new_context() as context:
         page = context.new_page()
@@ -123,3 +124,16 @@ def test_pictures_of_the_preview_are_found_from_wherever_the_form_stands(
     expect(page.locator("#preview")).to_contain_text("With words")
     picture = page.locator("#preview .picture img")
     assert picture.evaluate("async (image) => { await image.decode(); return image.naturalWidth; }") > 0
+
+
+def test_the_caption_of_a_draft_is_copied_from_the_posts_page(page: Page, rt: Runtime, tmp_path: Path) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_label("demo", exact=True).check()
+    page.get_by_label("How to post").select_option("draft")
+    page.get_by_label("Text", exact=True).fill("Evening light\n#sunset")
+    page.locator("#field-media").set_input_files(media.video_mp4(tmp_path / "a.mp4", width=640, height=360, rate=30))
+    page.get_by_role("button", name="Publish").click()
+    page.get_by_role("button", name="Copy caption").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == "Evening light\n#sunset"
+    assert axe.violations(page) == []

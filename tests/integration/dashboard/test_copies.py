@@ -24,7 +24,7 @@ from tests.support.sandbox_http import artifact
 
 def download(owner: DashboardBrowser) -> Reply:
     owner.open("/system")
-    form = owner.page.form_of(owner.page.button("Download a copy"))
+    form = owner.page.form_of(owner.page.button("Download backup"))
     return owner.ask("POST", "/system/copy", urlencode(owner.fields_of(form)).encode())
 
 
@@ -48,7 +48,7 @@ def test_the_downloaded_copy_is_one_that_can_be_verified_and_restored(
     assert (summary.posts, summary.media_files, summary.holds_secret) == (1, 1, False)
     assert backup.SECRET not in members_of(file)
     assert left(rt) == ["lock"]
-    assert "The last copy was made" in owner.open("/system").text
+    assert "The last backup was made" in owner.open("/system").text
     newest = trail.read(rt.reader).entries[0]
     assert (newest.action, newest.actor) == ("copy.made", "dashboard")
 
@@ -97,26 +97,26 @@ def test_two_copies_are_not_made_at_once(owner: DashboardBrowser, rt: Runtime) -
 
 def test_a_copy_that_fails_is_told(owner: DashboardBrowser, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
-        raise OperatorError("The copy could not be written.", "Check the disk.")
+        raise OperatorError("The backup could not be written.", "Check the disk.")
 
     monkeypatch.setattr(backup, "write", fail)
     reply = download(owner)
-    assert (reply.status, b"The copy could not be written. Check the disk." in reply.body) == (409, True)
+    assert (reply.status, b"The backup could not be written. Check the disk." in reply.body) == (409, True)
 
 
 # --- where copies stand ----------------------------------------------------------------------------------------------
 
 
 def test_every_page_of_a_restored_copy_says_that_it_is_paused(owner: DashboardBrowser, rt: Runtime) -> None:
-    told = "This is a restored copy of"
+    told = "This installation was restored from a backup of"
     pages = ("/posts", "/compose", "/calendar", "/profiles", "/keys", "/log", "/trail", "/system/findings")
     assert not [path for path in pages if told in owner.open(path).text]
     become_restored(rt)
     assert [path for path in pages if told not in owner.open(path).text] == []
-    assert "This is a restored copy, and it is paused" in owner.open("/").text
-    assert "This installation was restored from a copy of" in owner.open("/system").text
+    assert "This installation was restored from a backup and is paused" in owner.open("/").text
+    assert "This installation was restored from a backup of" in owner.open("/system").text
     rt.write(resume.resume)
-    assert not [path for path in ("/", *pages) if "restored copy" in owner.open(path).text]
+    assert not [path for path in ("/", *pages) if "restored from a backup" in owner.open(path).text]
 
 
 def test_the_system_page_tells_of_scheduled_copies(owner: DashboardBrowser, rt: Runtime, clock: HandClock) -> None:
@@ -125,13 +125,13 @@ def test_the_system_page_tells_of_scheduled_copies(owner: DashboardBrowser, rt: 
     page = owner.open("/system").text
     assert str(made.path) in page
     assert "of which" in page
-    assert "The next one" not in page, "a timer's time is not known here"
+    assert "Next: " not in page, "a timer's time is not known here"
     section = rt.settings.backup.model_copy(update={"every": timedelta(hours=24), "after": ("/nowhere/restic",)})
     rt.settings = rt.settings.model_copy(update={"backup": section})
-    assert "The next one" in owner.open("/system").text
+    assert "Next: " in owner.open("/system").text
     clock.forward(86400)
     with pytest.raises(OperatorError):
         scheduled_copy.make(rt)
     page = owner.open("/system").text
-    assert "The last try failed" in page
+    assert "The last backup failed" in page
     assert "'/nowhere/restic' cannot be run" in page

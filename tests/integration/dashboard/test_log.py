@@ -7,8 +7,9 @@ from datetime import timedelta
 import pytest
 
 from socialpub.accounts import api_keys
-from socialpub.db import profile_rows
+from socialpub.db import profile_rows, trail
 from socialpub.db.models import State
+from socialpub.db.trail import TrailAction
 from socialpub.publishing import log_csv
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
@@ -49,7 +50,29 @@ def test_the_history_tells_what_became_of_each_delivery_and_leads_to_its_post(
     assert f"No {MARKUP}" in page.text
     assert page.root.all("img") == []
     results = [row.all("span")[0].text for row in page.root.all("tbody")[0].all("tr")]
+    assert results == ["Failed", "Published"]
+    everything = owner.press("Show", {"Type": "all"})
+    results = [row.all("span")[0].text for row in everything.root.all("tbody")[0].all("tr")]
     assert results == ["Failed", "Accepted", "Published", "Accepted"]
+
+
+def test_the_log_shows_outcomes_first_and_the_file_holds_everything(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+) -> None:
+    profile = connect_x(rt, world)
+    accept(rt, profile, body="Already out")
+    drain(rt, clock)
+    for number in range(60):
+        accept(rt, profile, body=f"Later {number}", at=rt.now() + timedelta(days=number + 1))
+    page = owner.open("/log")
+    assert ("Already out" in page.text, "Later" in page.text) == (True, False)
+    rows = list(csv.DictReader(io.StringIO(owner.ask("GET", page.links()["Download as CSV"]).body.decode())))
+    assert len(rows) == 62
+    rows = list(csv.DictReader(io.StringIO(owner.ask("GET", "/log.csv?type=published").body.decode())))
+    assert [row["text"] for row in rows] == ["Already out"]
+    assert "Later 59" in owner.open("/log?type=all").text
+    nothing = owner.open("/log?search=nowhere")
+    assert nothing.links()["Show accepted deliveries as well"].endswith("/log?search=nowhere&type=all")
 
 
 def test_filters_hold_together_and_can_be_bookmarked(
@@ -65,11 +88,11 @@ def test_filters_hold_together_and_can_be_bookmarked(
     page = owner.press("Show", {"Network": "x", "Type": "failed", "Search in messages": "100% OF"})
     assert "network=x" in page.path
     assert ("Not this one" in page.text, "The first" in page.text, "A clip" in page.text) == (True, False, False)
-    assert page.field("Type").all("option")[3].attributes.get("selected") == ""
+    assert page.field("Type").all("option")[4].attributes.get("selected") == ""
     today = rt.now().strftime("%Y-%m-%d")
     page = owner.open(f"/log?from={today}&to={today}")
     assert ("Not this one" in page.text, "The first" in page.text) == (True, False)
-    page = owner.open(f"/log?profile={other}")
+    page = owner.open(f"/log?profile={other}&type=all")
     assert ("A clip" in page.text, "The first" in page.text) == (True, False)
     assert "No entry matches" in owner.open("/log?search=nothing+like+it").text
     assert owner.follow("Clear filters").path == "/log"
@@ -88,7 +111,7 @@ def test_a_long_history_is_read_page_by_page(owner: DashboardBrowser, rt: Runtim
     profile = add_profile(rt)
     for number in range(120):
         accept(rt, profile, body=f"Post number {number}.")
-    page = owner.open("/log?network=x")
+    page = owner.open("/log?network=x&type=all")
     assert ("Post number 119." in page.text, "Post number 69." in page.text) == (True, False)
     page = owner.follow("Older")
     assert "network=x" in page.path
@@ -141,6 +164,17 @@ def test_the_trail_says_who_did_what(owner: DashboardBrowser, rt: Runtime) -> No
     only = owner.press("Show", {"About": "publishing"})
     assert [one.text.partition(".")[0] for one in only.root.all("ol")[0].all("li")] == ["Paused publishing"]
     assert "Nothing of this kind" in owner.press("Show", {"About": "copy"}).text
+
+
+def test_times_in_the_audit_log_are_in_the_zone_of_the_browser(owner: DashboardBrowser, rt: Runtime) -> None:
+    owner.cookies["socialpub_zone"] = "Europe%2FBerlin"
+    post = accept(rt, add_profile(rt))
+    at = "2027-10-31T01:30:00.000Z"
+    rt.db.write(lambda tx: trail.record(tx, TrailAction.POST_CREATED, post, "Hello", scheduled_at=at))
+    for path in ("/trail", f"/posts/{post}"):
+        page = owner.open(path)
+        assert "scheduled for 31 Oct 2027, 02:30 CET" in page.text, path
+        assert "2027-10-31T01:30" not in page.text, path
 
 
 def test_a_long_trail_is_read_page_by_page(owner: DashboardBrowser, rt: Runtime) -> None:

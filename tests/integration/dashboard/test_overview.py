@@ -1,24 +1,28 @@
-"""The first page tells what needs the owner, with what to press, most urgent first; then what goes out and went out."""
+"""The first page says what needs the owner, most urgent first; then what is published next and what was published."""
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+from socialpub.accounts.api_keys import OWNER
 from socialpub.db import delivery_rows
 from socialpub.db.models import State
 from socialpub.db.transaction import Tx
 from socialpub.media.files import Files
-from socialpub.publishing import deliveries, holds
+from socialpub.publishing import deliveries, holds, posts
+from socialpub.publishing.drafts import DraftMedia
 from socialpub.publishing.results import Run
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
+from tests.samples import media
 from tests.support.appliance import accept, add_profile
 from tests.support.copies import become_restored
 from tests.support.dashboard_browser import DashboardBrowser, Page
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import connect_x
+from tests.support.sandbox_http import artifact, connect_tiktok, connect_x
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
@@ -48,7 +52,7 @@ def test_a_new_installation_is_led_through_its_first_steps(
     page = owner.open("/")
     assert "First steps" in page.text
     assert "Connect an account" in page.links()
-    assert "Make a copy" not in page.text
+    assert "Make a backup" not in page.text
     profile = connect_x(rt, world)
     page = owner.open("/")
     assert "Done: Connect an account" in page.text
@@ -99,7 +103,7 @@ def test_everything_that_needs_the_owner_stands_there_most_urgent_first(
         "Look at the account: a post to “Fine” may be out",
         "A post to “Fine” failed",
         "“Lapsing” needs you soon",
-        "Make a copy",
+        "Make a backup",
     ]
     assert page.root.all("img") == []
     assert page.text.count(MARKUP) >= 4
@@ -107,7 +111,7 @@ def test_everything_that_needs_the_owner_stands_there_most_urgent_first(
     assert page.links()[f"Refused {MARKUP}"].endswith(f"/posts/{failed}")
     assert page.has_button("Reconnect Dead")
     assert page.links()["X profile “Dead”"].endswith(f"/profiles/{dead}")
-    assert page.has_button("Download a copy")
+    assert page.has_button("Download backup")
     assert "tried now" in owner.press("Try TikTok now").role("status")
     owner.open("/")
     assert owner.press("Resume").heading == "Resume publishing?"
@@ -122,7 +126,7 @@ def test_a_restored_copy_and_a_full_disk_are_told(
     become_restored(rt)
     monkeypatch.setattr(Files, "free_bytes", lambda self: 1000)
     page = owner.open("/")
-    assert needs(page)[0] == "This is a restored copy, and it is paused"
+    assert needs(page)[0] == "This installation was restored from a backup and is paused"
     assert "The disk is full" in needs(page)
 
 
@@ -149,13 +153,96 @@ def test_the_page_looks_again_while_something_is_on_its_way(
     assert refresh(owner.open("/")) == ""
 
 
-def test_what_went_out_of_one_post_stands_together(
-    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+def entries(page: Page, heading: str) -> list[str]:
+    """The text of each entry of this section."""
+    (section,) = [one for one in page.root.all("section") if one.all("h2") and one.all("h2")[0].text == heading]
+    found = [one for one in section.all("ul") if one.attributes.get("class") == "entries"][-1]
+    return [one.text for one in found.children if not isinstance(one, str)]
+
+
+def test_published_holds_only_what_was_published_with_one_state_per_network(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, tmp_path: Path
 ) -> None:
-    gone = add_profile(rt, account_id="gone")
-    accept(rt, connect_x(rt, world), gone, body="Twice")
+    gone, x = add_profile(rt, "tiktok", account_id="gone"), connect_x(rt, world)
+    photo = artifact(rt, media.jpeg(tmp_path / "sea.jpg"), "image/jpeg")
+    accept(rt, x, gone, body="Partly", media=(DraftMedia(photo),))
+    end(rt, accept(rt, gone, body="Refused"), State.FAILED, "No.")
+    rt.write(posts.cancel, accept(rt, x, body="Canceled", at=rt.now() + timedelta(hours=1)), OWNER)
     rt.db.write(lambda tx: tx.update("profile", gone, status="disconnected"))
     drain(rt, clock)
     page = owner.open("/")
-    (shown,) = [one for one in page.root.all("ul") if one.attributes.get("class") == "results"]
-    assert sorted(one.text for one in shown.all("li")) == ["X Failed", "X Published See it"]
+    (shown,) = entries(page, "Published")
+    assert shown.startswith("Partly")
+    assert shown.endswith("X Published See it")
+    (thumbnail,) = page.root.all("img")
+    assert thumbnail.attributes["src"].endswith(f"artifacts/{photo}/thumbnail")
+
+
+def test_a_draft_that_arrived_is_in_the_app_and_not_published(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, tmp_path: Path
+) -> None:
+    tiktok, x = connect_tiktok(rt, world), connect_x(rt, world)
+    video = artifact(rt, media.video_mp4(tmp_path / "a.mp4", seconds=1, width=640, height=360, rate=30), "video/mp4")
+    options = {"tiktok": {"mode": "draft"}}
+    draft = accept(rt, tiktok, body="Evening", media=(DraftMedia(video),), options=options)
+    both = accept(rt, x, tiktok, body="Night", media=(DraftMedia(video),), options=options)
+    drain(rt, clock, within=3600)
+    page = owner.open("/")
+    assert [one.split()[0] for one in entries(page, "Published")] == ["Night"]
+    assert entries(page, "Published")[0].endswith("X Published See it")
+    assert "socialpub cannot see when you have posted them" in page.text
+    assert page.links()["Copy caption: Evening"].endswith(f"/posts/{draft}#caption")
+    page = owner.open(f"/posts/{draft}")
+    assert "State In the TikTok app" in page.text
+    assert "Sent to the app" in page.text
+    assert "makes it public" not in page.text
+    assert "Published" not in page.text
+    assert "State Partly in the TikTok app" in owner.open(f"/posts/{both}").text
+    assert owner.open("/posts").text.count("In the TikTok app") == 2
+    results = [row.all("span")[0].text for row in owner.open("/log").root.all("tbody")[0].all("tr")]
+    assert sorted(results) == ["In the TikTok app", "In the TikTok app", "Published"]
+    calendar = owner.open("/calendar").text
+    assert "→ In the TikTok app Evening" in calendar
+    assert "→ Partly in the TikTok app Night" in calendar
+    clock.forward(8 * 86400)
+    assert "Copy caption: Evening" not in owner.open("/").links()
+
+
+def test_one_network_is_one_state_however_many_profiles_it_has(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+) -> None:
+    profiles = [connect_x(rt, world, name) for name in ("ada", "ben", "cleo")]
+    accept(rt, *profiles, body="Thrice")
+    drain(rt, clock)
+    (shown,) = entries(owner.open("/"), "Published")
+    assert shown.count("Published") == 1
+    owner.open("/posts")
+    assert "X (3 profiles) Published" in owner.page.text
+
+
+def test_a_series_in_next_is_folded(owner: DashboardBrowser, rt: Runtime) -> None:
+    profile = add_profile(rt)
+    hour = timedelta(hours=1)
+    accept(rt, profile, body="The first of all", at=rt.now() + hour)
+    for number in range(12):
+        accept(rt, profile, body=f"Tip {number + 1} of 12: how to fold linen", at=rt.now() + timedelta(days=number + 2))
+    for number in range(5):
+        accept(rt, profile, body="abcde"[number] * 9, at=rt.now() + timedelta(days=20, minutes=number))
+    page = owner.open("/")
+    found = entries(page, "Next")
+    assert len(found) == 3
+    assert "and 11 more" in found[1]
+    assert found[1].startswith("◷ Tip 1 of 12")
+    assert "and 4 more" in found[2]
+    assert "All 18 that are to come" not in page.text, "all of them are on the page"
+    assert [len(one.all("li")) for one in page.root.all("details")] == [11, 4]
+
+
+def test_labels_that_are_not_unique_are_shown_with_their_network(owner: DashboardBrowser, rt: Runtime) -> None:
+    for provider in ("x", "tiktok"):
+        add_profile(rt, provider, name="Demo", status="reauthRequired", reason="Withdrawn.")
+    add_profile(rt, "pinterest", name="Shop", status="reauthRequired", reason="Withdrawn.")
+    page = owner.open("/")
+    for name in ("Demo (X)", "Demo (TikTok)", "Shop"):
+        assert f"Connect “{name}” again" in needs(page)
+        assert page.has_button(f"Reconnect {name}")

@@ -56,11 +56,11 @@ def test_a_scheduled_post_is_edited_from_its_page(owner: DashboardBrowser, rt: R
     page = owner.follow("Edit")
     assert page.field("Text").raw_text.strip() == "Tomorrow"
     page = owner.press("Save", {"Text": "The day after"})
-    assert (page.path, page.heading) == (f"/posts/{later}", "Post: The day after")
+    assert (page.path, page.title) == (f"/posts/{later}", "Post: The day after – socialpub")
     assert page.role("status") == "The post is changed."
     assert acts(rt) == [("dashboard", "post.edited", later)]
     rt.write(posts.stop, later)
-    assert "only a scheduled post" in owner.open(f"/posts/{later}/edit").role("alert")
+    assert "Only posts scheduled for the future can be edited." in owner.open(f"/posts/{later}/edit").role("alert")
 
 
 # --- cancel ----------------------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ def test_a_post_is_canceled_after_asking_once_more(owner: DashboardBrowser, rt: 
     assert (page.path, page.role("status")) == (f"/posts/{later}", "Canceled: “Tomorrow” is not sent.")
     assert status_of(rt, later) == "canceled"
     assert acts(rt) == [("dashboard", "post.canceled", later)]
-    assert "Canceled the post “Tomorrow”" in page.text and "owner, in the dashboard" in page.text
+    assert "Canceled this post." in page.text and "owner, in the dashboard" in page.text
     page = owner.open(f"/posts/{later}/cancel")
     assert page.path == f"/posts/{later}" and "The post is canceled; only" in page.role("alert")
 
@@ -112,7 +112,7 @@ def test_a_scheduled_post_goes_out_now(owner: DashboardBrowser, rt: Runtime, wor
     assert state_of(rt, post) is State.PUBLISHED
     assert acts(rt) == [("dashboard", "post.edited", post)]
     page = owner.open(f"/posts/{post}/publish")
-    assert "Only a scheduled post whose time is still to come" in page.role("alert")
+    assert "Only posts scheduled for the future can be edited" in page.role("alert")
 
 
 def test_publishing_now_says_when_publishing_is_paused(owner: DashboardBrowser, rt: Runtime, later: str) -> None:
@@ -172,7 +172,7 @@ def test_what_failed_is_posted_again_at_once(
     rt.db.write(lambda tx: tx.execute("UPDATE delivery SET state = 'failed' WHERE provider = 'x'"))
     owner.open(f"/posts/{post}")
     page = owner.press("Post again")
-    assert page.heading == "Post: Again" and page.path != f"/posts/{post}"
+    assert page.title == "Post: Again – socialpub" and page.path != f"/posts/{post}"
     new = page.path.removeprefix("/posts/")
     assert page.role("status") == f"Posted again: this is the new post, {new}."
     assert page.links()[post].endswith(f"/posts/{post}")
@@ -181,6 +181,24 @@ def test_what_failed_is_posted_again_at_once(
     assert page.links()[new].endswith(f"/posts/{new}") and not page.has_button("Post again")
     page = owner.open(f"/posts/{post}/again")
     assert "is being published again by another one" in page.role("alert")
+
+
+def test_the_form_of_post_again_sent_twice_makes_one_post(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+) -> None:
+    post = accept(rt, connect_x(rt, world), body="Again")
+    end(rt, post, State.FAILED)
+    page = owner.open(f"/posts/{post}")
+    new = owner.press("Post again").path
+    end(rt, new.removeprefix("/posts/"), State.FAILED)  # so that it could be tried once more
+    owner.page = page
+    again = owner.press("Post again")
+    assert (again.path, again.role("status")) == (
+        new,
+        "You already submitted this form. This is the post that it created.",
+    )
+    owner.open(f"/posts/{post}")
+    assert owner.press("Post again").path not in (new, f"/posts/{post}"), "another form makes another try"
 
 
 def test_where_the_outcome_is_unknown_the_account_is_looked_at_first(owner: DashboardBrowser, rt: Runtime) -> None:

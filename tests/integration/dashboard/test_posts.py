@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from socialpub.accounts.api_keys import OWNER
 from socialpub.db.models import State
-from socialpub.publishing import deliveries
-from socialpub.publishing.drafts import DraftMedia
+from socialpub.publishing import deliveries, posts
+from socialpub.publishing.drafts import Change, DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.integration.api.test_retry import end
@@ -18,7 +19,7 @@ from tests.support.dashboard_browser import DashboardBrowser, Page
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact as imagined
-from tests.support.sandbox_http import artifact, connect_x
+from tests.support.sandbox_http import artifact, connect_pinterest, connect_x
 
 MARKUP = "<script>alert(1)</script><b onmouseover=x>&amp;"
 
@@ -40,7 +41,7 @@ def facts(page: Page) -> dict[str, str]:
 def test_without_a_post_the_list_leads_to_compose(owner: DashboardBrowser) -> None:
     page = owner.open("/posts")
     assert (page.heading, page.status) == ("Posts", 200)
-    assert "There is no post yet" in page.text
+    assert "No posts yet" in page.text
     assert page.links()["Compose"].endswith("/compose")
 
 
@@ -144,7 +145,7 @@ def test_the_page_of_a_post_tells_how_it_came_out(
     profile = connect_x(rt, world)
     post = accept(rt, profile, body="Good morning,\n  world", media=(DraftMedia(photo, "The sea"),))
     page = owner.open(f"/posts/{post}")
-    assert page.heading == "Post: Good morning, world"
+    assert (page.heading, page.title) == ("Post", "Post: Good morning, world – socialpub")
     assert 'hx-trigger="every 3s"' in page.html and "Its turn" in facts(page)["Waits for"]
     live = page.root_by_id("live")
     assert live is not None and not live.all("form", "input")
@@ -163,9 +164,61 @@ def test_the_page_of_a_post_tells_how_it_came_out(
     (picture,) = own.all("img")
     assert picture.attributes["alt"] == "The sea" and "holiday.jpg" in page.text
     full = page.links()["Picture 1 in full size"]
-    assert "As its readers see it" in page.text
     assert full.startswith("http://testserver/storage/media/")
     assert owner.ask("GET", full).headers["content-type"] == "image/jpeg"
+
+
+def test_a_post_s_page_shows_its_text_once_and_previews_when_they_are_asked_for(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+) -> None:
+    text = "Something that nobody says twice"
+    post = accept(rt, connect_x(rt, world), body=text, at=rt.now() + timedelta(hours=1))
+    rt.write(posts.edit, post, Change(frozenset({"body"}), text), OWNER)
+    assert owner.open(f"/posts/{post}").text.count(text) == 1
+    drain(rt, clock, within=7200)
+    page = owner.open(f"/posts/{post}")
+    assert page.text.count(text) == 1
+    page = owner.follow("As its readers see it")
+    previews = page.root_by_id("previews")
+    assert previews is not None
+    assert text in previews.text
+
+
+def test_how_it_went_is_folded_when_all_is_published_and_times_have_seconds(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+) -> None:
+    x, lost = connect_x(rt, world), add_profile(rt, "tiktok")
+    clock.forward(7)
+    post = accept(rt, x)
+    drain(rt, clock)
+    page = owner.open(f"/posts/{post}")
+    (folded,) = page.root.all("details")
+    assert folded.all("summary")[0].text == "How it went on X x profile"
+    assert len(folded.all("table")) == len(folded.all("ol")) == 1
+    assert facts(page)["Published"].startswith("12 Oct 2026, 09:00:07 UTC")
+    end(rt, accept(rt, x, lost), State.PUBLISHED, State.FAILED)
+    partly = owner.open(f"/posts/{rt.reader.value('SELECT max(id) FROM post')}")
+    assert partly.root.all("details") == [], "what failed is there to be read"
+
+
+def test_a_pin_s_page_names_its_board_and_section_without_asking_the_network(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, tmp_path: Path
+) -> None:
+    pins = connect_pinterest(rt, world)
+    board = next(one for one in world.pinterest.boards_of("demo") if one.sections)
+    section_id, section_name = next(iter(board.sections.items()))
+    options = {"pinterest": {"boardId": board.id, "boardSectionId": section_id}}
+    photo = (DraftMedia(artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")),)
+    later = accept(rt, pins, media=photo, options=options, at=rt.now() + timedelta(days=2))
+    assert facts(owner.open(f"/posts/{later}"))["Board"] == board.id, "nothing has told the name yet"
+    now = accept(rt, pins, media=photo, options=options)
+    drain(rt, clock)
+    found = facts(owner.open(f"/posts/{now}"))
+    assert found["Board"] == f"{board.name} ({board.id})"
+    assert found["Section"] == f"{section_name} ({section_id})"
+    owner.open("/compose")
+    world.pinterest.next("list_boards").times_out_before_effect()
+    assert facts(owner.open(f"/posts/{later}"))["Board"] == f"{board.name} ({board.id})"
 
 
 def test_a_page_that_was_refreshing_itself_is_loaded_anew_when_all_is_over(
@@ -219,7 +272,7 @@ def test_removed_bytes_and_files_without_text_are_said(owner: DashboardBrowser, 
     film = artifact(rt, media.video_mp4(tmp_path / "a.mp4", 0.25), "video/mp4")
     post = accept(rt, add_profile(rt), body=None, media=(DraftMedia(film),))
     page = owner.open(f"/posts/{post}")
-    assert page.heading == "Post: A post without text, of 1 video"
+    assert page.title == "Post: A post without text, of 1 video – socialpub"
     (video,) = page.root.all("video")
     assert video.attributes["src"].startswith("../storage/media/") and video.attributes["preload"] == "none"
     assert "No alt text" in page.text

@@ -3,11 +3,12 @@
 import threading
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import pytest
 
-from socialpub.accounts import avatars, profiles, renewal
+from socialpub.accounts import avatars, connect, profile_options, profiles, renewal
+from socialpub.core.settings.networks import TikTokSection
 from socialpub.db import appliance_state
 from socialpub.db.models import ProfileStatus, State
 from socialpub.providers.http import Http
@@ -17,7 +18,7 @@ from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.web.dashboard import network_choices
 from tests.support.appliance import accept, state_of
-from tests.support.consent_browser import Browser
+from tests.support.consent_browser import Browser, query_of
 from tests.support.dashboard_browser import DashboardBrowser, Page
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
@@ -105,6 +106,132 @@ def test_who_signed_out_meanwhile_reads_what_came_of_it_and_is_connected(
     assert page.links()["Go on to the profile"] == f"http://127.0.0.1:8000/profiles/{row['id']}"
 
 
+# --- a browser that does not come back -------------------------------------------------------------------------------
+
+ELSEWHERE = "http://127.0.0.1:9000/oauth/x/callback"
+
+
+@pytest.fixture
+def elsewhere(rt: Runtime) -> None:
+    """X sends browsers to an address that is not this appliance's."""
+    rt.settings.providers.x.__dict__["redirect_url"] = ELSEWHERE
+
+
+def test_a_redirect_address_elsewhere_is_pasted(
+    rt: Runtime, owner: DashboardBrowser, browser: Browser, elsewhere: None
+) -> None:
+    owner.open("/profiles")
+    page = owner.press("Connect X")
+    assert [one for one in page.root.all("meta") if one.attributes.get("http-equiv") == "refresh"] == []
+    (link,) = [one for one in page.root.all("a") if one.text == "Go on to X"]
+    assert link.attributes["target"] == "_blank", "the field stays open beside it"
+    assert ELSEWHERE in page.text
+    page = owner.press("Connect", {"Redirected address": browser.decides(link.attributes["href"])})
+    (row,) = profiles.list_all(rt.reader)
+    assert page.path == f"/profiles/{row['id']}"
+    assert page.role("status") == "@demo on X is connected."
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "http://evil.example/oauth/x/callback?state={state}&code={code}",
+        "http://127.0.0.1:9000/elsewhere?state={state}&code={code}",
+        ELSEWHERE + "?state=another&code={code}",
+        ELSEWHERE + "?state={state}",
+        "",
+    ],
+)
+def test_an_address_of_another_host_path_or_attempt_connects_nothing(
+    rt: Runtime, owner: DashboardBrowser, browser: Browser, elsewhere: None, wrong: str
+) -> None:
+    owner.open("/profiles")
+    url = owner.press("Connect X").links()["Go on to X"]
+    back = browser.decides(url)
+    query = query_of(back)
+    page = owner.press("Connect", {"Redirected address": wrong.format(**query)})
+    assert page.status == 400
+    assert page.role("alert")
+    assert query["code"] not in page.html
+    assert profiles.list_all(rt.reader) == []
+    page = owner.press("Connect", {"Redirected address": back})
+    assert page.role("status") == "@demo on X is connected.", "nothing was used up"
+
+
+def test_an_address_of_another_attempt_of_ours_connects_nothing(
+    rt: Runtime, owner: DashboardBrowser, browser: Browser, elsewhere: None
+) -> None:
+    owner.open("/profiles")
+    first = browser.decides(owner.press("Connect X").links()["Go on to X"])
+    owner.open("/profiles")
+    owner.press("Connect X")
+    page = owner.press("Connect", {"Redirected address": first})
+    assert "belongs to another attempt" in page.role("alert")
+    assert profiles.list_all(rt.reader) == []
+
+
+def test_a_forged_form_pastes_nothing(rt: Runtime, owner: DashboardBrowser, browser: Browser, elsewhere: None) -> None:
+    owner.open("/profiles")
+    page = owner.press("Connect X")
+    back = browser.decides(page.links()["Go on to X"])
+    form = page.form_of(page.button("Connect"))
+    page = owner.send(form, [("csrf", "0" * 80), ("address", back)])
+    assert page.status == 403
+    assert profiles.list_all(rt.reader) == []
+
+
+def test_a_browser_that_did_not_come_back_finds_the_field_under_profiles(
+    rt: Runtime, owner: DashboardBrowser, browser: Browser, clock: HandClock
+) -> None:
+    """A proxy or a firewall may be in the way of an address that is this appliance's own."""
+    owner.open("/profiles")
+    back = browser.decides(owner.press("Connect X").links()["Go on to X"])
+    owner.open("/profiles")
+    page = owner.follow("Paste the redirected address of X")
+    assert page.heading == "Waiting for X"
+    page = owner.press("Connect", {"Redirected address": back})
+    assert page.role("status") == "@demo on X is connected."
+    assert "Paste the redirected address" not in owner.open("/profiles").text
+    owner.press("Connect X")
+    clock.forward(601)
+    assert "Paste the redirected address" not in owner.open("/profiles").text, "it is too late for this attempt"
+
+
+def test_a_page_that_waits_goes_on_when_the_browser_came_back_in_another_tab(
+    rt: Runtime, owner: DashboardBrowser, browser: Browser, elsewhere: None
+) -> None:
+    owner.open("/profiles")
+    page = owner.press("Connect X")
+    (poll,) = [one.attributes["hx-get"] for one in page.root.all() if "hx-get" in one.attributes]
+    address = urljoin(page.url, poll)
+    assert "hx-redirect" not in owner.ask("GET", address, headers={"hx-request": "true"}).headers
+    back = urlsplit(browser.decides(page.links()["Go on to X"]))
+    owner.open(f"/oauth/x/callback?{back.query}")
+    assert owner.ask("GET", address, headers={"hx-request": "true"}).headers["hx-redirect"]
+    page = owner.open(address)
+    assert page.heading == "Demo"
+    assert page.role("status") == "@demo on X is connected."
+
+
+def test_the_attempt_of_a_terminal_is_no_page_of_the_dashboard(rt: Runtime, owner: DashboardBrowser) -> None:
+    begun = connect.begin(rt, "x")
+    assert owner.open(f"/profiles/connecting/{begun.id}").status == 404
+    assert "waits for your consent" not in owner.open("/profiles").text
+
+
+def test_the_page_says_what_the_networks_own_rule_wants_before_the_owner_goes_there(
+    rt: Runtime, owner: DashboardBrowser
+) -> None:
+    for key in ("api_url", "authorize_url"):
+        rt.settings.providers.tiktok.__dict__[key] = TikTokSection.model_fields[key].default
+    rt.settings.__dict__["base_url"] = "http://box.lan"
+    owner.open("/profiles")
+    page = owner.press("Connect TikTok")
+    assert "TikTok does not accept the redirect address http://box.lan/oauth/tiktok/callback" in page.text
+    assert "with a desktop app" in page.text
+    assert [one for one in page.root.all("meta") if one.attributes.get("http-equiv") == "refresh"] == []
+
+
 # --- reconnecting ----------------------------------------------------------------------------------------------------
 
 
@@ -159,6 +286,34 @@ def test_tokens_are_renewed_on_demand_and_a_refusal_says_what_to_do(
     assert profiles.get(rt.reader, profile).status is ProfileStatus.REAUTH_REQUIRED
 
 
+def test_refresh_fetches_the_account_data_again_and_says_what_changed(
+    rt: Runtime, world: World, owner: DashboardBrowser
+) -> None:
+    profile = connect_x(rt, world)
+    page = owner.open(f"/profiles/{profile}")
+    assert "Longest text 280 characters" in page.text
+    world.x.change_account("demo", handle="renamed", subscription_type="Premium")
+    page = owner.press("Refresh")
+    assert page.role("status").startswith("“x profile” has a new access token. The handle is @renamed now.")
+    assert "Longest text: 25,000 characters (before: 280 characters)." in page.role("status")
+    assert "X · @renamed" in page.text
+    assert "Longest text 25,000 characters" in page.text
+
+
+def test_an_account_without_a_refresh_token_has_its_data_fetched_too(
+    rt: Runtime, world: World, owner: DashboardBrowser
+) -> None:
+    profile = connect_x(rt, world, scopes=["tweet.read", "tweet.write", "users.read"])
+    world.x.change_account("demo", subscription_type="Premium")
+    owner.open(f"/profiles/{profile}")
+    page = owner.press("Refresh")
+    assert page.role("status").startswith("“x profile” has its account data fetched again. Subscription: Premium")
+    world.x.next("me").fails_with(503)
+    page = owner.press("Refresh")
+    assert "The account data could not be fetched." in page.role("alert")
+    assert "Try again in a while" in page.role("alert")
+
+
 # --- changing --------------------------------------------------------------------------------------------------------
 
 
@@ -186,13 +341,20 @@ def test_default_options_are_set_in_the_words_of_people(rt: Runtime, world: Worl
     page = owner.press("Save options", {"Who may reply": "following", "Made with AI": "true"})
     assert "are saved" in page.role("status")
     assert profiles.get(rt.reader, profile).options == {"replySettings": "following", "madeWithAi": True}
-    page = owner.press("Save options", {"Who may reply": "", "Quote (post id)": "seven"})
+    owner.press("Save options", {"Who may reply": ""})
+    assert profiles.get(rt.reader, profile).options == {"madeWithAi": True}
+
+
+def test_a_default_option_that_cannot_be_is_refused_with_what_was_typed(
+    rt: Runtime, world: World, owner: DashboardBrowser
+) -> None:
+    profile = connect_pinterest(rt, world)
+    owner.open(f"/profiles/{profile}")
+    page = owner.press("Save options", {"Link": "seven"})
     assert page.status == 400
-    assert "Quote (post id) must be a string of digits" in page.text
-    assert page.field("Quote (post id)").attributes["value"] == "seven"
-    assert profiles.get(rt.reader, profile).options == {"replySettings": "following", "madeWithAi": True}
-    owner.press("Save options", {"Quote (post id)": "7"})
-    assert profiles.get(rt.reader, profile).options == {"madeWithAi": True, "quotePostId": "7"}
+    assert "Link must be a whole http or https address" in page.text
+    assert page.field("Link").attributes["value"] == "seven"
+    assert profiles.get(rt.reader, profile).options == {}
 
 
 def test_boards_and_sections_are_picked_from_those_of_the_account(
@@ -208,6 +370,9 @@ def test_boards_and_sections_are_picked_from_those_of_the_account(
     offered = {one.text: one.attributes["value"] for one in page.field("Section").all("option")}
     page = owner.press("Save options", {"Section": offered[f"{sectioned.name}: {section_name}"]})
     assert profiles.get(rt.reader, profile).options == {"boardId": sectioned.id, "boardSectionId": section_id}
+    composed = owner.open("/compose").field("Board").all("option")[0].text
+    assert composed == f"As stored: {sectioned.name}"
+    page = owner.open(f"/profiles/{profile}")
     (chosen,) = [one for one in page.field("Section").all("option") if "selected" in one.attributes]
     assert chosen.text == f"{sectioned.name}: {section_name}"
 
@@ -233,12 +398,55 @@ def test_tiktoks_choices_are_those_it_names_for_the_creator_now(
     assert "“Quiet Owner”" in page.text
     offered = [one.attributes["value"] for one in page.field("Who can see it").all("option")]
     assert offered == ["", "FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"], "none of them is chosen"
-    assert "disabled" in page.field("Comments off").attributes
+    assert "disabled" in page.field("Comments").attributes
     owner.press("Save options", {"Who can see it": "SELF_ONLY"})
     assert profiles.get(rt.reader, profile).options == {"privacyLevel": "SELF_ONLY"}
     world.tiktok.existing_account("quiet").banned = True
     clock.forward(61)
     assert "TikTok bars this account from posting" in owner.open(f"/profiles/{profile}").text
+
+
+def test_defaults_offer_no_option_that_makes_sense_for_one_post_only(
+    rt: Runtime, world: World, owner: DashboardBrowser
+) -> None:
+    x, tiktok, pins = connect_x(rt, world), connect_tiktok(rt, world), connect_pinterest(rt, world)
+    labels = {one.text for one in owner.open(f"/profiles/{x}").root.all("label")}
+    assert "Who may reply" in labels
+    assert not labels & {"In reply to (post id)", "Quote (post id)"}
+    labels = {one.text for one in owner.open(f"/profiles/{tiktok}").root.all("label")}
+    assert "Comments" in labels
+    assert not labels & {"Title", "Cover frame (milliseconds)", "Cover photo (first is 0)"}
+    labels = {one.text for one in owner.open(f"/profiles/{pins}").root.all("label")}
+    assert "Link" in labels
+    assert not labels & {"Title", "Cover picture", "Cover frame (seconds)", "Dominant colour"}
+
+
+def test_a_stored_default_of_that_kind_can_be_seen_and_removed(
+    rt: Runtime, world: World, owner: DashboardBrowser
+) -> None:
+    profile = connect_pinterest(rt, world)
+    rt.write(profile_options.set_options, profile, {"title": "Always the same"})
+    page = owner.open(f"/profiles/{profile}")
+    assert page.field("Title").attributes["value"] == "Always the same"
+    owner.press("Save options")
+    assert profiles.get(rt.reader, profile).options == {"title": "Always the same"}
+    owner.open(f"/profiles/{profile}")
+    owner.press("Save options", {"Title": ""})
+    assert profiles.get(rt.reader, profile).options == {}
+
+
+def test_what_others_may_do_is_said_without_a_double_negation(
+    rt: Runtime, world: World, owner: DashboardBrowser
+) -> None:
+    profile = connect_tiktok(rt, world)
+    choices = [one.text for one in owner.open(f"/profiles/{profile}").field("Comments").all("option")]
+    assert choices == ["Default: not allowed", "Allowed", "Not allowed"]
+    owner.press("Save options", {"Comments": "false", "Duets": "true"})
+    assert profiles.get(rt.reader, profile).options == {"disableComment": False, "disableDuet": True}
+    post = accept(rt, profile, body="Hello", options={"tiktok": {"privacyLevel": "SELF_ONLY"}})
+    page = owner.open(f"/posts/{post}")
+    assert "Comments allowed Duets not allowed" in page.text
+    assert "Comments off" not in page.text
 
 
 def test_a_network_that_hangs_is_asked_once_however_often_the_page_is_loaded(
@@ -305,6 +513,20 @@ def test_disconnecting_says_what_it_costs_and_asks_once_more(
 # --- seeing ----------------------------------------------------------------------------------------------------------
 
 
+def test_a_tiktok_profile_shows_what_tiktok_does_to_an_app_that_is_not_audited(
+    rt: Runtime, world: World, owner: DashboardBrowser
+) -> None:
+    profile = connect_tiktok(rt, world)
+    page = owner.open(f"/profiles/{profile}")
+    assert "A direct post must be “Only me” (SELF_ONLY)" in page.text
+    default = page.field("How to post").all("option")[0].text
+    assert default == "Default: Send to the TikTok app in Compose, publish it over the API"
+    assert "accounts that you or your team manage" in page.text
+    rt.settings.providers.tiktok.__dict__["audited"] = True
+    assert "SELF_ONLY" not in owner.open(f"/profiles/{profile}").text
+    assert "What X allows your app" not in owner.open(f"/profiles/{connect_x(rt, world)}").text
+
+
 def test_the_health_of_tokens_is_shown(rt: Runtime, world: World, owner: DashboardBrowser) -> None:
     profile = connect_x(rt, world)
     renewal.renew(rt, profile)
@@ -341,7 +563,7 @@ def test_a_restored_copy_refreshes_nothing(rt: Runtime, world: World, owner: Das
     rt.write(lambda _, tx: appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp))
     owner.open(f"/profiles/{profile}")
     page = owner.press("Refresh")
-    assert "To continue: press “Resume” under System" in page.role("alert")
+    assert "To continue, press “Resume” under System" in page.role("alert")
     assert world.x.counts["token"] == 0
 
 

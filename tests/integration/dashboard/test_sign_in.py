@@ -5,8 +5,10 @@ import threading
 
 import pytest
 
-from socialpub.accounts import password, sign_in_links
+from socialpub.accounts import browser_sessions, password, sign_in_links
 from socialpub.accounts.sign_in_links import Purpose
+from socialpub.core import commands
+from socialpub.core.command_forms import ContainerCommands, ServiceCommands
 from socialpub.runtime import Runtime
 from socialpub.web.app import App, create_app
 from socialpub.web.dashboard import password_turns
@@ -18,6 +20,7 @@ from tests.support.hand_clock import HandClock
 def test_the_first_password_is_set_over_the_link_that_serve_prints(rt: Runtime, stranger: DashboardBrowser) -> None:
     page = stranger.open("/")
     assert page.heading == "Set a password first"
+    assert "Open the link in the output of socialpub serve" in page.text
     assert "socialpub admin set-password" in page.text
 
     link = f"/setup?token={rt.write(sign_in_links.make, Purpose.SET_UP)}"
@@ -34,6 +37,19 @@ def test_the_first_password_is_set_over_the_link_that_serve_prints(rt: Runtime, 
         page = other.open(link)
         assert (page.heading, "set already" in page.role("status")) == ("Sign in", True)
         assert other.open("/").heading == "Sign in"
+
+
+def test_the_first_page_names_the_command_of_this_machine(
+    stranger: DashboardBrowser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "_here", ContainerCommands(name="3f9a1c2b4d5e"))
+    page = stranger.open("/")
+    assert "Open the link in podman logs 3f9a1c2b4d5e" in page.text
+    assert "podman exec -it 3f9a1c2b4d5e socialpub admin set-password" in page.text
+    monkeypatch.setattr(commands, "_here", ServiceCommands())
+    page = stranger.open("/")
+    assert "sudo socialpub admin set-password" in page.text
+    assert "Open the link" not in page.text, "nobody sees what a service prints"
 
 
 def test_a_link_works_for_a_day(rt: Runtime, stranger: DashboardBrowser, clock: HandClock) -> None:
@@ -118,7 +134,7 @@ def test_a_wrong_password_is_told_and_ten_of_them_close_the_door_for_a_while(
     with DashboardBrowser(app) as guesser:
         for _ in range(10):
             page = sign_in(guesser, "wrong")
-            assert (page.status, "not the password" in page.role("alert")) == (403, True)
+            assert (page.status, "password is wrong" in page.role("alert")) == (403, True)
         page = sign_in(guesser, PASSWORD)
         assert page.status == 429
         assert int(page.reply.headers["retry-after"]) <= 900
@@ -126,6 +142,49 @@ def test_a_wrong_password_is_told_and_ten_of_them_close_the_door_for_a_while(
         assert owner.open("/").heading == "Overview"  # who is in stays in
         clock.forward(901)
         assert sign_in(guesser, PASSWORD).heading == "Overview"
+
+
+def signs_in_wrongly(app: App, address: str, times: int = 1) -> None:
+    with DashboardBrowser(app, headers={"x-forwarded-for": address}) as stranger:
+        for _ in range(times):
+            assert sign_in(stranger, "a guess").status in (403, 429)
+
+
+def failures(owner: DashboardBrowser) -> list[str]:
+    entries = owner.open("/trail?kind=session").root.all("ol")[0].all("li")
+    return [one.text.partition(" ·")[0] for one in entries if "rong password" in one.text]
+
+
+def test_the_audit_log_has_the_addresses_of_sign_ins_and_of_failed_ones(
+    owner: DashboardBrowser, app: App, clock: HandClock
+) -> None:
+    signs_in_wrongly(app, "192.0.2.7", times=12)
+    signs_in_wrongly(app, "2001:db8::7", times=2)
+    by = "(Test browser). a browser that is not signed in"
+    assert failures(owner) == [
+        f"Wrong password from 2001:db8::/64 {by}",
+        f"Refused to sign in after ten wrong passwords from 192.0.2.7 {by}",
+        f"Wrong password from 192.0.2.7 {by}",
+    ]
+    assert "Signed in from 127.0.0.1 (Test browser)" in owner.page.text
+    clock.forward(3700)
+    signs_in_wrongly(app, "192.0.2.7")
+    assert len(failures(owner)) == 4
+
+
+def test_however_many_addresses_guess_the_audit_log_stays_small(
+    owner: DashboardBrowser, app: App, rt: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(browser_sessions, "MAX_FAILURE_ENTRIES", 3)
+    for number in range(8):
+        signs_in_wrongly(app, f"192.0.2.{number}")
+    found = failures(owner)
+    assert len(found) == 4
+    assert found[0].startswith("Wrong password from more addresses, which are not listed.")
+    before = rt.reader.data_version()
+    signs_in_wrongly(app, "192.0.2.1")
+    signs_in_wrongly(app, "192.0.2.99")
+    assert rt.reader.data_version() == before, "the writer is left alone"
 
 
 def test_a_stranger_at_the_same_address_never_locks_out_a_browser_that_was_signed_in_before(

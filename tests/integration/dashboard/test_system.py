@@ -1,17 +1,23 @@
 """The owner pauses and resumes, reads what is wrong, and sees what is used, without a shell."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
+import pytest
+
 from socialpub.accounts import api_keys, browser_sessions, usage
+from socialpub.core import version
 from socialpub.core.settings.proxies import ProxiesSection
 from socialpub.db.models import State
+from socialpub.media.files import Files
+from socialpub.ops import machine_checks
 from socialpub.publishing import holds
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.web.app import create_app
 from tests.support.appliance import accept, add_profile, attempts_of, state_of
 from tests.support.copies import become_restored
-from tests.support.dashboard_browser import DashboardBrowser
+from tests.support.dashboard_browser import DashboardBrowser, Page
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import connect_x
@@ -35,6 +41,46 @@ def test_a_pause_really_pauses_and_resume_goes_on(
     assert state_of(rt, post) is State.PUBLISHED
     assert len(world.x.posts) == 1
     assert owner.open("/system").has_button("Pause")
+
+
+def test_the_system_page_and_the_doctor_show_the_version(owner: DashboardBrowser) -> None:
+    assert f"socialpub {version.current()}" in " ".join(owner.open("/system").text.split())
+    assert f"This is socialpub {version.current()}" in owner.open("/system/findings").text
+
+
+def glance(page: Page) -> dict[str, str]:
+    """What the page begins with: state and text, by name."""
+    found = [one for one in page.root.all("ul") if one.attributes.get("class") == "glance"]
+    headings = [one.text for one in found[0].all("h3")]
+    texts = [one.text for one in found[0].all("p")]
+    return {name.partition(" ")[0]: f"{name}: {text}" for name, text in zip(headings, texts, strict=True)}
+
+
+def test_the_page_begins_with_worker_disk_clock_and_backup(
+    owner: DashboardBrowser, rt: Runtime, monkeypatch: pytest.MonkeyPatch, well: Callable[[], None]
+) -> None:
+    monkeypatch.setattr(machine_checks, "clock_is_kept", lambda: True)
+    well()
+    page = owner.open("/system")
+    assert page.root.all("h2")[0].text == "At a glance"
+    found = glance(page)
+    assert list(found) == ["Worker", "Disk", "Clock", "Backup"]
+    assert found["Worker"].startswith("Worker running: It last reported 12 Oct 2026")
+    assert found["Disk"].startswith("Disk enough space: ")
+    assert found["Clock"].startswith("Clock steady: It shows 12 Oct 2026, 09:00")
+    assert found["Backup"].startswith("Backup made: The last one was made")
+
+
+def test_what_is_wrong_is_seen_at_a_glance_with_what_to_do(
+    owner: DashboardBrowser, rt: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine_checks, "clock_is_kept", lambda: False)
+    monkeypatch.setattr(Files, "free_bytes", lambda self: 1000)
+    found = glance(owner.open("/system"))
+    assert found["Worker"].startswith("Worker fix this: The worker has never run.")
+    assert found["Disk"].startswith("Disk full: 1000 bytes are left")
+    assert found["Clock"].startswith("Clock may drift: Nothing keeps this machine's clock set.")
+    assert found["Backup"].startswith("Backup none yet: No backup was ever made.")
 
 
 def test_whoever_resumes_learns_before_what_is_too_late(
@@ -61,7 +107,7 @@ def test_after_a_restore_the_owner_s_word_is_needed(
     profile = connect_x(rt, world)
     post, ahead = accept(rt, profile), accept(rt, profile, body=MARKUP, at=rt.now() + timedelta(days=1))
     become_restored(rt)
-    assert "restored from a copy" in owner.open("/system").text
+    assert "restored from a backup" in owner.open("/system").text
     page = owner.press("Resume")
     assert "1 delivery was due since then" in page.text
     assert page.links()[MARKUP].endswith(f"/posts/{ahead}")
@@ -129,7 +175,8 @@ def test_a_proxy_that_is_not_trusted_is_among_the_findings(owner: DashboardBrows
     owner.open("/system")
     page = owner.press("Check now")
     assert "X-Forwarded-For came from 127.0.0.1" in page.text
-    assert 'set [proxies] trusted = ["10.0.0.1", "127.0.0.1"] and restart socialpub' in page.text
+    assert 'set [proxies] trusted = ["10.0.0.1", "127.0.0.1"]. Stop socialpub serve and start it again.' in page.text
+    assert "socialpub serve" in [code.text for code in page.root.all("code")]
 
 
 def test_what_keys_and_networks_used_today_is_counted(owner: DashboardBrowser, rt: Runtime) -> None:

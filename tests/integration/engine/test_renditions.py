@@ -29,7 +29,7 @@ AS_IT_IS = ImageLimits(("image/jpeg",), 10_000_000)
 def photo(rt: Runtime) -> MediaFile:
     path = rt.files.path("aa/photo.jpg")
     path.parent.mkdir()
-    samples.jpeg(path, 320, 240)
+    samples.jpeg_grey(path)
     return MediaFile(0, "image", "image/jpeg", path.stat().st_size, path, "photo.jpg", facts={"width": 320})
 
 

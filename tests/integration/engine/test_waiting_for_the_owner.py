@@ -38,7 +38,8 @@ def test_what_comes_due_is_held_says_how_to_connect_and_goes_out_afterwards(
     assert (state_of(rt, now), attempts_of(rt, now)) == (State.QUEUED, [("start", "held")])
     told = rt.reader.one("SELECT message, next_at FROM attempt")
     assert told is not None
-    assert "or `socialpub admin connect-profile x`): X has ended the grant." in told["message"]
+    assert "X has ended the grant. Press “Reconnect” under Profiles" in told["message"]
+    assert "or run `socialpub admin connect-profile x`." in told["message"]
     assert told["next_at"] == "2026-10-13T09:00:00.000Z", "until then"
     clock.forward(3 * HOUR)
     drain(rt)

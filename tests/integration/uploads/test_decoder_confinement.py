@@ -197,7 +197,7 @@ def test_a_module_that_cannot_be_loaded_any_more_says_nothing_about_the_file(
 
 
 def test_a_target_that_stays_unwritten_is_removed(tmp_path: Path) -> None:
-    source, target = media.jpeg(tmp_path / "a.jpg", 320, 240), tmp_path / "b.jpg"
+    source, target = media.jpeg_grey(tmp_path / "a.jpg"), tmp_path / "b.jpg"
     limits: dict[str, Any] = {"types": ("image/jpeg",), "max_bytes": 100_000}
     assert not decoder_client.fit(source, target, FitLimits(**limits))["changed"]
     assert not target.exists()

@@ -357,6 +357,7 @@ def test_a_picture_is_made_to_fit_in_a_child(tmp_path: Path) -> None:
         "height": 120,
         "size_bytes": target.stat().st_size,
         "changed": True,
+        "reencoded": True,
     }
     again = decoder_client.fit(target, tmp_path / "c.jpg", FitLimits(("image/jpeg",), 100_000, max_width=160))
     assert again["changed"] is False and not (tmp_path / "c.jpg").exists()

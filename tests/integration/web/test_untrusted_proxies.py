@@ -70,8 +70,8 @@ def test_the_log_names_the_peer_and_the_setting_once_an_hour(
         assert line["peer"] == GATEWAY
         assert line["setting"] == "proxies.trusted"
         assert line["remedy"] == (
-            f'If {GATEWAY} is your reverse proxy, set [proxies] trusted = ["127.0.0.1", "::1", "{GATEWAY}"] '
-            "and restart socialpub."
+            f'If {GATEWAY} is your reverse proxy, set [proxies] trusted = ["127.0.0.1", "::1", "{GATEWAY}"]. '
+            "Stop `socialpub serve` and start it again."
         )
         assert line["value"].startswith("198.51.100.7, xxx")
         assert len(line["value"]) == 100

@@ -59,13 +59,21 @@ def test_a_form_that_nobody_touched_says_what_was_stored(network: str, stored: d
     assert provider.read_options(given) == (stored, [])
 
 
+def test_what_x_has_closed_is_offered_nowhere_and_shown_where_it_is_set() -> None:
+    closed = {"quotePostId", "communityId", "shareWithFollowers"}
+    assert closed == {option.name for option in OPTIONS["x"] if option.closed}
+    assert closed.isdisjoint(option_fields.fields("x", {"shareWithFollowers": False}))
+    assert option_fields.fields("x", {"communityId": "7"})["communityId"].value == "7"
+    assert option_fields.read(form("x", communityId="7"), "x") == {"communityId": "7"}
+
+
 def test_blank_is_not_given_and_false_is_a_word_of_its_own() -> None:
     assert option_fields.read(form("tiktok", disableComment=""), "tiktok") == {}
     assert option_fields.read(form("tiktok", disableComment="false"), "tiktok") == {"disableComment": False}
     assert option_fields.read(form("x"), "tiktok") == {}
     fields = option_fields.fields("tiktok", {}, stored={"disableComment": False}, blank="As stored")
-    assert [one.label for one in fields["disableComment"].choices] == ["As stored: no", "Yes", "No"]
-    assert fields["disableDuet"].choices[0].label == "As stored: yes"
+    assert [one.label for one in fields["disableComment"].choices] == ["As stored: allowed", "Allowed", "Not allowed"]
+    assert fields["disableDuet"].choices[0].label == "Default: not allowed"
     assert fields["privacyLevel"].choices[0] == OptionChoice("", "Not set"), "nobody but the owner chooses it"
 
 
@@ -83,7 +91,7 @@ def test_a_box_says_what_the_hidden_field_before_it_does_not() -> None:
         ("tiktok", "photoCoverIndex", "first", 'Cover photo (first is 0) must be a whole number, not "first".'),
         ("tiktok", "photoCoverIndex", "9" * 30, "Cover photo (first is 0) must be"),
         ("tiktok", "photoCoverIndex", "-1", "Cover photo (first is 0) must be at least 0"),
-        ("tiktok", "disableDuet", "maybe", "Duets off must be true or false"),
+        ("tiktok", "disableDuet", "maybe", "Duets must be true or false"),
         ("x", "replySettings", "nobody", "Who may reply must be one of"),
         ("pinterest", "boardId", "Recipes", "Board must be a string of digits"),
         ("pinterest", "dominantColor", "red", "Dominant colour must be a colour"),

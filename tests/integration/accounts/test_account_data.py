@@ -1,0 +1,232 @@
+"""Accounts change: handle, name, picture and what an account may post are fetched from its network again."""
+
+import json
+from typing import Any
+
+import pytest
+
+from socialpub.accounts import account_data, avatars, connect, credentials, profiles
+from socialpub.db import appliance_state
+from socialpub.db.models import State
+from socialpub.publishing import draft_validation, holds
+from socialpub.publishing.drafts import Draft
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from socialpub.worker.housekeeping import Housekeeping
+from tests.support.appliance import OWNER, accept, message_of, state_of
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+
+LONG = "word " * 80
+WEEK = 7 * 86400
+
+
+@pytest.fixture
+def appliance_options(sandbox_options: dict[str, Any]) -> dict[str, Any]:
+    return sandbox_options
+
+
+@pytest.fixture
+def profile(rt: Runtime, world: World) -> str:
+    """An account that had X Premium when it was connected."""
+    world.x.existing_account("demo").subscription_type = "Premium"
+    return connected(rt, world)
+
+
+def connected(rt: Runtime, world: World, **grant: Any) -> str:
+    tokens = credentials.read(json.dumps(world.x.grant("demo", **grant)))
+    return connect.import_account(rt, "x", tokens).profile_id
+
+
+def problems(rt: Runtime, profile: str) -> list[str]:
+    (checked,) = draft_validation.validate(rt, rt.reader, Draft(LONG, None, (profile,)), OWNER)
+    return [problem.message for problem in checked.problems]
+
+
+def look(rt: Runtime) -> str | None:
+    return account_data.keep_current(rt, holds.held(rt.reader))
+
+
+# --- after a refusal -------------------------------------------------------------------------------------------------
+
+
+def test_a_post_that_x_finds_too_long_has_the_account_looked_at_again(
+    rt: Runtime, world: World, profile: str, clock: HandClock
+) -> None:
+    assert problems(rt, profile) == []
+    world.x.existing_account("demo").subscription_type = "None"
+    post = accept(rt, profile, body=LONG)
+    drain(rt, clock)
+    assert state_of(rt, post) is State.FAILED
+    assert "socialpub fetches the account data again" in message_of(rt, post)
+    before = world.x.counts["me"]
+    assert look(rt) == profile
+    assert look(rt) is None
+    assert world.x.counts["me"] == before + 1
+    (problem,) = problems(rt, profile)
+    assert "X allows this account 280 characters" in problem
+    assert "press “Refresh” on the profile's page" in problem
+    assert f"admin refresh-profile {profile}`" in problem
+
+
+@pytest.mark.parametrize("status", [400, 403])
+def test_a_network_that_refuses_what_its_own_data_allows_is_asked_once_an_hour(
+    rt: Runtime, world: World, profile: str, clock: HandClock, status: int
+) -> None:
+    demo = world.x.existing_account("demo")
+    demo.max_length, world.x.too_long_status = 280, status
+    before = world.x.counts["me"]
+    for number in range(3):
+        accept(rt, profile, body=f"{LONG} {number}")
+        drain(rt, clock)
+        look(rt)
+    assert world.x.counts["me"] == before + 1
+    clock.forward(3601)
+    look(rt)
+    assert world.x.counts["me"] == before + 2
+
+
+def test_other_refusals_say_nothing_about_the_account(
+    rt: Runtime, world: World, profile: str, clock: HandClock
+) -> None:
+    accept(rt, profile, body="$ONE")
+    world.x.next("create_post").fails_with(404)
+    drain(rt, clock)
+    assert look(rt) is None
+
+
+def test_a_limit_that_no_subscription_lifts_names_no_button(rt: Runtime, world: World, profile: str) -> None:
+    draft = Draft("x" * 25_001, None, (profile,))
+    (checked,) = draft_validation.validate(rt, rt.reader, draft, OWNER)
+    assert "25000 characters" in checked.problems[0].message
+    assert "Refresh" not in checked.problems[0].message
+
+
+# --- once a week -----------------------------------------------------------------------------------------------------
+
+
+def test_once_a_week_each_account_is_looked_at_with_one_call(
+    rt: Runtime, world: World, profile: str, clock: HandClock
+) -> None:
+    other = connected_studio(rt, world)
+    calls = world.x.counts["me"]
+    clock.forward(WEEK - 1)
+    assert look(rt) is None
+    clock.forward(1)
+    assert {look(rt), look(rt)} == {profile, other}
+    assert look(rt) is None
+    assert world.x.counts["me"] == calls + 2
+
+
+def connected_studio(rt: Runtime, world: World) -> str:
+    return connect.import_account(rt, "x", credentials.read(json.dumps(world.x.grant("studio")))).profile_id
+
+
+def test_a_paused_appliance_and_an_account_that_must_be_connected_again_are_left_alone(
+    rt: Runtime, world: World, profile: str, clock: HandClock
+) -> None:
+    calls = world.x.counts["me"], world.x.counts["token"]
+    clock.forward(WEEK)
+    rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp))
+    assert look(rt) is None
+    rt.db.write(lambda tx: tx.execute("DELETE FROM appliance WHERE name = 'paused_at'").rowcount)
+    rt.write(profiles.require_reauth, profile, "The tokens are refused.")
+    assert look(rt) is None
+    rt.write(profiles.disconnect, profile)
+    assert look(rt) is None
+    assert calls == (world.x.counts["me"], world.x.counts["token"])
+
+
+def test_a_network_that_refuses_the_app_is_left_alone(
+    rt: Runtime, world: World, profile: str, clock: HandClock
+) -> None:
+    clock.forward(WEEK)
+    assert account_data.keep_current(rt, ("x",)) is None
+
+
+def test_a_fetch_that_fails_changes_nothing_and_is_tried_again_in_an_hour(
+    rt: Runtime, world: World, profile: str, clock: HandClock
+) -> None:
+    before = dict(profiles.of_owner(rt.reader, profile))
+    clock.forward(WEEK)
+    world.x.next("me").fails_with(503)
+    assert look(rt) == profile
+    assert look(rt) is None
+    found = profiles.of_owner(rt.reader, profile)
+    same = ("name", "username", "picture_url", "facts", "status", "account_read_at")
+    assert {key: found[key] for key in same} == {key: before[key] for key in same}
+    clock.forward(3601)
+    world.x.existing_account("demo").name = "Demo & Sons"
+    assert look(rt) == profile
+    assert profiles.get(rt.reader, profile).name == "Demo & Sons"
+
+
+def test_a_rate_limit_of_the_network_is_waited_for(rt: Runtime, world: World, profile: str, clock: HandClock) -> None:
+    clock.forward(WEEK)
+    world.x.next("me").rate_limited(7200)
+    assert look(rt) == profile
+    clock.forward(3700)
+    assert look(rt) is None
+    clock.forward(3600)
+    assert look(rt) == profile
+
+
+def test_the_worker_keeps_account_data_current(rt: Runtime, world: World, profile: str, clock: HandClock) -> None:
+    (task,) = [task for task in Housekeeping(rt).tasks if task.name == "account data"]
+    clock.forward(WEEK)
+    assert task.run(rt) == profile
+    assert task.run(rt) is None
+
+
+# --- what is taken over ----------------------------------------------------------------------------------------------
+
+
+def test_handle_name_picture_and_subscription_are_taken_over(
+    rt: Runtime, world: World, profile: str, clock: HandClock
+) -> None:
+    assert avatars.renew(rt) == profile
+    world.x.change_account("demo", handle="renamed", name="Renamed", picture="Z", subscription_type="None")
+    clock.forward(60)
+    assert account_data.fetch(rt, profile) == [
+        "The handle is @renamed now.",
+        "The account is called “Renamed” now.",
+        "Subscription: None (before: Premium).",
+        "Longest text: 280 characters (before: 25,000 characters).",
+        "Longest video: 20 minutes (before: 125 minutes).",
+    ]
+    found = profiles.of_owner(rt.reader, profile)
+    assert (found["username"], found["name"]) == ("renamed", "Renamed")
+    assert found["updated_at"] == found["account_read_at"] == rt.stamp()
+    assert avatars.renew(rt) == profile, "the picture has another address"
+    assert account_data.fetch(rt, profile) == []
+
+
+def test_a_label_that_the_owner_chose_stays(rt: Runtime, world: World, profile: str) -> None:
+    rt.write(profiles.rename, profile, "Our shop")
+    world.x.change_account("demo", name="Renamed")
+    account_data.fetch(rt, profile)
+    assert profiles.get(rt.reader, profile).name == "Our shop"
+
+
+def test_a_profile_of_an_older_version_keeps_its_label(rt: Runtime, world: World, profile: str) -> None:
+    """Nobody noted there whether its owner had chosen it."""
+    rt.db.write(lambda tx: tx.update("profile", profile, account_name=None, account_read_at=None))
+    world.x.change_account("demo", name="Renamed")
+    assert look(rt) == profile
+    assert profiles.get(rt.reader, profile).name == "Demo"
+
+
+def test_nothing_of_another_account_is_taken_over(rt: Runtime, world: World, profile: str, clock: HandClock) -> None:
+    rt.db.write(lambda tx: tx.update("profile", profile, account_id="another"))
+    world.x.change_account("demo", name="Renamed")
+    clock.forward(WEEK)
+    assert look(rt) == profile
+    assert profiles.get(rt.reader, profile).name == "Demo"
+    assert look(rt) is None
+
+
+def test_a_profile_that_is_disconnected_meanwhile_learns_nothing(rt: Runtime, world: World, profile: str) -> None:
+    identity = rt.providers["x"].oauth.identify(rt.http_of("x"), world.x.grant("demo")["accessToken"], frozenset())
+    rt.write(profiles.disconnect, profile)
+    world.x.change_account("demo", name="Renamed")
+    assert rt.write(account_data._store, profile, identity) == []

@@ -1,0 +1,140 @@
+"""The same form sent twice in a real browser, with and without scripts."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from socialpub.db.models import State
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from socialpub.web.app import App
+from tests.integration.api.test_retry import end
+from tests.samples import media
+from tests.support import axe
+from tests.support.appliance import accept
+from tests.support.chromium import signed_in
+from tests.support.sandbox_http import connect_x
+
+pytestmark = pytest.mark.chromium
+
+
+@pytest.fixture
+def x(rt: Runtime, world: World) -> str:
+    return connect_x(rt, world)
+
+
+@pytest.fixture(params=["with scripts", "without scripts"])
+def scripts(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param == "with scripts")
+
+
+@pytest.fixture
+def context(real_browser: Browser, scripts: bool) -> Iterator[BrowserContext]:
+    with real_browser.new_context(timezone_id="Europe/Berlin", java_script_enabled=scripts) as context:
+        yield context
+
+
+@pytest.fixture
+def page(context: BrowserContext, app: App, rt: Runtime, x: str, password_hash: str) -> Iterator[Page]:
+    """A signed-in tab with an empty form."""
+    with signed_in(context, app, rt, password_hash) as (page, address):
+        page.goto(f"{address}/compose")
+        yield page
+
+
+def posts(rt: Runtime) -> list[str | None]:
+    return [row[0] for row in rt.reader.all("SELECT body FROM post ORDER BY id")]
+
+
+def write(page: Page, text: str) -> None:
+    page.get_by_label("Text", exact=True).fill(text)
+
+
+def publish(page: Page) -> None:
+    page.get_by_role("button", name="Publish", exact=True).click()
+    page.wait_for_load_state()
+
+
+def test_back_and_publish_makes_one_post(page: Page, rt: Runtime, scripts: bool) -> None:
+    write(page, "Once")
+    publish(page)
+    first = page.url
+    page.go_back()
+    if scripts:
+        expect(page.get_by_label("Text", exact=True)).to_have_value("Once")
+        expect(page.get_by_role("status").first).to_contain_text("You submitted this form on")
+        publish(page)
+        expect(page.get_by_role("status").first).to_have_text(
+            "You already submitted this form. This is the post that it created."
+        )
+        assert page.url == first
+    else:
+        write(page, "Once")  # unless the browser has put it back itself
+        publish(page)
+        expect(page.get_by_role("alert")).to_contain_text("You already published this content in the last hour.")
+        page.get_by_role("link", name="Open the post").click()
+        assert page.url == first
+    assert posts(rt) == ["Once"]
+
+
+def test_another_text_after_back_becomes_another_post_only_when_asked(page: Page, rt: Runtime, scripts: bool) -> None:
+    if not scripts:
+        pytest.skip("Without scripts it is another form: its own text makes it another post.")
+    write(page, "The first")
+    publish(page)
+    page.go_back()
+    expect(page.get_by_label("Text", exact=True)).to_have_value("The first")
+    write(page, "The second")
+    publish(page)
+    expect(page.get_by_role("alert")).to_contain_text("You already submitted this form with different content.")
+    assert axe.violations(page) == []
+    assert posts(rt) == ["The first"]
+    publish(page)
+    page.wait_for_url("**/posts/*")
+    assert posts(rt) == ["The first", "The second"]
+
+
+def test_files_come_back_with_the_form(page: Page, rt: Runtime, scripts: bool, tmp_path: Path) -> None:
+    if not scripts:
+        pytest.skip("Without scripts a browser chooses files again by itself, or not at all.")
+    write(page, "A view")
+    page.locator("#field-media").set_input_files([media.jpeg(tmp_path / "view.jpg")])
+    expect(page.locator("#media-list > li[data-artifact]")).to_have_count(1)
+    page.get_by_label("Alt text").fill("The harbour")
+    publish(page)
+    page.wait_for_url("**/posts/*")
+    page.go_back()
+    expect(page.get_by_label("Alt text")).to_have_value("The harbour")
+    publish(page)
+    expect(page.get_by_role("status").first).to_contain_text("You already submitted this form.")
+    assert posts(rt) == ["A view"]
+
+
+def test_a_new_form_is_empty_and_what_was_sent_is_no_draft(page: Page, rt: Runtime, scripts: bool) -> None:
+    if not scripts:
+        pytest.skip("Without scripts there are no drafts.")
+    write(page, "Once")
+    publish(page)
+    page.go_back()
+    expect(page.get_by_label("Text", exact=True)).to_have_value("Once")
+    page.get_by_role("link", name="Overview").click()
+    page.get_by_role("link", name="Compose", exact=True).first.click()
+    expect(page.get_by_label("Text", exact=True)).to_have_value("")
+    expect(page.locator("#compose-draft")).to_be_hidden()
+    write(page, "Once")
+    publish(page)
+    page.wait_for_url("**/posts/*")
+    assert posts(rt) == ["Once", "Once"], "a form of its own makes a post of its own"
+
+
+def test_post_again_after_back_makes_one_post(page: Page, rt: Runtime, x: str) -> None:
+    post = accept(rt, x, body="Again")
+    end(rt, post, State.FAILED)
+    page.goto(f"{page.url.removesuffix('/compose')}/posts/{post}")
+    page.get_by_role("button", name="Post again").click()
+    page.wait_for_url(lambda url: not url.endswith(post))
+    page.go_back()
+    expect(page.get_by_role("button", name="Post again")).to_have_count(0)
+    assert posts(rt) == ["Again", "Again"]

@@ -1,0 +1,295 @@
+"""An edit sends only what changed, and never over a change that was made in between unasked."""
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from socialpub.db import json_views
+from socialpub.publishing import posts
+from socialpub.publishing.drafts import Change, DraftMedia
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from socialpub.web.dashboard import post_versions
+from tests.samples import media
+from tests.support.appliance import OWNER, accept, status_of
+from tests.support.dashboard_browser import DashboardBrowser
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import artifact, connect_pinterest, connect_tiktok, connect_x
+
+CHANGED = "The post is changed."
+QUESTION = "The post was changed after this form was opened. Nothing is saved yet. Which version do you want?"
+
+
+@pytest.fixture
+def at(rt: Runtime) -> datetime:
+    """A time with seconds, as a program may choose it."""
+    return (rt.now() + timedelta(days=1)).replace(minute=30, second=17, microsecond=250_000)
+
+
+@pytest.fixture
+def x(rt: Runtime, world: World) -> str:
+    return connect_x(rt, world)
+
+
+@pytest.fixture
+def changes(monkeypatch: pytest.MonkeyPatch) -> list[Change]:
+    """What each edit gives."""
+    given: list[Change] = []
+    edit = posts.edit
+
+    def note(*args: Any) -> None:
+        given.append(args[3])
+        edit(*args)
+
+    monkeypatch.setattr(posts, "edit", note)
+    return given
+
+
+def shown(rt: Runtime, post_id: str) -> dict[str, Any]:
+    found = json_views.post(rt.reader, post_id)
+    assert found is not None
+    post: dict[str, Any] = orjson.loads(found)
+    return post
+
+
+def options_of(rt: Runtime, post_id: str) -> list[dict[str, Any]]:
+    return [one["providerOptions"] for one in shown(rt, post_id)["deliveries"]]
+
+
+def change(rt: Runtime, post_id: str, **given: Any) -> None:
+    """Another tab, the calendar or a program changes the post."""
+    rt.write(posts.edit, post_id, Change(frozenset(given), **given), OWNER)
+
+
+# --- only what changed -----------------------------------------------------------------------------------------------
+
+
+def test_a_corrected_typo_touches_neither_the_time_nor_the_options_nor_the_media(
+    owner: DashboardBrowser, rt: Runtime, world: World, x: str, at: datetime, tmp_path: Path, changes: list[Change]
+) -> None:
+    other, pins = connect_x(rt, world, "other"), connect_pinterest(rt, world)
+    photo = artifact(rt, media.jpeg(tmp_path / "one.jpg"), "image/jpeg")
+    options = {"x": {"reply_settings": "following"}, "pinterest": {"boardId": "1", "aiDisclosures": ["AI_MODIFIED"]}}
+    items = (DraftMedia(photo, " A view\nwith two lines"),)
+    post_id = accept(rt, x, other, pins, body="Helo\r\n\r\nworld ", at=at, media=items, options=options)
+    own = orjson.dumps({"madeWithAi": True}).decode()
+    rt.write(lambda _, tx: tx.execute("UPDATE delivery SET options = ? WHERE profile_id = ?", (own, other)))
+    before = shown(rt, post_id)
+
+    page = owner.open(f"/posts/{post_id}/edit")
+    assert page.field("Time").attributes["value"] == at.isoformat("T", "milliseconds")[:23]
+    page = owner.press("Check")
+    page = owner.press("Save", {"Text": "Hello\n\nworld"})
+    assert page.role("status") == CHANGED
+    assert [one.given for one in changes] == [frozenset({"body"})]
+    after = shown(rt, post_id)
+    assert after["body"] == "Hello\n\nworld"
+    assert {**after, "body": None, "updatedAt": None} == {**before, "body": None, "updatedAt": None}
+
+
+def test_tiktok_s_choices_stay_when_only_the_text_changes(
+    owner: DashboardBrowser, rt: Runtime, world: World, at: datetime, tmp_path: Path, changes: list[Change]
+) -> None:
+    video = artifact(rt, media.video_mp4(tmp_path / "a.mp4", width=640, height=360, rate=30), "video/mp4")
+    options = {"tiktok": {"privacyLevel": "SELF_ONLY", "disableComment": False}}
+    post_id = accept(rt, connect_tiktok(rt, world), body="Helo", at=at, media=(DraftMedia(video),), options=options)
+    owner.open(f"/posts/{post_id}/edit")
+    owner.press("Save", {"Text": "Hello"})
+    assert [one.given for one in changes] == [frozenset({"body"})]
+    assert options_of(rt, post_id) == [options["tiktok"]]
+
+
+def test_an_option_changes_alone_and_an_emptied_one_is_the_profile_s_again(
+    owner: DashboardBrowser, rt: Runtime, world: World, x: str, at: datetime, tmp_path: Path
+) -> None:
+    photo = DraftMedia(artifact(rt, media.jpeg(tmp_path / "one.jpg"), "image/jpeg"))
+    pins = connect_pinterest(rt, world)
+    stored = orjson.dumps({"title": "Of the profile"}).decode()
+    rt.write(lambda _, tx: tx.execute("UPDATE profile SET options = ? WHERE id = ?", (stored, pins)))
+    options = {"x": {"reply_settings": "following", "madeWithAi": True}, "pinterest": {"boardId": "1", "title": "Own"}}
+    post_id = accept(rt, x, pins, at=at, media=(photo,), options=options)
+    owner.open(f"/posts/{post_id}/edit")
+    owner.press("Save", {"Title": "", "Made with AI": "false"})
+    assert options_of(rt, post_id) == [
+        {"reply_settings": "following", "madeWithAi": False},
+        {"boardId": "1", "title": "Of the profile"},
+    ]
+
+
+def test_another_day_keeps_the_seconds(owner: DashboardBrowser, rt: Runtime, x: str, at: datetime) -> None:
+    post_id = accept(rt, x, at=at)
+    page = owner.open(f"/posts/{post_id}/edit")
+    day, _, time = page.field("Time").attributes["value"].partition("T")
+    later = (at + timedelta(days=3)).date()
+    assert day == str(at.date())
+    owner.press("Save", {"Time": f"{later}T{time}"})
+    assert shown(rt, post_id)["scheduledAt"] == f"{later}T{time}Z"
+
+
+# --- a change in between ---------------------------------------------------------------------------------------------
+
+
+def test_after_a_change_in_between_both_versions_are_shown_and_nothing_is_saved(
+    owner: DashboardBrowser, rt: Runtime, x: str, at: datetime
+) -> None:
+    post_id = accept(rt, x, body="Helo", at=at)
+    owner.cookies["socialpub_zone"] = "Europe%2FBerlin"
+    owner.open(f"/posts/{post_id}/edit")
+    later = at + timedelta(days=2)
+    change(rt, post_id, scheduled_at=later)  # in the same instant by the test's clock
+    page = owner.press("Save", {"Text": "Hello"})
+    assert (page.status, page.role("alert")) == (409, QUESTION)
+    rows = [[cell.text for cell in row.all("th", "td")] for row in page.root.all("tr")][1:]
+    assert rows == [
+        ["Text", "The other version: Helo", "Your form: Hello"],
+        [
+            "Time",
+            f"The other version: {later.day} Oct 2026, {later.hour + 2}:30:17.250 CEST",
+            f"Your form: {at.day} Oct 2026, {at.hour + 2}:30:17.250 CEST You did not change this field. It stays as in "
+            "the other version.",
+        ],
+    ]
+    assert "“Save my changes” saves only the fields that you changed: Text." in page.text
+    assert page.field("Text").raw_text.strip() == "Hello"
+    assert page.field("Time").attributes["value"].startswith(f"{later.date()}T"), "what “Save my changes” keeps"
+    assert not page.has_button("Save")
+    assert page.links()["Choose a version"].endswith("#versions")
+    assert shown(rt, post_id)["body"] == "Helo"
+
+    page = owner.press("Save my changes")
+    assert page.role("status") == CHANGED
+    post = shown(rt, post_id)
+    assert (post["body"], post["scheduledAt"][:10]) == ("Hello", str(later.date()))
+
+
+def test_the_other_version_can_be_kept(owner: DashboardBrowser, rt: Runtime, x: str, at: datetime) -> None:
+    post_id = accept(rt, x, body="Helo", at=at)
+    owner.open(f"/posts/{post_id}/edit")
+    change(rt, post_id, body="Of another tab")
+    owner.press("Save", {"Text": "Hello"})
+    page = owner.press("Keep the other version")
+    assert page.path == f"/posts/{post_id}"
+    assert "Your changes were discarded." in page.role("status")
+    assert shown(rt, post_id)["body"] == "Of another tab"
+
+
+def test_a_change_after_the_question_is_asked_about_again(
+    owner: DashboardBrowser, rt: Runtime, x: str, at: datetime
+) -> None:
+    post_id = accept(rt, x, body="Helo", at=at)
+    owner.open(f"/posts/{post_id}/edit")
+    change(rt, post_id, body="Second")
+    owner.press("Save", {"Text": "Hello"})
+    change(rt, post_id, body="Third")
+    page = owner.press("Save my changes")
+    assert (page.status, page.role("alert")) == (409, QUESTION)
+    assert "Third" in page.root.all("table")[0].text
+    page = owner.press("Check")
+    assert page.status == 200
+    page = owner.press("Save")
+    assert (page.status, shown(rt, post_id)["body"]) == (409, "Third"), "a check answers no question"
+    owner.press("Save my changes")
+    assert shown(rt, post_id)["body"] == "Hello"
+
+
+def test_the_version_is_compared_in_the_write_that_saves(
+    owner: DashboardBrowser, rt: Runtime, x: str, at: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    post_id = accept(rt, x, body="Helo", at=at)
+    owner.open(f"/posts/{post_id}/edit")
+    edit = post_versions.edit
+
+    def late(rt: Runtime, tx: Any, *args: Any) -> None:
+        """Another change reaches the disk just before."""
+        posts.edit(rt, tx, post_id, Change(frozenset({"body"}), body="First"), OWNER)
+        edit(rt, tx, *args)
+
+    monkeypatch.setattr(post_versions, "edit", late)
+    page = owner.press("Save", {"Text": "Hello"})
+    assert page.status == 409
+    assert shown(rt, post_id)["body"] == "Helo", "the write is undone as a whole"
+
+
+def test_the_networks_judge_the_post_that_results(owner: DashboardBrowser, rt: Runtime, x: str, at: datetime) -> None:
+    """The text of the other version is too long, and the form does not replace it."""
+    post_id = accept(rt, x, body="Short", at=at)
+    owner.open(f"/posts/{post_id}/edit")
+    change(rt, post_id, body="x" * 281)
+    page = owner.press("Save", {"Who may reply": "following"})
+    assert page.status == 400
+    assert "shorten the text by 1" in page.role("alert")
+    assert options_of(rt, post_id) == [{}]
+
+
+def test_the_same_edit_sent_twice_asks_nothing(owner: DashboardBrowser, rt: Runtime, x: str, at: datetime) -> None:
+    post_id = accept(rt, x, body="Helo", at=at)
+    page = owner.open(f"/posts/{post_id}/edit")
+    owner.press("Save", {"Text": "Hello"})
+    owner.page = page
+    page = owner.press("Save", {"Text": "Hello"})
+    assert (page.path, page.role("status")) == (f"/posts/{post_id}", CHANGED)
+
+
+# --- it has started --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["started", "canceled", "due"])
+def test_a_post_that_can_no_longer_be_edited_gives_the_words_back_and_they_become_another_post(
+    owner: DashboardBrowser, rt: Runtime, x: str, at: datetime, clock: HandClock, tmp_path: Path, how: str
+) -> None:
+    post_id = accept(rt, x, body="Helo", at=at)
+    owner.open(f"/posts/{post_id}/edit")
+    match how:
+        case "started":
+            change(rt, post_id, scheduled_at=None)
+        case "canceled":
+            rt.write(posts.cancel, post_id, OWNER)
+        case "due":
+            clock.forward((at - clock.now()).total_seconds() + 1)
+    page = owner.press("Save", {"Text": "Hello", "Media": [media.jpeg(tmp_path / "a.jpg")]})
+    assert page.status == 409
+    reason = {"started": "it is being published", "canceled": "it was canceled", "due": "its time has come"}[how]
+    assert page.role("alert").startswith(f"The post can no longer be edited: {reason}. Nothing is saved.")
+    assert page.links()["Open the post"].endswith(f"/posts/{post_id}")
+    assert page.field("Text").raw_text.strip() == "Hello"
+    assert not page.has_button("Save")
+
+    page = owner.press("Compose a copy")
+    assert page.heading == "Compose"
+    assert page.role("status") == "This is a new post with the content of your form. Nothing is published yet."
+    assert page.field("Text").raw_text.strip() == "Hello"
+    assert "checked" in page.field("x profile").attributes
+    page = owner.press("Schedule" if how != "due" else "Publish")
+    assert page.path not in ("/compose", f"/posts/{post_id}")
+    copy = shown(rt, page.path.removeprefix("/posts/"))
+    assert (copy["body"], len(copy["media"])) == ("Hello", 1)
+    assert shown(rt, post_id)["body"] == "Helo"
+
+
+def test_the_edit_page_of_a_post_that_was_sent_leads_to_the_post_and_to_a_copy(
+    owner: DashboardBrowser, rt: Runtime, x: str
+) -> None:
+    post_id = accept(rt, x, body="Hello")
+    drain(rt)
+    page = owner.open(f"/posts/{post_id}/edit")
+    assert page.status == 409
+    reason = "it has been sent. Only posts scheduled for the future can be edited."
+    assert page.role("alert").startswith(f"The post can no longer be edited: {reason}")
+    assert page.links()["Open the post"].endswith(f"/posts/{post_id}")
+    page = owner.press("Compose a copy")
+    assert (page.heading, page.field("Text").raw_text.strip()) == ("Compose", "Hello")
+    assert "checked" in page.field("x profile").attributes
+
+
+def test_a_time_that_was_filled_in_gives_way_to_now(owner: DashboardBrowser, rt: Runtime, x: str, at: datetime) -> None:
+    post_id = accept(rt, x, at=at)
+    owner.open(f"/posts/{post_id}/edit")
+    page = owner.press("Save", {"#when": "now", "Time": "2026-12-24T09:00"})
+    assert (page.status, status_of(rt, post_id)) == (400, "scheduled"), "this time was chosen, and “Now” was, too"
+    owner.open(f"/posts/{post_id}/edit")
+    owner.press("Save", {"#when": "now"})
+    assert status_of(rt, post_id) == "pending"

@@ -1,0 +1,117 @@
+"""The cover of a pin's video is chosen by its picture or uploaded; no id of a file has to be typed."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from socialpub.publishing.drafts import DraftMedia
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from tests.samples import media
+from tests.support.appliance import accept
+from tests.support.dashboard_browser import DashboardBrowser, Element, Page
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import artifact, connect_pinterest, connect_x
+
+FIELD = "#options.pinterest.coverArtifactId"
+UPLOAD = f"{FIELD}.file"
+
+
+@pytest.fixture
+def film(tmp_path: Path) -> Path:
+    return media.video_mp4(tmp_path / "waves.mp4", 4.0, width=320, height=240)
+
+
+def radios(page: Page) -> dict[str, Element]:
+    """The pictures that are offered, by file name."""
+    boxes = [one for one in page.root.all("input") if one.attributes.get("name") == FIELD[1:]]
+    return {(box.within("label") or box).text: box for box in boxes}
+
+
+def chosen(page: Page) -> str:
+    (one,) = [name for name, box in radios(page).items() if "checked" in box.attributes]
+    return one
+
+
+def options_of(rt: Runtime) -> dict[str, object]:
+    found: dict[str, object] = json.loads(rt.reader.value("SELECT options FROM delivery ORDER BY id DESC LIMIT 1"))
+    return found
+
+
+def test_uploaded_images_are_offered_by_their_pictures_newest_first(
+    owner: DashboardBrowser, rt: Runtime, world: World, tmp_path: Path, film: Path
+) -> None:
+    connect_pinterest(rt, world)
+    shown = [artifact(rt, media.jpeg(tmp_path / f"{name}.jpg"), "image/jpeg") for name in ("first", "second")]
+    artifact(rt, film, "video/mp4")
+    page = owner.open("/compose")
+    assert list(radios(page)) == ["None", "second.jpg", "first.jpg"]
+    assert chosen(page) == "None"
+    pictures = [one.attributes["src"] for one in page.root.all("img") if "/thumbnail" in one.attributes["src"]]
+    assert [src.split("/")[-2] for src in pictures] == shown[::-1]
+    assert "artifact" not in page.text.lower()
+
+
+def test_a_chosen_cover_goes_out_with_the_video(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock, tmp_path: Path, film: Path
+) -> None:
+    connect_pinterest(rt, world)
+    cover = artifact(rt, media.jpeg(tmp_path / "cover.jpg"), "image/jpeg")
+    owner.open("/compose")
+    board = owner.page.field("Board").all("option")[1].attributes["value"]
+    page = owner.press("Check", {"Text": "Waves", "Media": film, "Board": board, FIELD: cover})
+    assert (page.role("alert"), chosen(page)) == ("", "cover.jpg")
+    owner.press("Publish")
+    assert options_of(rt)["coverArtifactId"] == cover
+    drain(rt, clock)
+    assert len(world.pinterest.pins) == 1
+
+
+def test_a_cover_is_uploaded_with_the_form_and_stays_chosen(
+    owner: DashboardBrowser, rt: Runtime, world: World, tmp_path: Path, film: Path
+) -> None:
+    connect_pinterest(rt, world)
+    owner.open("/compose")
+    board = owner.page.field("Board").all("option")[1].attributes["value"]
+    sent = {"Text": "Waves", "Media": film, "Board": board, UPLOAD: media.jpeg(tmp_path / "cover.jpg")}
+    page = owner.press("Check", sent)
+    assert (page.role("alert"), chosen(page)) == ("", "cover.jpg")
+    items = [one for one in page.root.all("li") if one.attributes.get("data-artifact")]
+    assert len(items) == 1, "a cover is none of the post's media"
+    owner.press("Publish")
+    assert options_of(rt)["coverArtifactId"] == radios(page)["cover.jpg"].attributes["value"]
+
+
+def test_a_file_that_is_no_image_is_refused_as_a_cover(
+    owner: DashboardBrowser, rt: Runtime, world: World, film: Path
+) -> None:
+    connect_pinterest(rt, world)
+    owner.open("/compose")
+    board = owner.page.field("Board").all("option")[1].attributes["value"]
+    page = owner.press("Publish", {"Text": "Waves", "Media": film, "Board": board, UPLOAD: film})
+    assert page.status == 400
+    assert "must name an image" in page.role("alert")
+    assert page.links()["Pinterest, Cover picture"].endswith("#options-pinterest-coverArtifactId")
+
+
+def test_an_edit_keeps_the_cover_and_takes_it_away(
+    owner: DashboardBrowser, rt: Runtime, world: World, tmp_path: Path, film: Path
+) -> None:
+    profile = connect_pinterest(rt, world)
+    cover = artifact(rt, media.jpeg(tmp_path / "cover.jpg"), "image/jpeg")
+    options = {"pinterest": {"boardId": "1", "coverArtifactId": cover}}
+    video = artifact(rt, film, "video/mp4")
+    at = rt.now() + timedelta(days=1)
+    post = accept(rt, profile, body="Waves", media=(DraftMedia(video),), at=at, options=options)
+    page = owner.open(f"/posts/{post}/edit")
+    assert chosen(page) == "cover.jpg"
+    owner.press("Save", {FIELD: ""})
+    assert "coverArtifactId" not in options_of(rt)
+
+
+def test_without_pinterest_no_cover_is_offered(owner: DashboardBrowser, rt: Runtime, world: World) -> None:
+    connect_x(rt, world)
+    assert radios(owner.open("/compose")) == {}

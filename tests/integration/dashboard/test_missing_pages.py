@@ -1,0 +1,46 @@
+"""An address that leads nowhere shows a page of the product to browsers, and a problem to programs."""
+
+import json
+
+import pytest
+
+from tests.support.dashboard_browser import DashboardBrowser
+
+UNKNOWN = (
+    "/nowhere",
+    "/nowhere/at/all",
+    "/posts/nothing",
+    "/posts/00000000-0001-7000-8000-000000000000",
+    "/problems/nothing",
+    "/static/no.css",
+)
+
+
+@pytest.mark.parametrize("path", UNKNOWN)
+def test_the_owner_gets_a_page_with_the_menu(owner: DashboardBrowser, path: str) -> None:
+    page = owner.open(path)
+    assert (page.status, page.heading) == (404, "Not found")
+    assert page.role("alert") != ""
+    assert {"Overview", "Posts", "System", "To the overview"} <= page.links().keys()
+    assert owner.follow("To the overview").heading == "Overview"
+
+
+@pytest.mark.parametrize("path", UNKNOWN)
+def test_a_stranger_gets_a_page_without_it(stranger: DashboardBrowser, path: str) -> None:
+    page = stranger.open(path)
+    if page.heading == "Set a password first":
+        return  # an address that could exist asks who calls before it says whether it does
+    assert (page.status, page.heading) == (404, "Not found")
+    assert page.links().keys() <= {"Skip to the content", "To the overview"}
+
+
+@pytest.mark.parametrize("path", ["/api/v1/nowhere", "/storage/nowhere"])
+def test_a_path_of_the_api_stays_a_problem_for_browsers_too(owner: DashboardBrowser, path: str) -> None:
+    reply = owner.ask("GET", path)
+    assert (reply.status, json.loads(reply.body)["code"]) == (404, "notFound")
+
+
+def test_a_program_gets_a_problem(owner: DashboardBrowser) -> None:
+    reply = owner.ask("GET", "/nowhere", headers={"accept": "*/*"})
+    assert reply.headers["content-type"] == "application/problem+json"
+    assert json.loads(reply.body)["status"] == reply.status == 404

@@ -1,0 +1,207 @@
+"""On the System page the owner adds an address, tries whether messages arrive, and sees which service takes none."""
+
+import sqlite3
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from socialpub.accounts.remedies import Door
+from socialpub.core.settings.notify import NotifySection
+from socialpub.db import notifications, trail
+from socialpub.ops import trail_sentences
+from socialpub.ops.finding import Level
+from socialpub.ops.notify import apprise_client, findings, rounds, services
+from socialpub.ops.notify.notifier import Notifier
+from socialpub.publishing import holds
+from socialpub.runtime import Runtime
+from tests.support.dashboard_browser import DashboardBrowser
+from tests.support.postbox import Postbox
+
+
+@pytest.fixture
+def urls() -> list[str]:
+    return ["ntfy://topic-nobody-knows", "tgram://123456789:HiddenHiddenHidden/12345/"]
+
+
+@pytest.fixture
+def appliance_options(appliance_options: dict[str, Any], urls: list[str]) -> dict[str, Any]:
+    return {**appliance_options, "notify": NotifySection.model_validate({"urls": urls})}
+
+
+@pytest.fixture
+def postbox(monkeypatch: pytest.MonkeyPatch) -> Postbox:
+    box = Postbox()
+    monkeypatch.setattr(apprise_client, "send", box.send)
+    return box
+
+
+def test_a_test_message_is_sent_and_what_became_of_it_is_told(
+    owner: DashboardBrowser, rt: Runtime, postbox: Postbox
+) -> None:
+    page = owner.open("/system")
+    assert "ntfy:// No message was sent yet." in page.text
+    assert "Hidden" not in page.text
+    assert "nobody-knows" not in page.text
+    assert "Sent to ntfy://, tgram://" in owner.press("Send a test message").role("status")
+    postbox.failing["tgram"] = "its host is not found"
+    owner.open("/system")
+    page = owner.press("Send a test message")
+    assert "tgram:// did not accept the message: its host is not found" in page.role("alert")
+
+
+def test_a_failed_test_stays_on_the_page_until_one_succeeds(
+    owner: DashboardBrowser, rt: Runtime, postbox: Postbox
+) -> None:
+    postbox.failing["tgram"] = "nothing listens at its address"
+    owner.open("/system")
+    owner.press("Send a test message")
+    page = owner.open("/system")
+    assert "tgram:// The last test failed: nothing listens at its address. Check the address" in page.text
+    assert '<span class="state verbatim bad">tgram://</span>' in page.html
+    (found,) = [one for one in findings.check(rt, Door.SHELL) if one.level is Level.PROBLEM]
+    assert found.message == "tgram:// did not accept the last test: nothing listens at its address."
+    assert found.remedy == "Check its address in [notify] urls. Then run `socialpub admin notify-test`."
+    postbox.failing.clear()
+    owner.press("Send a test message")
+    assert "The last test failed" not in owner.open("/system").text
+    assert [one for one in findings.check(rt, Door.SHELL) if one.level is not Level.OK] == []
+
+
+def test_a_failed_test_delays_no_message_that_waits(owner: DashboardBrowser, rt: Runtime, postbox: Postbox) -> None:
+    rt.write(rounds.begin)
+    rt.db.write(lambda tx: notifications.add(tx, "A post failed", "On X."))
+    postbox.failing["tgram"] = "its host is not found"
+    owner.open("/system")
+    owner.press("Send a test message")
+    (state,) = [one for one in notifications.services(rt.reader) if one.failing_since]
+    assert (state.waiting, state.tries, state.next_at) == (1, 0, None)
+    assert "tgram:// has accepted no message since" in owner.open("/system").text
+
+
+def test_a_service_that_takes_nothing_is_shown(owner: DashboardBrowser, rt: Runtime) -> None:
+    rt.write(rounds.begin)
+    rt.db.write(lambda tx: notifications.add(tx, "A post failed", "On X."))
+    (service, *_) = rt.reader.all("SELECT id FROM notification_service ORDER BY name")
+    rt.db.write(
+        lambda tx: tx.update(
+            "notification_service", service[0], failing_since=tx.stamp, next_at=tx.stamp, failure="it hangs"
+        )
+    )
+    assert "has accepted no message since" in owner.open("/system").text
+
+
+@pytest.mark.parametrize("urls", [[]])
+def test_without_an_address_the_page_says_where_one_belongs(owner: DashboardBrowser, urls: list[str]) -> None:
+    page = owner.open("/system")
+    assert "Nothing notifies you yet" in page.text
+    assert not page.has_button("Send a test message")
+
+
+# --- addresses that the owner adds -----------------------------------------------------------------------------------
+
+NTFY = "ntfys://owner:HiddenPassword@ntfy.example.org/HiddenTopic"
+
+
+@pytest.mark.parametrize("urls", [[]])
+def test_an_added_address_is_stored_encrypted_and_shown_by_scheme_and_host(
+    owner: DashboardBrowser, rt: Runtime, postbox: Postbox, urls: list[str]
+) -> None:
+    owner.open("/system")
+    page = owner.press("Add address", {"New address": f" {NTFY} "})
+    assert "Notifications go to ntfys://ntfy.example.org from now on" in page.role("status")
+    assert "ntfys://ntfy.example.org No message was sent yet" in page.text
+    assert "Hidden" not in page.html
+    with closing(sqlite3.connect(rt.settings.database_file)) as connection:
+        assert "Hidden" not in "\n".join(connection.iterdump())
+    assert "Sent to ntfys://ntfy.example.org" in owner.press("Send a test message").role("status")
+    (entry, *_) = trail.read(rt.reader, ["notify"]).entries
+    assert trail_sentences.what(entry) == "Added the notification address ntfys://ntfy.example.org."
+    assert entry.actor == "dashboard"
+    assert "Notifications" in owner.open("/trail").text
+
+
+@pytest.mark.parametrize("urls", [[]])
+def test_a_running_worker_uses_a_new_address_without_a_restart(
+    owner: DashboardBrowser, rt: Runtime, postbox: Postbox, urls: list[str]
+) -> None:
+    notifier = Notifier(rt)
+    notifier.once()
+    owner.open("/system")
+    owner.press("Add address", {"New address": NTFY})
+    rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "No credits are left.", "402"))
+    notifier.once()
+    rt.clock.forward(120)  # type: ignore[attr-defined]
+    notifier.once()
+    assert [service for service, _, _ in postbox.received] == ["ntfys"]
+    assert "No credits are left" in postbox.last
+
+
+def test_an_address_is_removed_after_a_question_and_gets_nothing_more(
+    owner: DashboardBrowser, rt: Runtime, postbox: Postbox
+) -> None:
+    owner.open("/system")
+    owner.press("Add address", {"New address": NTFY})
+    page = owner.follow("Remove ntfys://ntfy.example.org")
+    assert page.heading == "Remove ntfys://ntfy.example.org?"
+    assert "Notifications still go to ntfy://, tgram://" in page.text
+    page = owner.press("Remove")
+    assert "ntfys://ntfy.example.org is removed" in page.role("status")
+    assert len(services.list_all(rt)) == len(findings.read(rt, rt.reader)) == 2
+    owner.press("Send a test message")
+    assert {service for service, _, _ in postbox.received} == {"ntfy", "tgram"}
+    assert trail_sentences.what(trail.read(rt.reader).entries[0]).startswith("Removed the notification address ntfys")
+    gone = owner.open(f"/system/notify/{rt.instance_id}/remove")
+    assert gone.status == 404
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("owner@example.com", "must begin with a service and ://"),
+        ("syslog://", "is of a service of this machine itself, which socialpub does not support"),
+        ("GNOME://", "is of a service of this machine itself, which socialpub does not support"),
+        ("mailto:// ", "is not complete: it needs the rest after mailto://"),
+        ("nosuch://hidden@host", "is of no service that Apprise knows"),
+        ("tgram://hidden/1", "is not complete"),
+        (f"ntfy://{'a' * 2000}", "may have at most 2000 characters"),
+        ("ntfy://topic-nobody-knows", "in the list already"),
+    ],
+)
+def test_an_address_that_cannot_be_used_is_refused_at_its_field(
+    owner: DashboardBrowser, rt: Runtime, given: str, said: str
+) -> None:
+    owner.open("/system")
+    page = owner.press("Add address", {"New address": given})
+    assert page.status == 400
+    assert said in page.role("alert")
+    assert page.field("New address").attributes["aria-invalid"] == "true"
+    assert page.field("New address").attributes["value"].strip() == given.strip()
+    assert len(services.list_all(rt)) == 2
+
+
+def test_a_topic_or_a_token_in_the_place_of_the_host_is_not_shown() -> None:
+    shown = {
+        "ntfy://secret-topic": "ntfy://",
+        "tgram://123456789:abcdefg_hijklmnop-qrstuvwxyzABCDEF/12345/": "tgram://",
+        "discord://123456789/abcdef-ghijk": "discord://",
+        "mailtos://me:secret@example.com?smtp=mail.example.net": "mailtos://example.com",
+        "gotify://gotify:8080/AbCdEfGhIjKlMnO": "gotify://gotify",
+    }
+    assert {url: services.examine(url)[1] for url in shown} == shown
+
+
+def test_two_services_never_have_the_same_name(rt: Runtime) -> None:
+    for topic in ("one", "two"):
+        rt.write(services.add, *services.examine(f"ntfy://ntfy.example.org/{topic}"))
+    names = [one.name for one in services.list_all(rt)]
+    assert names[2:] == ["ntfy://ntfy.example.org", "ntfy://ntfy.example.org (2)"]
+
+
+def test_an_address_that_another_key_sealed_is_reported_and_does_not_stop_the_others(
+    owner: DashboardBrowser, rt: Runtime
+) -> None:
+    address_id = rt.write(services.add, *services.examine(NTFY))
+    rt.db.write(lambda tx: tx.update("notify_address", address_id, url=b"2.damaged"))
+    assert [one.url.get_secret_value() for one in services.list_all(rt)][2] == ""
+    assert "ntfys://ntfy.example.org" in owner.open("/system").text

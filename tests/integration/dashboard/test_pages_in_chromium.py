@@ -1,0 +1,104 @@
+"""Pages with long texts in a real browser: they fit a phone, texts take one line, and what is folded can be opened."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from socialpub.accounts import password, sign_in_links
+from socialpub.accounts.sign_in_links import Purpose
+from socialpub.publishing.drafts import DraftMedia
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from socialpub.web.app import App
+from tests.samples import media
+from tests.support import axe
+from tests.support.appliance import accept
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import artifact, connect_pinterest, connect_tiktok, connect_x
+from tests.support.served import served
+
+pytestmark = [pytest.mark.chromium, pytest.mark.endurance]
+
+LONG = "A view of the harbour with everything that can be said of it in one sentence " * 3
+SIZES = {"phone": (390, 844), "desk": (1280, 900)}
+
+
+@pytest.fixture
+def posts(rt: Runtime, world: World, clock: HandClock, tmp_path: Path) -> dict[str, str]:
+    """One that was published, one that was refused, and a series."""
+    x, pins = connect_x(rt, world), connect_pinterest(rt, world)
+    connect_tiktok(rt, world)
+    board = world.pinterest.boards_of("demo")[0]
+    photo = (DraftMedia(artifact(rt, media.jpeg(tmp_path / "sea.jpg"), "image/jpeg")),)
+    published = accept(rt, x, pins, body=LONG[:200], media=photo, options={"pinterest": {"boardId": board.id}})
+    drain(rt, clock)
+    world.x.next("create_post").fails_with(403, {"title": "Forbidden", "detail": LONG, "status": 403})
+    refused = accept(rt, x, body=f"Refused {LONG}"[:200])
+    drain(rt, clock)
+    for number in range(6):
+        accept(rt, x, pins, body=f"{LONG[:150]} {number}", media=photo, at=rt.now() + timedelta(days=number + 1))
+    return {"published": published, "refused": refused}
+
+
+@pytest.fixture
+def page(
+    real_browser: Browser, app: App, rt: Runtime, posts: dict[str, str], password_hash: str, clock: HandClock
+) -> Iterator[Page]:
+    rt.write(password.put, password_hash)
+    with served(app) as address, real_browser.new_context(base_url=address, timezone_id="Europe/Berlin") as context:
+        page = context.new_page()
+        page.goto(f"/login?token={rt.write(sign_in_links.make, Purpose.SIGN_IN)}")
+        yield page
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_fits_and_can_be_used_by_everybody(
+    page: Page, posts: dict[str, str], size: str, scheme: str
+) -> None:
+    width, height = SIZES[size]
+    page.set_viewport_size({"width": width, "height": height})
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    paths = ("/", "/posts", "/log", "/system", "/trail", "/nowhere", *(f"/posts/{one}" for one in posts.values()))
+    for path in (*paths, f"/posts/{posts['published']}?preview=on"):
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+        assert axe.violations(page) == [], path
+
+
+def test_a_long_text_takes_one_line(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    for path in ("/", "/posts", "/log"):
+        page.goto(path)
+        shown = page.locator("main .one-line")
+        assert shown.count() > 0
+        for one in shown.all():
+            if one.is_visible():
+                box = one.bounding_box()
+                assert box is not None
+                assert box["height"] < 35, path
+
+
+def test_a_series_is_opened_and_stays_open_while_the_page_refreshes_itself(page: Page, rt: Runtime) -> None:
+    page.goto("/")
+    folded = page.locator("details", has_text="and 5 more")
+    expect(folded.get_by_role("link")).to_have_count(0)
+    folded.locator("summary").click()
+    expect(folded.get_by_role("link")).to_have_count(5)
+    page.evaluate("htmx.ajax('GET', location.pathname, {target: '#live', select: '#live', swap: 'outerMorph'})")
+    page.wait_for_load_state("networkidle")
+    expect(folded.get_by_role("link")).to_have_count(5)
+
+
+def test_how_it_went_is_opened_on_the_page_of_a_post(page: Page, posts: dict[str, str]) -> None:
+    page.goto(f"/posts/{posts['published']}")
+    plan = page.get_by_role("list", name="Plan for X x profile")
+    expect(plan).to_have_count(0)
+    page.locator("summary", has_text="How it went").first.click()
+    expect(plan).to_be_visible()
+    page.goto(f"/posts/{posts['refused']}")
+    expect(page.get_by_role("list", name="Plan for X x profile")).to_be_visible()

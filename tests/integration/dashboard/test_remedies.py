@@ -1,0 +1,124 @@
+"""Pages name a button or a page where the dashboard can do what a command does."""
+
+from datetime import timedelta
+
+from socialpub.accounts import api_keys, profiles
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from socialpub.web.app import App
+from tests.integration.api.client import Client
+from tests.support.appliance import accept, attempts_of
+from tests.support.copies import become_restored
+from tests.support.dashboard_browser import DashboardBrowser
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.sandbox_http import connect_pinterest, connect_x
+
+COMMAND = "socialpub admin"
+
+
+def test_a_text_that_is_too_long_names_the_button_that_fetches_the_account_again(
+    owner: DashboardBrowser, rt: Runtime, world: World
+) -> None:
+    connect_x(rt, world)
+    owner.open("/compose")
+    page = owner.press("Check", {"Text": "a" * 300})
+    assert "press “Refresh” on the profile's page." in page.role("alert")
+    assert COMMAND not in page.text
+
+
+def test_a_program_reads_the_command_as_well(app: App, rt: Runtime, world: World) -> None:
+    profile = connect_x(rt, world)
+    with Client(app, rt.write(api_keys.create, "test")) as client:
+        body = {"post": {"body": "a" * 300}, "profiles": [profile]}
+        (checked,) = client.send("POST", "/posts/validate", body).data["deliveries"]
+    said = checked["problems"][0]["message"]
+    assert "“Refresh” on the profile's page, or run `socialpub admin refresh-profile" in said
+    assert f"refresh-profile {profile}`" in said, "a line to type, without a placeholder"
+
+
+def test_a_post_that_failed_for_its_length_shows_its_command_as_code_on_every_page(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+) -> None:
+    profile = connect_x(rt, world)
+    post = accept(rt, profile, body="a" * 300)
+    drain(rt, clock)
+    for path in ("/", f"/posts/{post}", "/log", f"/compose?again={post}"):
+        page = owner.open(path)
+        assert f"admin refresh-profile {profile}</code>" in page.html, path
+        assert "`" not in page.text, path
+
+
+def test_a_pin_without_a_board_is_told_in_the_words_of_the_form(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+) -> None:
+    post = accept(rt, connect_pinterest(rt, world), body="Soup")
+    drain(rt, clock)
+    page = owner.open(f"/posts/{post}")
+    assert "A pin needs a board. Choose one in the options of the post or of the profile" in page.text
+    assert COMMAND not in page.text
+    assert "boardId is needed" not in page.text
+
+
+def test_an_address_of_another_attempt_names_the_button_that_begins_again(owner: DashboardBrowser, rt: Runtime) -> None:
+    owner.open("/profiles")
+    owner.press("Connect X")
+    (attempt,) = rt.reader.all("SELECT id FROM consent")
+    owner.open(f"/profiles/connecting/{attempt['id']}")
+    page = owner.press("Connect", {"Redirected address": "http://testserver/oauth/x/callback?code=a&state=b"})
+    assert "To begin again, press “Connect X” under Profiles." in page.role("alert")
+    assert COMMAND not in page.text
+
+
+def test_a_forgotten_password_s_command_is_shown_as_code(owner: DashboardBrowser) -> None:
+    owner.cookies.clear()
+    owner.open("/login")
+    page = owner.press("Sign in", {"Password": "wrong one"})
+    assert "set-password</code>" in page.html
+    assert "`" not in page.text
+
+
+def test_a_post_that_waits_for_its_account_names_the_button(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+) -> None:
+    profile = connect_x(rt, world)
+    rt.write(profiles.require_reauth, profile, "X has ended the grant.")
+    post = accept(rt, profile)
+    drain(rt, clock, within=60)
+    assert attempts_of(rt, post)[-1][1] == "held"
+    page = owner.open(f"/posts/{post}")
+    assert page.text.count("X has ended the grant. Press “Reconnect” under Profiles") == 2, "what it waits for, and why"
+    assert COMMAND not in page.text
+    assert COMMAND not in owner.open("/").text
+
+
+def test_a_board_that_is_no_id_leads_to_the_list_on_the_profile_s_page(
+    owner: DashboardBrowser, rt: Runtime, world: World
+) -> None:
+    profile = connect_pinterest(rt, world)
+    world.pinterest.next("list_boards").times_out_before_effect()
+    page = owner.open(f"/profiles/{profile}")
+    assert COMMAND not in page.text
+    page = owner.press("Save options", {"Board": "Recipes"})
+    assert page.status == 400
+    assert COMMAND not in page.text
+
+
+def test_a_post_of_a_restored_backup_is_resumed_under_system(
+    owner: DashboardBrowser, rt: Runtime, world: World, clock: HandClock
+) -> None:
+    post = accept(rt, connect_x(rt, world), at=rt.now() + timedelta(hours=1))
+    become_restored(rt)
+    clock.forward(2 * 3600)
+    page = owner.open(f"/posts/{post}/cancel")
+    assert "press “Resume” under System in the dashboard." in page.role("alert")
+    assert COMMAND not in page.text
+
+
+def test_what_the_doctor_finds_is_put_right_with_buttons(owner: DashboardBrowser, rt: Runtime, world: World) -> None:
+    profile = connect_x(rt, world)
+    rt.write(profiles.require_reauth, profile, "X has ended the grant.")
+    page = owner.open("/system/findings")
+    assert "Press “Reconnect” on the profile's page" in page.text
+    assert "Add an address under System" in page.text
+    assert COMMAND not in page.text

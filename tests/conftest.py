@@ -9,7 +9,8 @@ import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers as generation
 
-from socialpub.core import held_secrets
+from socialpub.core import commands, held_secrets
+from socialpub.core.command_forms import Commands, TerminalCommands
 from socialpub.providers.http import Http
 from socialpub.sandbox import World
 from tests.support.hand_clock import HandClock
@@ -48,6 +49,17 @@ def _own_secrets() -> Iterator[None]:
     held_secrets._held.set(())
     held_secrets._configured.clear()
     held_secrets._configured.update(configured)
+
+
+@pytest.fixture(autouse=True)
+def _own_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test runs at a terminal whose PATH has `socialpub`, wherever the machine keeps it."""
+
+    def terminal(process: commands.Process) -> Commands:
+        return TerminalCommands(path=("/usr/bin/socialpub",), config=process.config_to_name())
+
+    monkeypatch.setattr(commands, "_here", TerminalCommands(path=("/usr/bin/socialpub",)))
+    monkeypatch.setattr(commands, "discover", terminal)
 
 
 GRID = "tests/providers/test_grid"

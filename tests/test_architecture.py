@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from socialpub.cli import COMMANDS
+
 ROOT = Path(__file__).parent.parent / "socialpub"
 
 ROOMS = [
@@ -225,3 +227,55 @@ def test_a_class_name_means_one_thing() -> None:
             if isinstance(node, ast.ClassDef):
                 homes.setdefault(node.name, []).append(name)
     assert {name: where for name, where in homes.items() if len(where) > 1} == {}
+
+
+# --- commands --------------------------------------------------------------------------------------------------------
+
+COMMAND_MODULES = ("socialpub.core.commands", "socialpub.core.command_forms")
+DOCUMENTS = {
+    "socialpub.core.settings.init_template": "the configuration file, which goes from machine to machine",
+    "socialpub.cli.installation.command_script": "a mark in a file that other versions look for",
+    "socialpub.web.openapi.words": "read by callers, who are at another machine",
+    "socialpub.web.openapi.components": "read by callers, who are at another machine",
+    "socialpub.web.pages.problems": "read by callers, who are at another machine",
+    "socialpub.providers.pinterest.options": "the OpenAPI document, read by callers",
+}
+"""Modules whose texts name commands for people who are not at this machine."""
+
+
+def written_commands(path: Path) -> Iterator[str]:
+    """The commands of socialpub that the file's own strings spell out, apart from docstrings and help texts."""
+    skipped = set[int]()
+    for node in nodes(path):
+        if isinstance(node, ast.Expr):
+            skipped.add(id(node.value))
+        elif isinstance(node, ast.keyword) and node.arg in ("help", "short_help"):
+            skipped |= {id(inner) for inner in ast.walk(node.value)}
+    for node in nodes(path):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
+            yield from spelled_out(node.value)
+
+
+def spelled_out(text: str) -> list[str]:
+    names = "|".join(COMMANDS)
+    return re.findall(rf"\bsocialpub (?:{names})\b|\bsystemctl (?:re)?(?:start|stop)\b[^\"]*", text)
+
+
+def test_only_one_place_spells_out_a_command() -> None:
+    """`core/commands.py` knows how a command is typed on this machine. The forms are beside it."""
+    found = {
+        name: commands
+        for name, path in modules()
+        if name not in (*COMMAND_MODULES, *DOCUMENTS) and (commands := list(written_commands(path)))
+    }
+    assert found == {}
+
+
+def test_no_page_spells_out_a_command() -> None:
+    found = {str(page.relative_to(ROOT)): spelled_out(page.read_text()) for page in ROOT.rglob("*.html")}
+    assert {page: commands for page, commands in found.items() if commands} == {}
+
+
+def test_every_document_that_may_name_commands_does() -> None:
+    known = dict(modules())
+    assert [name for name in DOCUMENTS if not list(written_commands(known[name]))] == []

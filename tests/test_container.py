@@ -6,13 +6,16 @@ from pathlib import Path
 
 import yaml
 
+from socialpub.core.command_forms import IMAGE, MOUNT, WHILE_STOPPED, ContainerCommands
 from socialpub.core.settings import init_template, loader
+from tests.support.readme import README, blocks
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "systemd" / "container"
 RECIPE = (FOLDER / "Containerfile").read_text()
 COMPOSE = yaml.safe_load((FOLDER / "compose.yaml").read_text())
 SERVICE = COMPOSE["services"]["socialpub"]
+COMPOSE_VOLUME = f"{COMPOSE['name']}_{next(iter(COMPOSE['volumes']))}"
 
 
 def test_what_the_image_is_made_of_exists_and_is_not_ignored() -> None:
@@ -56,3 +59,21 @@ def test_the_proxy_on_the_host_is_trusted_and_no_other_container(tmp_path: Path)
 
 def test_a_stop_is_given_longer_than_serve_takes() -> None:
     assert int(SERVICE["stop_grace_period"].removesuffix("s")) > 15
+
+
+def test_the_readme_has_a_line_for_each_command_that_needs_a_stopped_appliance() -> None:
+    container = ContainerCommands()
+    lines = [line for block in blocks("## Install", "sh") for line in block.splitlines()]
+    for first in WHILE_STOPPED:
+        line = container.line(*first)
+        assert any(typed.startswith(line) for typed in lines), line
+    assert container.volume == COMPOSE_VOLUME.partition("_")[0]
+    assert COMPOSE_VOLUME in README
+
+
+def test_the_container_is_called_as_in_the_readme() -> None:
+    container = ContainerCommands()
+    (run,) = [line for block in blocks("## Install", "sh") for line in block.splitlines() if "--detach" in line]
+    assert f"--name {container.name} " in run
+    assert run.endswith(f"--volume {container.volume}:{MOUNT} {IMAGE}")
+    assert container.line("admin", "set-password") in README

@@ -7,9 +7,11 @@ import click
 import pytest
 
 from socialpub.cli import main
-from socialpub.core import errors
+from socialpub.core import errors, version
+from socialpub.core.settings.loader import KEYS
+from socialpub.db import migrate
 from socialpub.db.models import PostStatus, ProfileStatus, State
-from tests import options_table
+from tests import options_table, release
 from tests.test_architecture import ROOMS
 
 ROOT = Path(__file__).parent.parent
@@ -93,6 +95,15 @@ def test_every_state_that_a_caller_can_see_is_explained(state: str) -> None:
     assert f"| `{state}` |" in README
 
 
+def test_the_changelog_says_of_the_next_release_what_an_older_version_refuses() -> None:
+    """Its newest migration, and no configuration key that does not exist."""
+    section = release.section(ROOT / release.CHANGELOG, version.released(ROOT))
+    assert max(migrate.known())[:4] in section
+    (keys,) = re.findall(r"^\*\*New configuration keys\.\*\* (.*?)\n\n", section, re.MULTILINE | re.DOTALL)
+    known = {part for key in KEYS for part in (key[-1], f"[{'.'.join(key[:-1])}]")}
+    assert {name for name in re.findall("`([^`]+)`", keys) if not name.startswith('"')} <= known
+
+
 def test_every_make_target_that_the_readme_shows_exists() -> None:
     makefile = (ROOT / "Makefile").read_text()
     targets = [found[1] for code in code_in(README) if (found := re.match(r"make ([a-z-]+)", code))]
@@ -121,3 +132,11 @@ def test_the_map_shows_the_rooms_from_the_top_floor_down() -> None:
 def test_the_commands_say_in_one_line_what_they_do() -> None:
     for path, command in KNOWN.items():
         assert len(command.get_short_help_str(100)) > 10, path
+
+
+def test_nobody_is_asked_to_install_a_package_that_is_not_published() -> None:
+    """No index has socialpub: it is installed from a checkout or from a file."""
+    asks = re.compile(r"(?:pipx?|uv tool|uv pip) (?:install|upgrade) (?:--?\S+ (?:/\S+ )?)*socialpub\b")
+    assert asks.search("pipx install --python /usr/bin/python3 socialpub")
+    texts = [README, *(path.read_text() for path in (ROOT / "socialpub").rglob("*.py"))]
+    assert [found[0] for text in texts for found in asks.finditer(text)] == []

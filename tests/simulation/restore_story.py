@@ -117,7 +117,7 @@ class RestoreStory:
         def copy() -> None:
             with closing(sqlite3.connect(database, isolation_level=None)) as connection:
                 schema = max(migrate.applied(connection))
-                made = upgrade_copies.make(connection, database, schema, self._stage.clock.now())
+                made = upgrade_copies.make(connection, database, schema, self._stage.clock.now(), "2.0")
             # Under its own name, the next upgrade of the same shape would forget it.
             kept = made.path.rename(made.path.with_name(f"kept-{len(self._backups)}"))
             self._keep(kept, Way.ROLLBACK, of)

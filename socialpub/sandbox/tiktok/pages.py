@@ -17,22 +17,22 @@ SHOWN_POSTS = 100
 FAULTS: fault_form.FaultChoices = {
     "init_timeout": (
         "video_init",
-        "to begin a video begins it, but never answers",
+        "starts a video, but never answers",
         lambda up: up.times_out_after_effect(),
     ),
-    "chunk_502": ("upload_chunk", "with a chunk of a film gets a 502", lambda up: up.fails_with(502)),
+    "chunk_502": ("upload_chunk", "with a chunk of a video gets a 502", lambda up: up.fails_with(502)),
     "chunk_cut": (
         "upload_chunk",
-        "with a chunk is taken, then the connection breaks",
+        "takes a chunk, then the connection breaks",
         lambda up: up.drops_connection_after_effect(),
     ),
-    "status_401": ("status_fetch", "for the status is told that its token has expired", lambda up: up.unauthorized()),
+    "status_401": ("status_fetch", "for the status finds its token expired", lambda up: up.unauthorized()),
     "capped": (
         "creator_info",
-        "for the creator is told of a daily cap",
+        "for the creator reports a daily cap",
         lambda up: up.refuses("spam_risk_too_many_posts"),
     ),
-    "limited": ("video_init", "to begin a video is one too many", lambda up: up.rate_limited(60)),
+    "limited": ("video_init", "to start a video is one too many", lambda up: up.rate_limited(60)),
 }
 AUDIENCES = {ONLY_ME: "Only me", FRIENDS: "Friends", FOLLOWERS: "Followers"}
 
